@@ -1,0 +1,56 @@
+# Everything goes through .venv; `make venv` is idempotent and rebuilds it when the lock changes.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+PYTEST := $(BIN)/python -m pytest -q
+SHORT := -m "not soak"
+
+.PHONY: help venv demo test check unit soak bench peers lock docs clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 10
+
+venv: $(READY)  ## .venv with what server, tests and benches need
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Precast needs Python 3.11 or newer, this is %d.%d: make PYTHON=python3.11" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@echo "making .venv (about half a minute)"
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	@touch $@
+
+demo: venv  ## every capability, on this machine, in a minute or two
+	@$(BIN)/python -m demo
+
+check: venv  ## format, lint, types, architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(PYTEST) tests/unit/test_architecture.py
+
+test: check  ## check, then every test but the long ones
+	$(PYTEST) $(SHORT) tests
+
+unit: venv  ## the quick part of the tests
+	$(PYTEST) tests/unit tests/spec
+
+soak: venv  ## the long figures: many crash rounds, many steps
+	$(PYTEST) -s -m soak tests
+
+bench: venv  ## every benchmark in full; figures go to bench/results
+	$(BIN)/python -m bench
+
+peers: venv  ## other tools that benches measure beside us, into .venv-peers
+	$(PYTHON) -m venv --clear .venv-peers
+	.venv-peers/bin/python -m pip install -qq --disable-pip-version-check -r bench/peers.txt
+
+lock: venv  ## lock the dependencies anew, with hashes and without addresses
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade \
+	  --python-version 3.11 --extra server --group dev pyproject.toml -o requirements.lock
+
+docs: venv  ## write the generated reference
+	$(BIN)/python tools/reference.py
+
+clean:  ## remove what make made
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

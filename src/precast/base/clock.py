@@ -1,0 +1,80 @@
+"""Time, passed in. Nothing in Precast asks the machine for it except `SystemClock`.
+
+Stored times are whole microseconds since 1970 (UTC): one number that both databases sort and index alike.
+"""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def now(self) -> datetime:
+        """The time of day, aware, UTC."""
+
+    def monotonic_s(self) -> float:
+        """Seconds that never run backwards, from an unknown start."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+
+class ManualClock:
+    """A clock that stands still until told to move."""
+
+    def __init__(self, start_at: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
+        self._now = start_at
+        self._monotonic_s = 0.0
+
+    def now(self) -> datetime:
+        return self._now
+
+    def monotonic_s(self) -> float:
+        return self._monotonic_s
+
+    def advance(self, seconds: float) -> None:
+        if seconds < 0:
+            raise ValueError("a clock is only moved forward; use set_back for a wrong clock")
+        self._now += timedelta(seconds=seconds)
+        self._monotonic_s += seconds
+
+    def set_back(self, seconds: float) -> None:
+        """What a corrected or a skewed machine clock does: the time of day jumps, the monotonic one does not."""
+        self._now -= timedelta(seconds=seconds)
+
+
+class OffsetClock:
+    """A clock corrected by a known difference, as a server's to its database's."""
+
+    def __init__(self, clock: Clock, offset_s: float) -> None:
+        self._clock = clock
+        self._offset = timedelta(seconds=offset_s)
+
+    def now(self) -> datetime:
+        return self._clock.now() + self._offset
+
+    def monotonic_s(self) -> float:
+        return self._clock.monotonic_s()
+
+
+def to_micros(moment: datetime) -> int:
+    """A stored time. Raises ValueError for a naive one: its zone would be a guess."""
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone cannot be stored")
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)

@@ -1,0 +1,143 @@
+"""Errors that a person can act on: a kind, a stable code, the fact, and the next step.
+
+There are few kinds, because a caller decides by kind: which exit code, which HTTP status, whether to try again. `CONSEQUENCES` is the one
+place that says so. What happened exactly is in the code; each package declares its codes in its `issues` module, and a code, once
+released, keeps its meaning.
+"""
+
+import enum
+import string
+from typing import ClassVar, NamedTuple
+
+from precast.base.spans import Source, Span, render, visible
+
+
+class Kind(enum.Enum):
+    """What a caller can do about an error."""
+
+    INPUT = "input"
+    NOT_FOUND = "not_found"
+    CONFLICT = "conflict"
+    DENIED = "denied"
+    UNAVAILABLE = "unavailable"
+    INTERNAL = "internal"
+
+
+class Consequence(NamedTuple):
+    """What follows from a kind, at each edge of the program."""
+
+    exit_code: int
+    http_status: int
+    retry: bool
+
+
+# Exit codes are those of sysexits.h, so that 1 to 6 stay free for what a command found (as Puppet's detailed exit codes do).
+CONSEQUENCES: dict[Kind, Consequence] = {
+    Kind.INPUT: Consequence(exit_code=64, http_status=400, retry=False),
+    Kind.NOT_FOUND: Consequence(exit_code=66, http_status=404, retry=False),
+    Kind.CONFLICT: Consequence(exit_code=73, http_status=409, retry=False),
+    Kind.DENIED: Consequence(exit_code=77, http_status=403, retry=False),
+    Kind.UNAVAILABLE: Consequence(exit_code=75, http_status=503, retry=True),
+    Kind.INTERNAL: Consequence(exit_code=70, http_status=500, retry=False),
+}
+
+
+class PrecastError(Exception):
+    """The root of everything Precast raises on purpose."""
+
+    kind: ClassVar[Kind] = Kind.INTERNAL
+
+    def __init__(
+        self, code: str, message: str, hint: str, source: Source | None = None, span: Span | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.source = source
+        self.span = span
+
+    @property
+    def consequence(self) -> Consequence:
+        return CONSEQUENCES[self.kind]
+
+    def render(self) -> str:
+        """The error as a person reads it: one line and a hint, with the source line and a caret where there is one."""
+        if self.source is not None and self.span is not None:
+            return render(self.source, self.span, "error", self.message, self.code, self.hint)
+        return f"error: {visible(self.message)} [{self.code}]" + (
+            f"\n  hint: {visible(self.hint)}" if self.hint else ""
+        )
+
+
+class InputError(PrecastError):
+    """What was given is wrong; the same call will fail again."""
+
+    kind = Kind.INPUT
+
+
+class NotFoundError(PrecastError):
+    """What was named does not exist, or may not be seen."""
+
+    kind = Kind.NOT_FOUND
+
+
+class ConflictError(PrecastError):
+    """What was asked does not fit the present state."""
+
+    kind = Kind.CONFLICT
+
+
+class DeniedError(PrecastError):
+    """The caller may not do this."""
+
+    kind = Kind.DENIED
+
+
+class UnavailableError(PrecastError):
+    """Something needed is away or full; the same call may succeed later."""
+
+    kind = Kind.UNAVAILABLE
+
+
+class InternalError(PrecastError):
+    """A bug of ours."""
+
+    kind = Kind.INTERNAL
+
+
+_CLASSES: dict[Kind, type[PrecastError]] = {
+    cls.kind: cls for cls in (InputError, NotFoundError, ConflictError, DeniedError, UnavailableError, InternalError)
+}
+
+_declared: dict[str, "Issue"] = {}
+
+
+class Issue:
+    """One declared thing that can go wrong. Text is a format string; its fields are given to `error()` by name."""
+
+    def __init__(self, code: str, kind: Kind, text: str, hint: str = "") -> None:
+        if code in _declared:
+            raise ValueError(f"issue code {code} is declared twice")
+        _declared[code] = self
+        self.code = code
+        self.kind = kind
+        self.text = text
+        self.hint = hint
+        self.fields = frozenset(
+            name for part in (text, hint) for _, name, _, _ in string.Formatter().parse(part) if name
+        )
+
+    def error(self, source: Source | None = None, span: Span | None = None, /, **values: object) -> PrecastError:
+        """The error to raise. Values must be exactly the fields of the text, so that no message goes out half filled."""
+        if values.keys() != self.fields:
+            raise TypeError(f"{self.code} takes {sorted(self.fields)}, got {sorted(values)}")
+        return _CLASSES[self.kind](self.code, self.text.format(**values), self.hint.format(**values), source, span)
+
+    def matches(self, error: BaseException) -> bool:
+        return isinstance(error, PrecastError) and error.code == self.code
+
+
+def declared_issues() -> list[Issue]:
+    """Every issue declared by the modules loaded so far, by code."""
+    return [_declared[code] for code in sorted(_declared)]

@@ -1,0 +1,125 @@
+"""Where in a text something stands, and how to show it.
+
+A span always counts in the whole file as it is on disk, also for code inside an interpolated string, a template or a data file: whoever
+parses a part hands on the offset of that part. Lines are counted as editors do (LF, CRLF, lone CR); columns count characters from 1.
+"""
+
+import bisect
+import functools
+import unicodedata
+from typing import NamedTuple
+
+# A line longer than this is shown through a window around the caret.
+WINDOW_COLUMNS = 160
+TAB_COLUMNS = 4
+
+
+class Span(NamedTuple):
+    """Characters `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+
+class Position(NamedTuple):
+    """A place as people say it: both count from 1."""
+
+    line: int
+    column: int
+
+
+class Source:
+    """A named text, with its lines found once."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+
+    @functools.cached_property
+    def _line_starts(self) -> list[int]:
+        text = self.text
+        starts = [0]
+        at = 0
+        while (at := _next_break(text, at)) >= 0:
+            at += 2 if text.startswith("\r\n", at) else 1
+            starts.append(at)
+        return starts
+
+    def position(self, offset: int) -> Position:
+        """Line and column of an offset; one past the end is the place after the last character."""
+        line = bisect.bisect_right(self._line_starts, offset) - 1
+        return Position(line + 1, offset - self._line_starts[line] + 1)
+
+    def line_text(self, line: int) -> str:
+        """The text of a line (from 1), without its line break."""
+        start = self._line_starts[line - 1]
+        end = self._line_starts[line] if line < len(self._line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+
+def render(source: Source, span: Span, severity: str, message: str, code: str, hint: str = "") -> str:
+    """`path:line:col: error: text [CODE]`, the source line, a caret under the span, and the hint.
+
+    A span over several lines is underlined to the end of its first. Control characters are shown, never sent to the terminal.
+    """
+    place = source.position(span.start)
+    line = source.line_text(place.line)
+    start = place.column - 1
+    end = min(start + max(span.end - span.start, 1), max(len(line), start + 1))
+    shown, before, under = _window(line, start, end)
+    gutter = f"{place.line:>5} | "
+    rows = [
+        f"{visible(source.path)}:{place.line}:{place.column}: {severity}: {visible(message)} [{code}]",
+        gutter + shown,
+        " " * (len(gutter) - 2) + "| " + " " * before + "^" + "~" * (under - 1),
+    ]
+    if hint:
+        rows.append(f"  hint: {visible(hint)}")
+    return "\n".join(rows)
+
+
+def _next_break(text: str, start: int) -> int:
+    newline = text.find("\n", start)
+    carriage = text.find("\r", start, newline if newline >= 0 else len(text))
+    return carriage if carriage >= 0 else newline
+
+
+def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """The part of a line worth showing, with the columns before the caret and under it."""
+    first, last = 0, len(line)
+    if last > WINDOW_COLUMNS:
+        first = max(0, min(start - WINDOW_COLUMNS // 3, last - WINDOW_COLUMNS))
+        last = first + WINDOW_COLUMNS
+    end = min(end, max(last, start + 1))
+    head = "…" if first > 0 else ""
+    tail = "…" if last < len(line) else ""
+    before = head + visible(line[first:start])
+    under = visible(line[start:end])
+    return before + under + visible(line[end:last]) + tail, _columns(before), max(_columns(under), 1)
+
+
+def visible(text: str) -> str:
+    """Text that is safe on a terminal: tabs are blanks, other control and direction characters are written out."""
+    if text.isprintable():
+        return text
+    return "".join(map(_visible_char, text))
+
+
+def _visible_char(char: str) -> str:
+    if char == "\t":
+        return " " * TAB_COLUMNS
+    if char.isprintable():
+        return char
+    return f"\\u{{{ord(char):x}}}"
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(_char_columns(char) for char in text)
+
+
+def _char_columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,0 +1,75 @@
+"""The `precast` command: finds the command group, runs it, and turns every error into one line and an exit code.
+
+Only the group that is asked for is imported: a node has no server packages, and a command should start at once.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Protocol
+
+from precast import __version__
+from precast.base.errors import PrecastError
+from precast.cli import issues
+from precast.cli.parser import Parser
+
+# The module of each command group, and its line in `precast --help`.
+GROUPS: dict[str, tuple[str, str]] = {
+    "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
+    "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
+}
+
+
+class Group(Protocol):
+    """A module of this package that brings a command group."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the group's commands; each sets `run`, which takes the parsed arguments and returns the exit code."""
+
+
+def build_parser(groups: Sequence[str]) -> Parser:
+    """The parser with these groups filled in; the others are only named."""
+    parser = Parser(
+        prog="precast", description="Compile every node's configuration ahead of time, hold it, set it in place on cue."
+    )
+    parser.add_argument("--version", action="version", version=f"precast {__version__}")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", dest="group", required=True, parser_class=Parser
+    )
+    for name, (module, summary) in GROUPS.items():
+        group_parser = commands.add_parser(name, help=summary, description=summary)
+        if name in groups:
+            group: Group = importlib.import_module(module)
+            group.configure(group_parser)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line; returns the exit code. The boundary where every error becomes words."""
+    try:
+        args = build_parser(argv[:1]).parse_args(argv)
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except PrecastError as error:
+        return _report(error)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from failing again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _report(issues.OUTPUT.error(reason=error.strerror or error))
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: no traceback reaches a user
+        return _report(issues.INTERNAL.error(problem=f"{type(error).__name__}: {error}"))
+    return code
+
+
+def _report(error: PrecastError) -> int:
+    if os.environ.get("PRECAST_DEBUG"):
+        traceback.print_exc()
+    print(f"precast: {error.render()}", file=sys.stderr)
+    return error.consequence.exit_code

@@ -1,0 +1,27 @@
+"""The argument parser: errors are ours, with a suggestion, and end in one line."""
+
+import argparse
+import difflib
+from typing import Any, NoReturn
+
+from precast.cli import issues
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that raises CLI-001 where argparse would print its usage and exit."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)  # an abbreviation in a script breaks when an option is added
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        raise issues.USAGE.error(problem=message, usage=f"see `{self.prog} --help`")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        near = difflib.get_close_matches(str(value), choices, n=1)
+        guess = f"; did you mean {near[0]!r}?" if near else f"; it is one of: {', '.join(choices)}"
+        what = "command" if isinstance(action, argparse._SubParsersAction) else argparse._get_action_name(action)
+        self.error(f"unknown {what} {str(value)!r}{guess}")

@@ -1,0 +1,105 @@
+"""The house as DESIGN draws it: a package imports only packages listed above it, and what runs on a node stays small."""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "precast"
+
+HOUSE = [
+    "base", "net", "wire", "catalog", "types", "lang", "plans", "resources", "agent", "boot",
+    "store", "services", "api", "web", "cli", "app",
+]  # fmt: skip
+PURE = {"net", "wire", "catalog", "types", "lang", "plans"}
+ON_THE_NODE = {"base", "net", "wire", "catalog", "types", "lang", "resources", "agent", "boot"}
+NODE_PACKAGES = {"websockets", "msgspec", "yaml", "cryptography"}
+# What a pure package never touches: the outside world, the clock, chance, and waiting.
+IMPURE = {
+    "asyncio",
+    "multiprocessing",
+    "os",
+    "random",
+    "secrets",
+    "shutil",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the product with the room it lives in."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if room != "__init__":
+            yield room, path
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything a module imports, at its top or inside."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def all_imports() -> list[tuple[str, str, str]]:
+    return [
+        (room, f"{path.relative_to(ROOT)}:{line}", name) for room, path in modules() for line, name in imports(path)
+    ]
+
+
+def test_every_room_is_in_the_house_plan() -> None:
+    assert {room for room, _ in modules()} <= set(HOUSE)
+
+
+def test_imports_point_upwards_only() -> None:
+    wrong = []
+    for room, place, name in all_imports():
+        parts = name.split(".")
+        if parts[0] == "precast" and len(parts) > 1 and parts[1] in HOUSE and HOUSE.index(parts[1]) > HOUSE.index(room):
+            wrong.append(f"{place} imports {name}")
+    assert wrong == []
+
+
+def test_pure_rooms_touch_nothing_outside() -> None:
+    assert [
+        f"{place} imports {name}"
+        for room, place, name in all_imports()
+        if room in PURE and name.split(".")[0] in IMPURE
+    ] == []
+
+
+def test_what_runs_on_a_node_needs_only_the_node_packages() -> None:
+    allowed = NODE_PACKAGES | set(sys.stdlib_module_names) | {"precast"}
+    assert [
+        f"{place} imports {name}"
+        for room, place, name in all_imports()
+        if room in ON_THE_NODE and name.split(".")[0] not in allowed
+    ] == []
+
+
+def test_plain_install_brings_the_node_packages_and_no_more() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {line.split(">")[0] for line in project["dependencies"]} == {
+        "cryptography",
+        "msgspec",
+        "pyyaml",
+        "websockets",
+    }
+
+
+@pytest.mark.parametrize("forbidden", ["pickle", "marshal", "shelve"])
+def test_no_module_loads_what_can_run_code(forbidden: str) -> None:
+    assert [place for _, place, name in all_imports() if name.split(".")[0] == forbidden] == []

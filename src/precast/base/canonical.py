@@ -1,11 +1,13 @@
 """Canonical JSON: equal values give equal bytes, on every machine, in every process.
 
-UTF-8 without blanks; keys sorted by code point; strings escape only what JSON demands; whole numbers of any size in full; floats in the
-shortest form that reads back the same, always with a point or an exponent, so that 1 and 1.0 stay different. NaN and the infinities, keys
-that are not strings, lone surrogates and nesting deeper than `MAX_DEPTH` are errors, never silently something else.
+UTF-8 without blanks; keys sorted by code point; strings escape only what JSON demands; whole numbers of any size in full;
+floats in the shortest form that reads back the same, always with a point or an exponent, so that 1 and 1.0 stay different. NaN
+and the infinities, keys that are not strings, lone surrogates and nesting deeper than `MAX_DEPTH` are errors, never silently
+something else.
 
-msgspec is the one encoder for everything that gets a digest: encoders differ in how they write floats, so `tests/spec/canonical.txt` pins
-its bytes. It writes NaN as null and has no depth limit of its own; both are checked here, and only when the bytes say it could matter.
+msgspec is the one encoder for everything that gets a digest: encoders differ in how they write floats, so
+`tests/spec/canonical.txt` pins its bytes. It writes NaN as null and has no depth limit of its own; both are checked here, and
+only when the bytes say it could matter.
 """
 
 import math

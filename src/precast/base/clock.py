@@ -55,15 +55,20 @@ class ManualClock:
         self._now -= timedelta(seconds=seconds)
 
 
-class OffsetClock:
-    """A clock corrected by a known difference, as a server's to its database's."""
+class AnchoredClock:
+    """Another machine's time of day, carried on by our monotonic clock: ours may be wrong, and may be corrected at any moment."""
 
-    def __init__(self, clock: Clock, offset_s: float) -> None:
+    def __init__(self, clock: Clock, there_at: datetime) -> None:
         self._clock = clock
-        self._offset = timedelta(seconds=offset_s)
+        self.anchor(there_at)
+
+    def anchor(self, there_at: datetime) -> None:
+        """Note that it is this time there, now."""
+        self._there_at = there_at
+        self._here_s = self._clock.monotonic_s()
 
     def now(self) -> datetime:
-        return self._clock.now() + self._offset
+        return self._there_at + timedelta(seconds=self.monotonic_s() - self._here_s)
 
     def monotonic_s(self) -> float:
         return self._clock.monotonic_s()

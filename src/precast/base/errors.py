@@ -1,8 +1,8 @@
 """Errors that a person can act on: a kind, a stable code, the fact, and the next step.
 
-There are few kinds, because a caller decides by kind: which exit code, which HTTP status, whether to try again. `CONSEQUENCES` is the one
-place that says so. What happened exactly is in the code; each package declares its codes in its `issues` module, and a code, once
-released, keeps its meaning.
+There are few kinds, because a caller decides by kind: which exit code, which HTTP status, whether to try again. `CONSEQUENCES`
+is the one place that says so. What happened exactly is in the code; each package declares its codes in its `issues` module, and
+a code, once released, keeps its meaning.
 """
 
 import enum

@@ -1,7 +1,8 @@
 """Where in a text something stands, and how to show it.
 
-A span always counts in the whole file as it is on disk, also for code inside an interpolated string, a template or a data file: whoever
-parses a part hands on the offset of that part. Lines are counted as editors do (LF, CRLF, lone CR); columns count characters from 1.
+A span always counts in the whole file as it is on disk, also for code inside an interpolated string, a template or a data file:
+whoever parses a part hands on the offset of that part. Lines are counted as editors do (LF, CRLF, lone CR); columns count
+characters from 1.
 """
 
 import bisect

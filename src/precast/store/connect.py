@@ -1,0 +1,33 @@
+"""Opens a database by its location. The PostgreSQL driver is loaded only when it is asked for."""
+
+from precast.base.clock import AnchoredClock, Clock, SystemClock, from_micros
+from precast.base.ids import TimeOrderedIds
+from precast.store import durability, issues
+from precast.store.database import Database
+from precast.store.location import Location, PostgresLocation
+from precast.store.sqlite import SqliteEngine
+from precast.store.wakeups import Wakeups
+
+
+async def connect(location: Location, *, may_create: bool = False, clock: Clock | None = None) -> Database:
+    """Open the database as it is; its schema is looked at by `migrate`.
+
+    Without a clock of the caller's, SQLite uses the machine's and PostgreSQL its own, which all servers share.
+    """
+    if isinstance(location, PostgresLocation):
+        return await _connect_postgres(location, clock)
+    engine = await SqliteEngine.open(location.path, may_create=may_create)
+    return Database(engine, Wakeups(), clock or SystemClock(), committers=1)
+
+
+async def _connect_postgres(location: PostgresLocation, clock: Clock | None) -> Database:
+    try:
+        from precast.store import postgres, postgres_wakeups
+    except ImportError:
+        raise issues.NO_DRIVER.error() from None
+    engine = await postgres.PostgresEngine.open(location)
+    anchored = None
+    if clock is None:
+        clock = anchored = AnchoredClock(SystemClock(), from_micros(await engine.read(durability.read_now)))
+    wakeups = postgres_wakeups.PostgresWakeups(location, TimeOrderedIds(clock).new(), anchored)
+    return Database(engine, wakeups, clock, postgres.COMMITTERS)

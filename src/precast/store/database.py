@@ -1,0 +1,54 @@
+"""The one small interface behind which SQLite and PostgreSQL are alike: write a unit, read a unit, be woken."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from precast.base.clock import Clock
+from precast.store.engine import Engine
+from precast.store.group_commit import GroupCommit
+from precast.store.query import Dialect, Unit
+from precast.store.wakeups import Wakeups
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Database:
+    """An open database. Whoever opens it closes it."""
+
+    def __init__(self, engine: Engine, wakeups: Wakeups, clock: Clock, committers: int) -> None:
+        self.engine = engine
+        self.wakeups = wakeups
+        self.clock = clock
+        self._group_commit = GroupCommit(engine, wakeups.publish, committers)
+        self._group_commit.start()
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.engine.dialect
+
+    @property
+    def location(self) -> str:
+        """Where the database is, without any password."""
+        return self.engine.location
+
+    async def write(self, unit: Callable[P, Unit[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a unit in a transaction; its value once that is durable.
+
+        Raises what the unit raises, then nothing of it is stored; UnavailableError if the database is away or full.
+        Cancelling is safe: the write either happened or it did not.
+        """
+        value: T = await self._group_commit.submit(partial(unit, *args, **kwargs))
+        return value
+
+    async def read(self, unit: Callable[P, Unit[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a unit that only reads, on one snapshot, without waiting for writers."""
+        value: T = await self.engine.read(partial(unit, *args, **kwargs))
+        return value
+
+    async def close(self) -> None:
+        """Store what is under way, then let go of everything."""
+        await self._group_commit.close()
+        await self.wakeups.close()
+        await self.engine.close()

@@ -1,0 +1,133 @@
+"""Group commit: what arrives while one commit is on its way to the disk goes into the next one together.
+
+A commit costs a flush of the disk, however much is in it. So writers queue, a committer takes all that wait (up to
+`MAX_GROUP`), runs them in one transaction and answers each after the commit. Nobody waits for a group to fill: a lone writer is
+a group of one.
+
+A unit that fails does so alone: the group is rolled back, and what stood before it, the unit itself, and what stood after it
+are committed apart. If the database itself fails, everyone in the group is told so, and nobody is tried again behind their
+back.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from precast.store import issues
+from precast.store.engine import DatabaseFailed, Done, Engine, UnitFactory, UnitFailed
+
+MAX_GROUP = 256
+# Writers beyond this many wait for a place, at most `PATIENCE_S`; then they are told STORE-005 and nothing of theirs is stored.
+MAX_PENDING = 4096
+PATIENCE_S = 30.0
+
+
+class _Job:
+    """A unit on its way, and whoever waits for it."""
+
+    __slots__ = ("future", "unit")
+
+    def __init__(self, unit: UnitFactory, future: "asyncio.Future[Any]") -> None:
+        self.unit = unit
+        self.future = future
+
+    def succeed(self, value: object) -> None:
+        if not self.future.done():
+            self.future.set_result(value)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class GroupCommit:
+    """Owns the committer tasks of one database, from `start` to `close`."""
+
+    def __init__(self, engine: Engine, wake: Callable[[frozenset[str]], None], committers: int) -> None:
+        self._engine = engine
+        self._wake = wake
+        self._pending: asyncio.Queue[_Job | None] = asyncio.Queue(MAX_PENDING)
+        self._committers = committers
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_closing = False
+
+    def start(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self._commit_groups(), name="precast-commit") for _ in range(self._committers)
+        ]
+
+    async def submit(self, unit: UnitFactory) -> Any:
+        """Run the unit in a group; its value once it is durable.
+
+        Cancelling before its group starts drops the unit; after that it may or may not be stored.
+        """
+        if self._is_closing:
+            raise issues.CLOSED.error()
+        job = _Job(unit, asyncio.get_running_loop().create_future())
+        try:
+            self._pending.put_nowait(job)
+        except asyncio.QueueFull:
+            await self._put_patiently(job)
+        return await job.future
+
+    async def close(self) -> None:
+        """Commit what is waiting, then end the committers. New units are refused from now on."""
+        self._is_closing = True
+        for _ in self._tasks:
+            await self._pending.put(None)
+        await asyncio.gather(*self._tasks)
+        while not self._pending.empty():
+            if job := self._pending.get_nowait():
+                job.fail(issues.CLOSED.error())
+
+    async def _put_patiently(self, job: _Job) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._pending.put(job)
+        except TimeoutError:
+            raise issues.BUSY.error(waited_s=PATIENCE_S) from None
+
+    async def _commit_groups(self) -> None:
+        while (job := await self._pending.get()) is not None:
+            group = [job]
+            while len(group) < MAX_GROUP and not self._pending.empty():
+                following = self._pending.get_nowait()
+                if following is None:
+                    # Our own sign to stop, or another committer's: put it back for after this group.
+                    self._pending.put_nowait(None)
+                    break
+                group.append(following)
+            await self._commit(deque([group]))
+
+    async def _commit(self, groups: "deque[list[_Job]]") -> None:
+        """Commit the groups in turn; one that fails by a unit's fault is split around that unit."""
+        while groups:
+            group = [job for job in groups.popleft() if not job.future.done()]
+            if not group:
+                continue
+            try:
+                done = await self._engine.transact([job.unit for job in group])
+            except UnitFailed as failure:
+                if len(group) == 1:
+                    group[0].fail(failure.__cause__ or failure)
+                    continue
+                at = failure.index
+                groups.extendleft([group[at + 1 :], [group[at]], group[:at]])
+            except DatabaseFailed as failure:
+                for job in group:
+                    job.fail(failure.error)
+            except BaseException as error:
+                for job in group:
+                    job.fail(issues.FAILED.error(query="commit", reason=error))
+                raise
+            else:
+                self._answer(group, done)
+
+    def _answer(self, group: list[_Job], done: list[Done]) -> None:
+        topics: set[str] = set()
+        for job, result in zip(group, done, strict=True):
+            topics |= result.topics
+            job.succeed(result.value)
+        if topics:
+            self._wake(frozenset(topics))

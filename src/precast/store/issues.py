@@ -1,0 +1,156 @@
+"""What can go wrong in the store."""
+
+from precast.base.errors import Issue, Kind
+
+BAD_LOCATION = Issue(
+    "STORE-001",
+    Kind.INPUT,
+    "{location} does not name a database",
+    "give a file path, sqlite:///PATH or postgresql://USER@HOST/NAME",
+)
+NO_DATABASE = Issue(
+    "STORE-002",
+    Kind.NOT_FOUND,
+    "there is no database at {location}",
+    "create it with `precast db migrate --database {location}`",
+)
+CANNOT_OPEN = Issue(
+    "STORE-003",
+    Kind.UNAVAILABLE,
+    "cannot open the database {location}: {reason}",
+    "check that the place exists, that this user may write there, and that the database server runs",
+)
+NOT_OURS = Issue(
+    "STORE-004",
+    Kind.CONFLICT,
+    "{location} is not a Precast database",
+    "name another file; nothing was changed in this one",
+)
+BUSY = Issue(
+    "STORE-005",
+    Kind.UNAVAILABLE,
+    "the database stayed busy for {waited_s:g} s",
+    "try again; if it lasts, look for a process that keeps a transaction open",
+)
+DISK_FULL = Issue(
+    "STORE-006",
+    Kind.UNAVAILABLE,
+    "no space left for the database {location}; the write was rolled back",
+    "free some space, then try again",
+)
+CONNECTION_LOST = Issue(
+    "STORE-007",
+    Kind.UNAVAILABLE,
+    "the connection to the database {location} is gone: {reason}",
+    "check that the database server runs, then try again",
+)
+OUTCOME_UNKNOWN = Issue(
+    "STORE-008",
+    Kind.UNAVAILABLE,
+    "the database {location} went away during a commit: {reason}",
+    "it is not known whether this write was stored; try again, every write may be repeated",
+)
+CONSTRAINT = Issue(
+    "STORE-009",
+    Kind.CONFLICT,
+    "a write contradicts what is stored: {reason}",
+    "read the present state, then decide anew",
+)
+DAMAGED = Issue(
+    "STORE-010",
+    Kind.UNAVAILABLE,
+    "the database {location} is damaged: {reason}",
+    "stop Precast and restore a backup into a new place with `precast db restore`",
+)
+IO_FAILED = Issue(
+    "STORE-011",
+    Kind.UNAVAILABLE,
+    "the disk under {location} failed: {reason}",
+    "check the disk and the kernel log before anything else",
+)
+FAILED = Issue(
+    "STORE-012", Kind.INTERNAL, "query {query} failed: {reason}", "this is a bug of Precast; please report it"
+)
+CLOSED = Issue("STORE-013", Kind.UNAVAILABLE, "the database is closing", "try again after the restart")
+TOO_OLD_ENGINE = Issue(
+    "STORE-014",
+    Kind.INPUT,
+    "{engine} {version} is too old",
+    "Precast needs {engine} {needed} or newer",
+)
+NOT_DURABLE = Issue(
+    "STORE-015",
+    Kind.INPUT,
+    "the database would lose acknowledged data: {reason}",
+    "change the setting and reload PostgreSQL; `precast db check` shows all of them",
+)
+NO_DRIVER = Issue(
+    "STORE-016",
+    Kind.INPUT,
+    "this installation of Precast cannot talk to PostgreSQL",
+    "install the server parts: pip install 'precast[server]'",
+)
+
+NEWER_SCHEMA = Issue(
+    "STORE-020",
+    Kind.CONFLICT,
+    "the database has schema {found}, which needs a program of schema {needed} or newer; this one has {known}",
+    "install a newer Precast; nothing was changed",
+)
+NOT_MIGRATED = Issue(
+    "STORE-021",
+    Kind.CONFLICT,
+    "the database has schema {found}, this program needs {known}",
+    "run `precast db migrate`",
+)
+
+BACKUP_EXISTS = Issue("STORE-030", Kind.CONFLICT, "{path} exists", "name a new file; a backup never overwrites one")
+BACKUP_UNWRITABLE = Issue(
+    "STORE-031",
+    Kind.UNAVAILABLE,
+    "cannot write {path}: {reason}",
+    "check the place and the free space; no part of the file was left behind",
+)
+BACKUP_UNREADABLE = Issue(
+    "STORE-032", Kind.NOT_FOUND, "cannot read {path}: {reason}", "check the name and the permissions"
+)
+BACKUP_BROKEN = Issue(
+    "STORE-033",
+    Kind.INPUT,
+    "{path} is not a whole Precast backup: {reason}",
+    "use another backup; nothing was restored",
+)
+NOT_EMPTY = Issue(
+    "STORE-034",
+    Kind.CONFLICT,
+    "the database {location} already holds data ({table})",
+    "restore into a new, empty database",
+)
+
+UNKNOWN_KIND = Issue(
+    "WORK-001", Kind.INTERNAL, "work of kind {kind} is not declared", "declare it where the queue is made"
+)
+QUEUE_FULL = Issue(
+    "WORK-002",
+    Kind.UNAVAILABLE,
+    "the queue for {kind} is full ({limit} items)",
+    "try again later; `precast db work` shows what is waiting",
+)
+PAYLOAD_TOO_LARGE = Issue(
+    "WORK-003",
+    Kind.INPUT,
+    "the payload of {kind} {key} has {size} bytes, the limit is {limit}",
+    "store the content by its digest and queue the digest",
+)
+NO_DEAD_LETTER = Issue(
+    "WORK-004",
+    Kind.NOT_FOUND,
+    "there is no dead letter {kind} {key}",
+    "`precast db work --dead` lists them",
+)
+STREAM_FULL = Issue(
+    "STREAM-001",
+    Kind.UNAVAILABLE,
+    "the stream {stream} is full ({limit} records wait to be read)",
+    "try again when its reader has caught up",
+)

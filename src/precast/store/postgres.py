@@ -1,0 +1,156 @@
+"""PostgreSQL: a pool of connections, group commit over some of them, snapshots for reading.
+
+Several servers share one database, so a group can meet another's locks: what PostgreSQL ends as a deadlock or a serialisation
+failure is run again, and so is a group whose connection was gone before its commit. When it goes *during* the commit nobody can
+know, and we say so.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from precast.store import durability, issues, postgres_errors
+from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.location import PostgresLocation
+from precast.store.query import Dialect, Rows, Statement
+
+if TYPE_CHECKING:  # generic in its stubs only
+    Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+
+NEEDED_VERSION = 14
+COMMITTERS = 2
+READERS = 6
+COMMAND_S = 30.0
+CONNECT_S = 10.0
+TRIES = 3
+
+
+class PostgresEngine:
+    """A pool on one database. Reads beyond the pool's size wait for a connection, at most `CONNECT_S`."""
+
+    dialect = Dialect.POSTGRESQL
+
+    def __init__(self, location: PostgresLocation, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+        self.location = str(location)
+        self._pool = pool
+
+    @classmethod
+    async def open(cls, location: PostgresLocation) -> "PostgresEngine":
+        """Connect. Raises UnavailableError STORE-003, and InputError where the server could not keep our promises."""
+        try:
+            pool = await asyncpg.create_pool(
+                location.url,
+                min_size=1,
+                max_size=COMMITTERS + READERS,
+                timeout=CONNECT_S,
+                command_timeout=COMMAND_S,
+                server_settings={"application_name": "precast", "timezone": "UTC"},
+            )
+        except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise issues.CANNOT_OPEN.error(location=location, reason=postgres_errors.reason(error)) from error
+        engine = cls(location, pool)
+        try:
+            await engine._refuse_unfit_server()
+        except BaseException:
+            await engine.close()
+            raise
+        return engine
+
+    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+        for remaining in reversed(range(TRIES)):
+            try:
+                return await self._transact(units)
+            except DatabaseFailed as failure:
+                if not remaining or not postgres_errors.is_worth_another_try(failure):
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    async def read(self, unit: UnitFactory) -> Any:
+        try:
+            async with self._connection() as connection, self._transaction(connection, is_snapshot=True):
+                return (await self._run(connection, unit)).value
+        except DatabaseFailed as failure:
+            raise failure.error from failure
+
+    async def close(self) -> None:
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
+
+    async def _refuse_unfit_server(self) -> None:
+        async with self._connection() as connection:
+            if (version := connection.get_server_version()).major < NEEDED_VERSION:
+                found = f"{version.major}.{version.minor}"
+                raise issues.TOO_OLD_ENGINE.error(engine="PostgreSQL", version=found, needed=NEEDED_VERSION)
+        settings = dict(await self.read(durability.read_settings))
+        if unsafe := durability.unsafe_settings(settings):
+            raise issues.NOT_DURABLE.error(reason=unsafe[0])
+
+    async def _transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+        done: list[Done] = []
+        async with self._connection() as connection, self._transaction(connection, is_snapshot=False):
+            for index, unit in enumerate(units):
+                try:
+                    done.append(await self._run(connection, unit))
+                except DatabaseFailed:
+                    raise
+                except Exception as error:
+                    raise UnitFailed(index) from error
+        return done
+
+    @contextlib.asynccontextmanager
+    async def _connection(self) -> Any:
+        try:
+            connection = await self._pool.acquire(timeout=CONNECT_S)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
+        try:
+            yield connection
+        finally:
+            # Giving back resets the connection; one that is broken is thrown away by the pool.
+            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                await self._pool.release(connection, timeout=CONNECT_S)
+
+    @contextlib.asynccontextmanager
+    async def _transaction(self, connection: "Connection", *, is_snapshot: bool) -> Any:
+        transaction = (
+            connection.transaction(isolation="repeatable_read", readonly=True)
+            if is_snapshot
+            else connection.transaction()
+        )
+        try:
+            await transaction.start()
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                await transaction.rollback()
+            raise
+        try:
+            await transaction.commit()
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise DatabaseFailed(postgres_errors.at_commit(error, self.location)) from error
+
+    async def _run(self, connection: "Connection", unit: UnitFactory) -> Done:
+        progress = Progress(unit())
+        statement = progress.first()
+        while statement is not None:
+            statement = progress.next(await self._execute(connection, statement))
+        assert progress.done is not None, "a unit without a next statement has ended"
+        return progress.done
+
+    async def _execute(self, connection: "Connection", statement: Statement) -> Rows:
+        try:
+            if statement.is_many:
+                await connection.executemany(statement.query.postgresql, statement.positional())
+                return ()
+            return await connection.fetch(statement.query.postgresql, *statement.positional()[0])
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            raise postgres_errors.fault(error, self.location, statement.query.name) from error

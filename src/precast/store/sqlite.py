@@ -1,0 +1,190 @@
+"""SQLite: one writer thread with group commit, readers beside it.
+
+WAL lets readers go on while the writer writes; `synchronous=FULL` flushes the log at every commit, so what is acknowledged is
+on the disk. Every connection belongs to one thread at a time: the writer's to the writer thread, a reader's to whoever took it
+from the shelf. Other processes may use the same file; a writer waits for them up to ten seconds.
+"""
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from precast.store import issues, sqlite_errors
+from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.query import Dialect, Rows, Statement
+
+T = TypeVar("T")
+
+READERS = 4
+NEEDED_VERSION = (3, 37, 0)  # STRICT tables
+APPLICATION_ID = 0x50434153  # "PCAS", so that `file` and we know the file as ours
+WAL_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+class SqliteEngine:
+    """One database file, open. Reads beyond `READERS` at once wait for a connection; each is short."""
+
+    dialect = Dialect.SQLITE
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.location = str(path)
+        self._writer: sqlite3.Connection | None = None
+        self._readers: list[sqlite3.Connection] = []
+        self._free_reader = asyncio.Semaphore(READERS)
+        self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="precast-writer")
+        self._reader_threads = ThreadPoolExecutor(READERS, thread_name_prefix="precast-reader")
+
+    @classmethod
+    async def open(cls, path: Path, *, may_create: bool) -> "SqliteEngine":
+        """Open the file, creating it (0600) if allowed.
+
+        Raises NotFoundError STORE-002, ConflictError STORE-004 for a foreign file, UnavailableError STORE-003.
+        """
+        if sqlite3.sqlite_version_info < NEEDED_VERSION:
+            needed = ".".join(map(str, NEEDED_VERSION))
+            raise issues.TOO_OLD_ENGINE.error(engine="SQLite", version=sqlite3.sqlite_version, needed=needed)
+        engine = cls(path)
+        try:
+            await engine._in(engine._writer_thread, engine._prepare, may_create)
+        except BaseException:
+            await engine.close()
+            raise
+        return engine
+
+    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+        return await self._in(self._writer_thread, self._transact, units)
+
+    async def read(self, unit: UnitFactory) -> Any:
+        async with self._free_reader:
+            return await self._in(self._reader_threads, self._read, unit)
+
+    async def close(self) -> None:
+        if self._writer is not None:
+            await self._in(self._writer_thread, self._writer.close)
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
+        self._writer_thread.shutdown()
+        self._reader_threads.shutdown()
+
+    async def _in(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(threads, call, *args)
+
+    # What follows runs in a thread of ours.
+
+    def _prepare(self, may_create: bool) -> None:
+        if not may_create and not self._path.exists():
+            raise issues.NO_DATABASE.error(location=self._path)
+        try:
+            if may_create:
+                # Ours alone from its first moment; the log and its index take the mode of the file.
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            self._writer = self._connect()
+            self._refuse_foreign_file(self._writer)
+            # The mode stays with the file: asking first spares the lock that setting it takes.
+            if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                self._writer.execute("PRAGMA journal_mode = WAL")
+            (mode,) = self._writer.execute("PRAGMA journal_mode").fetchone()
+        except sqlite3.Error as error:
+            raise sqlite_errors.opening(error, self._path) from error
+        except OSError as error:
+            raise issues.CANNOT_OPEN.error(location=self._path, reason=error.strerror) from error
+        if mode != "wal":
+            raise issues.CANNOT_OPEN.error(location=self._path, reason="its file system cannot hold a write-ahead log")
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path,
+            timeout=sqlite_errors.BUSY_S,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
+        return connection
+
+    def _refuse_foreign_file(self, connection: sqlite3.Connection) -> None:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if application == APPLICATION_ID:
+            return
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application or tables:
+            connection.close()
+            self._writer = None
+            raise issues.NOT_OURS.error(location=self._path)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def _transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+        connection = self._writer
+        assert connection is not None, "open() has prepared the writer"
+        done: list[Done] = []
+        try:
+            self._command(connection, "BEGIN IMMEDIATE")
+            for index, unit in enumerate(units):
+                try:
+                    done.append(self._run(connection, unit))
+                except DatabaseFailed:
+                    raise
+                except Exception as error:
+                    raise UnitFailed(index) from error
+            self._command(connection, "COMMIT")
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        return done
+
+    def _read(self, unit: UnitFactory) -> Any:
+        try:
+            connection = self._readers.pop() if self._readers else self._connect_reader()
+            try:
+                self._command(connection, "BEGIN")
+                return self._run(connection, unit).value
+            finally:
+                self._roll_back(connection)
+                self._readers.append(connection)
+        except DatabaseFailed as failure:
+            raise failure.error from failure
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        connection = self._connect()
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _run(self, connection: sqlite3.Connection, unit: UnitFactory) -> Done:
+        progress = Progress(unit())
+        statement = progress.first()
+        while statement is not None:
+            statement = progress.next(self._execute(connection, statement))
+        assert progress.done is not None, "a unit without a next statement has ended"
+        return progress.done
+
+    def _execute(self, connection: sqlite3.Connection, statement: Statement) -> Rows:
+        try:
+            if statement.is_many:
+                connection.executemany(statement.query.sqlite, statement.rows)
+                return ()
+            return connection.execute(statement.query.sqlite, statement.rows[0]).fetchall()
+        except sqlite3.Error as error:
+            raise sqlite_errors.fault(error, self._path, statement.query.name) from error
+
+    def _command(self, connection: sqlite3.Connection, command: str) -> None:
+        try:
+            connection.execute(command)
+        except sqlite3.Error as error:
+            raise DatabaseFailed(sqlite_errors.translate(error, self._path, command)) from error
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        # SQLite has rolled back by itself after some errors; and where the disk fails, ROLLBACK may fail too and
+        # the next BEGIN says so.
+        if connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")

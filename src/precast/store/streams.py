@@ -1,0 +1,131 @@
+"""Numbered streams: records of one owner in one order, without gaps, read from any number on.
+
+A number is given under the stream's row, which stays locked until the commit. So numbers are committed in their order, and
+"everything after 17" can never miss an 18 that commits later than a 19. Different streams do not wait for each other.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import from_micros, to_micros
+from precast.store import issues
+from precast.store.database import Database
+from precast.store.query import Query, Unit, Wake
+
+# When this many records wait to be trimmed, the next append is refused with STREAM-001.
+MAX_RECORDS = 100_000
+TRIM_BATCH = 1_000
+
+NUMBER = Query(
+    "streams.number",
+    """
+    -- Take the next numbers; the row is ours until the commit.
+    INSERT INTO stream (name, last, trimmed) VALUES (:stream, :count, 0)
+    ON CONFLICT (name) DO UPDATE SET last = stream.last + excluded.last
+    RETURNING last, trimmed
+    """,
+)
+APPEND = Query(
+    "streams.append", "INSERT INTO stream_record (stream, number, body, at) VALUES (:stream, :number, :body, :now)"
+)
+READ = Query(
+    "streams.read",
+    """
+    SELECT number, body, at FROM stream_record WHERE stream = :stream AND number > :after
+    ORDER BY number LIMIT :limit
+    """,
+)
+STATE = Query("streams.state", "SELECT last, trimmed FROM stream WHERE name = :stream")
+TRIM_TO = Query(
+    "streams.trim_to",
+    """
+    -- Move the lower end up by one batch at most, never past the last number.
+    UPDATE stream SET trimmed = CASE
+        WHEN :through < trimmed + :batch AND :through < last THEN :through
+        WHEN trimmed + :batch < last THEN trimmed + :batch
+        ELSE last END
+    WHERE name = :stream AND trimmed < :through AND trimmed < last
+    RETURNING trimmed
+    """,
+)
+REMOVE = Query("streams.remove", "DELETE FROM stream_record WHERE stream = :stream AND number <= :through")
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One record of a stream."""
+
+    number: int
+    body: bytes
+    at: datetime
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Records in order. A reader who asks for records after a number below `trimmed` has missed some."""
+
+    records: list[Record]
+    last: int
+    trimmed: int
+
+
+class Streams:
+    """All streams of one database."""
+
+    def __init__(self, database: Database, max_records: int = MAX_RECORDS) -> None:
+        self._database = database
+        self._max_records = max_records
+
+    async def append(self, stream: str, bodies: Sequence[bytes]) -> int:
+        """Add records; the number of the last one. Raises UnavailableError STREAM-001 if the reader is too far behind."""
+        return await self._database.write(self.appending, stream, bodies)
+
+    def appending(self, stream: str, bodies: Sequence[bytes]) -> Unit[int]:
+        """The same as a part of another transaction."""
+        last: int
+        ((last, trimmed),) = yield NUMBER(stream=stream, count=len(bodies))
+        if last - trimmed > self._max_records:
+            raise issues.STREAM_FULL.error(stream=stream, limit=self._max_records)
+        now = to_micros(self._database.clock.now())
+        first = last - len(bodies) + 1
+        yield APPEND.many(
+            {"stream": stream, "number": number, "body": body, "now": now} for number, body in enumerate(bodies, first)
+        )
+        yield Wake(topic(stream))
+        return last
+
+    async def read(self, stream: str, after: int, limit: int = 1_000) -> Page:
+        """Up to `limit` records with numbers above `after`; an unknown stream is an empty one."""
+        return await self._database.read(_reading, stream, after, limit)
+
+    async def trim(self, stream: str, through: int) -> None:
+        """Drop the records up to this number, in small transactions; the numbers are never given again.
+
+        Cancelling leaves some of them dropped.
+        """
+        while (await self._database.write(_trimming, stream, through)) < through:
+            pass
+
+
+def topic(stream: str) -> str:
+    """What readers of a stream subscribe to."""
+    return f"stream.{stream}"
+
+
+def _reading(stream: str, after: int, limit: int) -> Unit[Page]:
+    state = yield STATE(stream=stream)
+    if not state:
+        return Page([], 0, 0)
+    ((last, trimmed),) = state
+    rows = yield READ(stream=stream, after=after, limit=limit)
+    return Page([Record(number, body, from_micros(at)) for number, body, at in rows], last, trimmed)
+
+
+def _trimming(stream: str, through: int) -> Unit[int]:
+    """Drop one batch; the number up to which there is nothing more to do for the caller."""
+    rows = yield TRIM_TO(stream=stream, through=through, batch=TRIM_BATCH)
+    if not rows:
+        return through
+    ((trimmed,),) = rows
+    yield REMOVE(stream=stream, through=trimmed)
+    return int(trimmed)

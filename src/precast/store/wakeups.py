@@ -1,0 +1,73 @@
+"""Wake-ups: a hint that something is there to read. Losing one costs a poll interval, never a result.
+
+A subscription is one flag, so a thousand wake-ups before the sleeper looks are one. In a process of its own, SQLite needs no
+more than this; PostgreSQL carries topics between servers (`postgres_wakeups`).
+"""
+
+import asyncio
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+POLL_S = 1.0
+
+
+class Subscription:
+    """One sleeper, from entering to leaving its `with` block."""
+
+    def __init__(self, wakeups: "Wakeups", topics: frozenset[str]) -> None:
+        self._wakeups = wakeups
+        self._flag = asyncio.Event()
+        self.topics = topics
+
+    def __enter__(self) -> Self:
+        self._wakeups.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._wakeups.remove(self)
+
+    def wake(self) -> None:
+        self._flag.set()
+
+    async def wait(self, timeout_s: float = POLL_S) -> bool:
+        """Sleep until woken or until it is time to look anyway; whether it was a wake-up. Clears the flag."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._flag.wait()
+        except TimeoutError:
+            return False
+        self._flag.clear()
+        return True
+
+
+class Wakeups:
+    """Wakes the sleepers of this process. Used from the event loop only."""
+
+    def __init__(self) -> None:
+        self._by_topic: dict[str, set[Subscription]] = {}
+
+    def subscribe(self, *topics: str) -> Subscription:
+        """A sleeper for these topics. Subscribe first, look second, sleep third: then nothing falls in between."""
+        return Subscription(self, frozenset(topics))
+
+    def publish(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            for subscription in self._by_topic.get(topic, ()):
+                subscription.wake()
+
+    def add(self, subscription: Subscription) -> None:
+        for topic in subscription.topics:
+            self._by_topic.setdefault(topic, set()).add(subscription)
+
+    def remove(self, subscription: Subscription) -> None:
+        for topic in subscription.topics:
+            sleepers = self._by_topic[topic]
+            sleepers.discard(subscription)
+            if not sleepers:
+                del self._by_topic[topic]
+
+    async def close(self) -> None:
+        """Nothing to give back in one process."""

@@ -1,0 +1,264 @@
+"""The work queue: what has to be done, once per (kind, key), by whoever claims it.
+
+Asking twice for the same thing is asking once, for the newest payload. A claim is a lease with a fence: when the lease runs out
+the item is anyone's, and the old holder's completion is refused. What fails is tried again with growing pauses and ends as a dead
+letter that people can look at and requeue. The order is fair: items of one lane are spaced out, so a lane that asks for ten
+thousand things delays another's single one by a step or two; and since the clock moves on, no item is overtaken for ever.
+
+Every public method is one transaction. The methods that end in `ing` are the same as units, for a transaction of another aggregate.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from precast.base.clock import from_micros, to_micros
+from precast.store import issues, work_queries
+from precast.store.database import Database
+from precast.store.query import Row, Unit, Wake
+from precast.store.work_kinds import (
+    MAX_ERROR_CHARS,
+    MAX_PAYLOAD_BYTES,
+    Claim,
+    Counts,
+    DeadLetter,
+    Failure,
+    WaitingItem,
+    WorkKind,
+)
+
+RECOUNT_S = 1.0
+
+
+class WorkQueue:
+    """The queue in one database, for the kinds declared here.
+
+    The bound on a kind is exact among the writers of one process; what other servers add is counted once a second.
+    """
+
+    def __init__(self, database: Database, kinds: Iterable[WorkKind]) -> None:
+        self._database = database
+        self._kinds = {kind.name: kind for kind in kinds}
+        # Touched only inside write units, of which one runs at a time.
+        self._room: dict[str, tuple[int, float]] = {}
+
+    # Asking for work
+
+    async def enqueue(
+        self, kind: str, key: str, payload: bytes, *, lane: str = "", due_at: datetime | None = None
+    ) -> bool:
+        """Ask for an item; whether it is new (otherwise it was waiting or being worked on, and now has this payload).
+
+        Raises UnavailableError WORK-002 if the kind is full, InputError WORK-003 if the payload is too large.
+        """
+        return await self._database.write(self.enqueuing, kind, key, payload, lane=lane, due_at=due_at)
+
+    def enqueuing(
+        self, kind: str, key: str, payload: bytes, *, lane: str = "", due_at: datetime | None = None
+    ) -> Unit[bool]:
+        settings = self._kind(kind)
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise issues.PAYLOAD_TOO_LARGE.error(kind=kind, key=key, size=len(payload), limit=MAX_PAYLOAD_BYTES)
+        now = self._now_micros()
+        yield from self._ensure_room(settings, key)
+        ((generation,),) = yield work_queries.ENQUEUE(
+            kind=kind,
+            key=key,
+            lane=lane,
+            payload=payload,
+            now=now,
+            due_at=now if due_at is None else to_micros(due_at),
+            spacing=settings.spacing_micros,
+        )
+        if generation == 1:
+            self._change_room(kind, -1)
+        yield Wake(topic(kind))
+        return bool(generation == 1)
+
+    # Doing it
+
+    async def claim(self, kind: str, owner: str, *, limit: int, lease_s: float) -> list[Claim]:
+        """Lease up to `limit` items for `lease_s`, in fair order. `owner` is unique to a running worker.
+
+        An item that has lost its holder in every try it had is buried instead of handed out.
+        """
+        return await self._database.write(self._claiming, self._kind(kind), owner, limit, lease_s)
+
+    async def extend(self, claim: Claim, lease_s: float) -> bool:
+        """Keep a lease going; False if the item is no longer ours: then stop working on it."""
+        return await self._database.write(self._extending, claim, lease_s)
+
+    async def complete(self, claim: Claim) -> bool:
+        """The item is done; False if it is no longer ours and somebody else does it."""
+        return await self._database.write(self.completing, claim)
+
+    async def fail(self, claim: Claim, error: str) -> Failure:
+        """The item failed: tried again after a pause, or dead, or no longer ours."""
+        return await self._database.write(self._failing, claim, error)
+
+    async def give_back(self, claim: Claim) -> bool:
+        """Let another worker do it at once, as on shutdown; the try is not counted."""
+        return await self._database.write(self._giving_back, claim)
+
+    def completing(self, claim: Claim) -> Unit[bool]:
+        """Complete as part of the transaction that stores the result. A caller that gets False raises, to store nothing."""
+        held = _held(claim)
+        if (yield work_queries.REMOVE_DONE(**held)):
+            self._change_room(claim.kind, 1)
+        elif not (
+            yield work_queries.WAIT_AGAIN(**held, now=self._now_micros(), spacing=self._kind(claim.kind).spacing_micros)
+        ):
+            return False
+        else:
+            yield Wake(topic(claim.kind))
+        yield work_queries.FORGET_DEAD(kind=claim.kind, key=claim.key)
+        return True
+
+    def _claiming(self, kind: WorkKind, owner: str, limit: int, lease_s: float) -> Unit[list[Claim]]:
+        ((fence,),) = yield work_queries.NEXT_FENCE()
+        now = self._database.clock.now()
+        lease_until = now + timedelta(seconds=lease_s)
+        rows = yield work_queries.CLAIM(
+            kind=kind.name,
+            owner=owner,
+            fence=fence,
+            now=to_micros(now),
+            lease_until=to_micros(lease_until),
+            limit=limit,
+        )
+        claims = []
+        for key, lane, payload, generation, attempts, _, last_error in sorted(rows, key=_turn_and_key):
+            claim = Claim(kind.name, key, lane, payload, attempts, generation, owner, fence, lease_until)
+            if attempts <= kind.max_attempts:
+                claims.append(claim)
+            else:
+                yield from self._burying(kind, claim, last_error or "its worker was lost in every try")
+        return claims
+
+    def _extending(self, claim: Claim, lease_s: float) -> Unit[bool]:
+        lease_until = self._database.clock.now() + timedelta(seconds=lease_s)
+        return bool((yield work_queries.EXTEND(**_held(claim), lease_until=to_micros(lease_until))))
+
+    def _failing(self, claim: Claim, error: str) -> Unit[Failure]:
+        kind = self._kind(claim.kind)
+        error = error[:MAX_ERROR_CHARS]
+        retry_at = self._database.clock.now() + timedelta(seconds=kind.pause_s(claim.key, claim.attempt))
+        retried = yield work_queries.RETRY(
+            **_held(claim), error=error, retry_at=to_micros(retry_at), max_attempts=kind.max_attempts
+        )
+        if retried:
+            return Failure.RETRIED
+        return (yield from self._burying(kind, claim, error))
+
+    def _burying(self, kind: WorkKind, claim: Claim, error: str) -> Unit[Failure]:
+        now = self._database.clock.now()
+        held = _held(claim)
+        if (yield work_queries.BURY(**held, error=error, now=to_micros(now), max_dead=kind.max_dead)):
+            yield work_queries.REMOVE_HELD(**held)
+            self._change_room(kind.name, 1)
+            return Failure.DEAD
+        retry_at = now + timedelta(seconds=kind.pause_cap_s)
+        kept = yield work_queries.PUT_OFF(**held, error=error, retry_at=to_micros(retry_at))
+        return Failure.RETRIED if kept else Failure.LOST
+
+    def _giving_back(self, claim: Claim) -> Unit[bool]:
+        yield Wake(topic(claim.kind))
+        return bool((yield work_queries.GIVE_BACK(**_held(claim))))
+
+    # Looking after it
+
+    async def dead(self, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[DeadLetter]:
+        """Dead letters by kind and key, a page at a time; `after` is the kind and key of the last one seen."""
+        return await self._database.read(_reading_dead, after, limit)
+
+    async def waiting(self, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[WaitingItem]:
+        """Items in the queue by kind and key, a page at a time."""
+        return await self._database.read(_reading_items, after, limit)
+
+    async def counts(self) -> list[Counts]:
+        """How much waits, is held, is dead, one row a kind."""
+        return await self._database.read(_counting)
+
+    async def requeue(self, kind: str, key: str) -> bool:
+        """Try a dead letter again; False if newer work for the same key was queued meanwhile, which stays as it is.
+
+        Raises NotFoundError WORK-004.
+        """
+        return await self._database.write(self._requeuing, kind, key)
+
+    def _requeuing(self, kind: str, key: str) -> Unit[bool]:
+        rows = yield work_queries.FORGET_DEAD(kind=kind, key=key)
+        if not rows:
+            raise issues.NO_DEAD_LETTER.error(kind=kind, key=key)
+        if (yield work_queries.EXISTS(kind=kind, key=key)):
+            return False
+        ((lane, payload),) = rows
+        return (yield from self.enqueuing(kind, key, bytes(payload), lane=lane))
+
+    # The bound
+
+    def _ensure_room(self, kind: WorkKind, key: str) -> Unit[None]:
+        room, counted_s = self._room.get(kind.name, (0, float("-inf")))
+        now_s = self._database.clock.monotonic_s()
+        if now_s - counted_s >= RECOUNT_S:
+            ((count,),) = yield work_queries.COUNT_UP_TO(kind=kind.name, limit=kind.max_items)
+            room = kind.max_items - count
+            self._room[kind.name] = (room, now_s)
+        if room <= 0 and not (yield work_queries.EXISTS(kind=kind.name, key=key)):
+            raise issues.QUEUE_FULL.error(kind=kind.name, limit=kind.max_items)
+
+    def _change_room(self, kind: str, by: int) -> None:
+        if kind in self._room:
+            room, counted_s = self._room[kind]
+            self._room[kind] = (room + by, counted_s)
+
+    def _kind(self, name: str) -> WorkKind:
+        if name not in self._kinds:
+            raise issues.UNKNOWN_KIND.error(kind=name)
+        return self._kinds[name]
+
+    def _now_micros(self) -> int:
+        return to_micros(self._database.clock.now())
+
+
+def topic(kind: str) -> str:
+    """What workers of a kind subscribe to."""
+    return f"work.{kind}"
+
+
+def _held(claim: Claim) -> Mapping[str, object]:
+    return {"kind": claim.kind, "key": claim.key, "owner": claim.owner, "fence": claim.fence}
+
+
+def _turn_and_key(row: Row) -> tuple[int, str]:
+    return row[5], row[0]
+
+
+def _reading_dead(after: tuple[str, str], limit: int) -> Unit[list[DeadLetter]]:
+    rows = yield work_queries.DEAD(after_kind=after[0], after_key=after[1], limit=limit)
+    return [
+        DeadLetter(kind, key, lane, payload, attempts, last_error, from_micros(queued), from_micros(died))
+        for kind, key, lane, payload, attempts, last_error, queued, died in rows
+    ]
+
+
+def _reading_items(after: tuple[str, str], limit: int) -> Unit[list[WaitingItem]]:
+    rows = yield work_queries.ITEMS(after_kind=after[0], after_key=after[1], limit=limit)
+    return [
+        WaitingItem(kind, key, lane, attempts, from_micros(queued), from_micros(ready), owner, last_error)
+        for kind, key, lane, attempts, queued, ready, owner, last_error in rows
+    ]
+
+
+def _counting() -> Unit[list[Counts]]:
+    rows = yield work_queries.COUNTS()
+    counts: dict[str, Counts] = {}
+    for kind, waiting, held, oldest, dead in rows:
+        so_far = counts.get(kind, Counts(kind, 0, 0, 0, None))
+        counts[kind] = Counts(
+            kind,
+            so_far.waiting + waiting,
+            so_far.held + held,
+            so_far.dead + dead,
+            so_far.oldest_at if oldest is None else from_micros(oldest),
+        )
+    return [counts[kind] for kind in sorted(counts)]

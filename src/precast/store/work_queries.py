@@ -1,0 +1,188 @@
+"""The SQL of the work queue. Only `work` uses it.
+
+`ready_at` is the one column that says whether an item may be claimed: while it waits, the time it is due (or its backoff ends);
+while it is claimed, the time the lease ends. An item is held exactly while `owner` is set; a holder proves itself by owner and
+fence.
+"""
+
+from precast.store.query import Query
+
+ENQUEUE = Query(
+    "work.enqueue",
+    """
+    -- Put the item in, or ask again for the one that is there: then the newest payload counts. While someone holds it
+    -- only the next generation is noted. A new item's turn comes a step after the last of its lane, or now.
+    INSERT INTO work_item
+        (kind, key, lane, payload, generation, turn_at, due_at, ready_at, queued_at, attempts, fence)
+    VALUES (
+        :kind, :key, :lane, :payload, 1,
+        (SELECT max(turn) FROM (
+            SELECT CAST(:now AS BIGINT) AS turn
+            UNION ALL
+            SELECT turn FROM (
+                SELECT turn_at + :spacing AS turn FROM work_item WHERE kind = :kind AND lane = :lane
+                ORDER BY turn_at DESC LIMIT 1
+            ) AS last_of_lane
+        ) AS turns),
+        :due_at, :due_at, :now, 0, 0
+    )
+    ON CONFLICT (kind, key) DO UPDATE SET
+        payload = excluded.payload,
+        generation = work_item.generation + 1,
+        due_at = CASE WHEN work_item.owner IS NULL AND work_item.due_at < excluded.due_at
+                      THEN work_item.due_at ELSE excluded.due_at END,
+        ready_at = CASE WHEN work_item.owner IS NULL AND excluded.due_at < work_item.ready_at
+                        THEN excluded.due_at ELSE work_item.ready_at END,
+        attempts = CASE WHEN work_item.owner IS NULL THEN 0 ELSE work_item.attempts END
+    RETURNING generation
+    """,
+)
+EXISTS = Query("work.exists", "SELECT 1 FROM work_item WHERE kind = :kind AND key = :key")
+COUNT_UP_TO = Query(
+    "work.count_up_to",
+    """
+    -- How many items of a kind there are, without counting further than anyone needs to know.
+    SELECT count(*) FROM (SELECT 1 FROM work_item WHERE kind = :kind LIMIT :limit) AS counted
+    """,
+)
+NEXT_FENCE = Query(
+    "work.next_fence",
+    "UPDATE work_fence SET last = last + 1 RETURNING last",
+    postgresql="SELECT nextval('work_fence')",
+)
+CLAIM = Query(
+    "work.claim",
+    """
+    -- Lease the first items, in fair order, that wait or whose lease has run out.
+    UPDATE work_item SET
+        owner = :owner, fence = :fence, claimed_generation = generation, attempts = attempts + 1, ready_at = :lease_until
+    WHERE kind = :kind AND key IN (
+        SELECT key FROM work_item WHERE kind = :kind AND ready_at <= :now AND fence < :fence
+        ORDER BY turn_at, key LIMIT :limit
+    )
+    RETURNING key, lane, payload, generation, attempts, turn_at, last_error
+    """,
+    postgresql="""
+    -- The same; items that another server is claiming at this moment are passed over, not waited for.
+    WITH next AS MATERIALIZED (
+        SELECT key FROM work_item WHERE kind = :kind AND ready_at <= :now AND fence < :fence
+        ORDER BY turn_at, key LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    )
+    UPDATE work_item SET
+        owner = :owner, fence = :fence, claimed_generation = generation, attempts = attempts + 1, ready_at = :lease_until
+    FROM next
+    WHERE work_item.kind = :kind AND work_item.key = next.key
+    RETURNING work_item.key, lane, payload, generation, attempts, turn_at, last_error
+    """,
+)
+EXTEND = Query(
+    "work.extend",
+    """
+    -- A holder goes on, also late, as long as nobody else has claimed the item.
+    UPDATE work_item SET ready_at = :lease_until
+    WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
+    RETURNING key
+    """,
+)
+REMOVE_DONE = Query(
+    "work.remove_done",
+    """
+    -- Done, and nobody has asked for it again in the meantime.
+    DELETE FROM work_item
+    WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence AND generation = claimed_generation
+    RETURNING key
+    """,
+)
+WAIT_AGAIN = Query(
+    "work.wait_again",
+    """
+    -- Done, but asked for again while it was held: the next generation waits, one step further back in its lane.
+    UPDATE work_item SET
+        owner = NULL, claimed_generation = NULL, attempts = 0, last_error = NULL, queued_at = :now, ready_at = due_at,
+        turn_at = CASE WHEN turn_at + :spacing > :now THEN turn_at + :spacing ELSE :now END
+    WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
+    RETURNING key
+    """,
+)
+RETRY = Query(
+    "work.retry",
+    """
+    -- Failed with tries left, or asked for again while it was held: then the newer payload starts counting from none.
+    UPDATE work_item SET
+        owner = NULL, claimed_generation = NULL, last_error = :error,
+        attempts = CASE WHEN generation = claimed_generation THEN attempts ELSE 0 END,
+        ready_at = CASE WHEN due_at > :retry_at THEN due_at ELSE :retry_at END
+    WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
+      AND (attempts < :max_attempts OR generation <> claimed_generation)
+    RETURNING key
+    """,
+)
+GIVE_BACK = Query(
+    "work.give_back",
+    """
+    -- Not done and not failed: the try is not counted.
+    UPDATE work_item SET owner = NULL, claimed_generation = NULL, attempts = attempts - 1, ready_at = due_at
+    WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
+    RETURNING key
+    """,
+)
+PUT_OFF = Query(
+    "work.put_off",
+    """
+    -- Out of tries, but there is no room among the dead letters: it stays, at the slowest pace.
+    UPDATE work_item SET owner = NULL, claimed_generation = NULL, last_error = :error, ready_at = :retry_at
+    WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
+    RETURNING key
+    """,
+)
+BURY = Query(
+    "work.bury",
+    """
+    -- Copy an item that is out of tries to the dead letters, if there is room; a newer death replaces an older one.
+    INSERT INTO work_dead (kind, key, lane, payload, attempts, last_error, queued_at, died_at)
+    SELECT kind, key, lane, payload, attempts, CAST(:error AS TEXT), queued_at, CAST(:now AS BIGINT) FROM work_item
+    WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
+      AND (SELECT count(*) FROM work_dead WHERE kind = :kind AND key <> :key) < :max_dead
+    ON CONFLICT (kind, key) DO UPDATE SET
+        lane = excluded.lane, payload = excluded.payload, attempts = excluded.attempts,
+        last_error = excluded.last_error, queued_at = excluded.queued_at, died_at = excluded.died_at
+    RETURNING key
+    """,
+)
+REMOVE_HELD = Query(
+    "work.remove_held",
+    """
+    DELETE FROM work_item WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence RETURNING key
+    """,
+)
+FORGET_DEAD = Query(
+    "work.forget_dead",
+    """
+    -- A dead letter that is settled: requeued, or overtaken by a later success of the same item.
+    DELETE FROM work_dead WHERE kind = :kind AND key = :key RETURNING lane, payload
+    """,
+)
+DEAD = Query(
+    "work.dead",
+    """
+    SELECT kind, key, lane, payload, attempts, last_error, queued_at, died_at FROM work_dead
+    WHERE (kind, key) > (:after_kind, :after_key) ORDER BY kind, key LIMIT :limit
+    """,
+)
+ITEMS = Query(
+    "work.items",
+    """
+    SELECT kind, key, lane, attempts, queued_at, ready_at, owner, last_error FROM work_item
+    WHERE (kind, key) > (:after_kind, :after_key) ORDER BY kind, key LIMIT :limit
+    """,
+)
+COUNTS = Query(
+    "work.counts",
+    """
+    -- One row a kind. Reads every item: for people and metrics, not for the way of the work.
+    SELECT kind, count(*) - count(owner), count(owner), min(queued_at), 0 FROM work_item GROUP BY kind
+    UNION ALL
+    SELECT kind, 0, 0, NULL, count(*) FROM work_dead GROUP BY kind
+    """,
+)

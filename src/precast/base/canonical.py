@@ -1,16 +1,19 @@
 """Canonical JSON: equal values give equal bytes, on every machine, in every process.
 
-UTF-8 without blanks; keys sorted by code point; strings escape only what JSON demands; whole numbers of any size in full;
-floats in the shortest form that reads back the same, always with a point or an exponent, so that 1 and 1.0 stay different. NaN
-and the infinities, keys that are not strings, lone surrogates and nesting deeper than `MAX_DEPTH` are errors, never silently
-something else.
+UTF-8 without blanks; keys, also those of a Struct, sorted by code point; strings escape only what JSON demands; whole numbers
+in full, up to the 4300 digits that Python writes; floats in the shortest form that reads back the same, always with a point or
+an exponent, so that 1 and 1.0 stay different. NaN and the infinities, keys that are not strings, lone surrogates and nesting
+deeper than `MAX_DEPTH` are errors, never silently something else. A `msgspec.Raw` is copied as it is: it must hold canonical bytes.
 
 msgspec is the one encoder for everything that gets a digest: encoders differ in how they write floats, so
-`tests/spec/canonical.txt` pins its bytes. It writes NaN as null and has no depth limit of its own; both are checked here, and
+`tests/spec/canonical.txt` pins its bytes. It writes NaN as null and has no depth limit but the stack; both are checked here, and
 only when the bytes say it could matter.
 """
 
+import dataclasses
 import math
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -19,15 +22,14 @@ from precast.base import issues
 
 MAX_DEPTH = 256
 
-_encoder = msgspec.json.Encoder(order="deterministic")
+_encoder = msgspec.json.Encoder(order="sorted")
+_LEAVES = frozenset({str, int, bool, type(None)})
 
 
 def encode(value: Any) -> bytes:
     """The canonical bytes of plain data or a Struct. Raises InputError JSON-001 to JSON-003 for what has none."""
     try:
-        data = _encoder.encode(value)
-    except RecursionError:
-        raise issues.TOO_DEEP.error(limit=MAX_DEPTH) from None
+        data = _write(value)
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
         raise issues.NOT_JSON.error(reason=error) from None
     # NaN became null, and a value too deep has at least as many brackets: without either sign there is nothing to look for.
@@ -36,24 +38,47 @@ def encode(value: Any) -> bytes:
     return data
 
 
+def _write(value: Any) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except RecursionError:
+        _inspect(value)
+    # The value is not at fault: the caller has used up the stack. Another thread has one of its own.
+    with ThreadPoolExecutor(max_workers=1) as elsewhere:
+        return elsewhere.submit(_encoder.encode, value).result()
+
+
 def _inspect(value: Any) -> None:
-    """Raise for a float that is not finite and for nesting beyond the limit."""
-    level: list[Any] = [value]
-    depth = 0
-    while level:
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, float):
+    """Raise for a float that is not finite and for nesting beyond the limit.
+
+    It goes down before it goes on, so that a cycle ends at the limit, and without recursion, so that no stack does.
+    """
+    path: list[Iterator[Any]] = [iter((value,))]
+    while path:
+        for item in path[-1]:
+            kind = type(item)
+            if kind in _LEAVES:
+                continue
+            if kind is float:
                 if not math.isfinite(item):
                     raise issues.NOT_FINITE.error(value=item)
-            elif isinstance(item, dict):
-                below.append(item.values())
-            elif isinstance(item, (list, tuple, set, frozenset)):
-                below.append(item)
-            elif isinstance(item, msgspec.Struct):
-                below.append([getattr(item, field) for field in item.__struct_fields__])
-        if below:
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise issues.TOO_DEEP.error(limit=MAX_DEPTH)
-        level = [item for items in below for item in items]
+            elif (inside := _inside(item)) is not None:
+                if len(path) > MAX_DEPTH:
+                    raise issues.TOO_DEEP.error(limit=MAX_DEPTH)
+                path.append(iter(inside))
+                break
+        else:
+            path.pop()
+
+
+def _inside(item: Any) -> Iterable[Any] | None:
+    """What a container holds; None for what holds nothing."""
+    if isinstance(item, dict):
+        return item.values()
+    if isinstance(item, (list, tuple, set, frozenset)):
+        return item
+    if isinstance(item, msgspec.Struct):
+        return [getattr(item, field) for field in item.__struct_fields__]
+    if dataclasses.is_dataclass(item):
+        return [getattr(item, field) for field in item.__dataclass_fields__]
+    return None

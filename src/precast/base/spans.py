@@ -7,12 +7,15 @@ characters from 1.
 
 import bisect
 import functools
+import re
 import unicodedata
 from typing import NamedTuple
 
-# A line longer than this is shown through a window around the caret.
+# A line of more characters than this is shown through a window around the caret.
 WINDOW_COLUMNS = 160
 TAB_COLUMNS = 4
+
+_LINE_BREAK = re.compile(r"\r\n?|\n")
 
 
 class Span(NamedTuple):
@@ -38,13 +41,7 @@ class Source:
 
     @functools.cached_property
     def _line_starts(self) -> list[int]:
-        text = self.text
-        starts = [0]
-        at = 0
-        while (at := _next_break(text, at)) >= 0:
-            at += 2 if text.startswith("\r\n", at) else 1
-            starts.append(at)
-        return starts
+        return [0, *(found.end() for found in _LINE_BREAK.finditer(self.text))]
 
     def position(self, offset: int) -> Position:
         """Line and column of an offset; one past the end is the place after the last character."""
@@ -79,12 +76,6 @@ def render(source: Source, span: Span, severity: str, message: str, code: str, h
     return "\n".join(rows)
 
 
-def _next_break(text: str, start: int) -> int:
-    newline = text.find("\n", start)
-    carriage = text.find("\r", start, newline if newline >= 0 else len(text))
-    return carriage if carriage >= 0 else newline
-
-
 def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
     """The part of a line worth showing, with the columns before the caret and under it."""
     first, last = 0, len(line)
@@ -96,7 +87,7 @@ def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
     tail = "…" if last < len(line) else ""
     before = head + visible(line[first:start])
     under = visible(line[start:end])
-    return before + under + visible(line[end:last]) + tail, _columns(before), max(_columns(under), 1)
+    return before + under + visible(line[end:last]) + tail, width(before), max(width(under), 1)
 
 
 def visible(text: str) -> str:
@@ -114,13 +105,14 @@ def _visible_char(char: str) -> str:
     return f"\\u{{{ord(char):x}}}"
 
 
-def _columns(text: str) -> int:
+def width(text: str) -> int:
+    """The columns that visible text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(_char_columns(char) for char in text)
+    return sum(map(_char_width, text))
 
 
-def _char_columns(char: str) -> int:
-    if unicodedata.combining(char):
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):  # a mark on the character before it
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

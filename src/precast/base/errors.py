@@ -7,7 +7,7 @@ a code, once released, keeps its meaning.
 
 import enum
 import string
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from precast.base.spans import Source, Span, render, visible
 
@@ -57,17 +57,21 @@ class PrecastError(Exception):
         self.source = source
         self.span = span
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception would call the class with the message alone, and whoever waits for a worker process would get that failure.
+        return type(self), (self.code, self.message, self.hint, self.source, self.span)
+
     @property
     def consequence(self) -> Consequence:
         return CONSEQUENCES[self.kind]
 
     def render(self) -> str:
-        """The error as a person reads it: one line and a hint, with the source line and a caret where there is one."""
+        """The error as a person reads it: one line and a hint, with the file, the source line and a caret as far as known."""
         if self.source is not None and self.span is not None:
             return render(self.source, self.span, "error", self.message, self.code, self.hint)
-        return f"error: {visible(self.message)} [{self.code}]" + (
-            f"\n  hint: {visible(self.hint)}" if self.hint else ""
-        )
+        place = f"{visible(self.source.path)}: " if self.source is not None else ""
+        hint = f"\n  hint: {visible(self.hint)}" if self.hint else ""
+        return f"{place}error: {visible(self.message)} [{self.code}]{hint}"
 
 
 class InputError(PrecastError):
@@ -119,14 +123,12 @@ class Issue:
     def __init__(self, code: str, kind: Kind, text: str, hint: str = "") -> None:
         if code in _declared:
             raise ValueError(f"issue code {code} is declared twice")
+        self.fields = frozenset(_fields(code, text) + _fields(code, hint))
         _declared[code] = self
         self.code = code
         self.kind = kind
         self.text = text
         self.hint = hint
-        self.fields = frozenset(
-            name for part in (text, hint) for _, name, _, _ in string.Formatter().parse(part) if name
-        )
 
     def error(self, source: Source | None = None, span: Span | None = None, /, **values: object) -> PrecastError:
         """The error to raise. Values must be exactly the fields of the text, so that no message goes out half filled."""
@@ -136,6 +138,15 @@ class Issue:
 
     def matches(self, error: BaseException) -> bool:
         return isinstance(error, PrecastError) and error.code == self.code
+
+
+def _fields(code: str, text: str) -> list[str]:
+    """The names to fill in. Anything else in braces would only fail while an error is being made, so it fails here."""
+    parts = [(name, spec or "") for _, name, spec, _ in string.Formatter().parse(text) if name is not None]
+    for name, spec in parts:
+        if not name.isidentifier() or "{" in spec:
+            raise ValueError(f"issue {code}: {{{name}}} is no plain name")
+    return [name for name, _ in parts]
 
 
 def declared_issues() -> list[Issue]:

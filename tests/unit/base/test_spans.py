@@ -42,7 +42,7 @@ class CountedText(str):
 
     looked_through = 0
 
-    def find(self, *args: object) -> int:  # type: ignore[override]
+    def find(self, *args: object) -> int:
         found = super().find(*args)  # type: ignore[arg-type]
         start = args[1] if len(args) > 1 else 0
         assert isinstance(start, int)

@@ -1,0 +1,102 @@
+"""Finds cycles in a directed graph and names a short one in each knot of them.
+
+Only what hangs together in both directions can be in a cycle (Tarjan's strongly connected components, without recursion). In each such knot
+a breadth-first search from its nodes finds a shortest cycle; in a very large knot only the first `STARTS` nodes are tried, and the cycle is
+then a short one, not surely the shortest.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+STARTS = 1_000
+
+Graph = Mapping[int, Sequence[int]]
+
+
+def shortest_cycles(graph: Graph) -> list[list[int]]:
+    """One shortest cycle from each knot, each beginning with its smallest node. Successors outside the graph are ignored."""
+    return [_shortest_cycle(graph, knot) for knot in knots(graph)]
+
+
+def knots(graph: Graph) -> list[list[int]]:
+    """The components in which every node reaches itself, by their smallest node, nodes in order."""
+    found = [sorted(part) for part in _components(graph) if len(part) > 1 or part[0] in graph[part[0]]]
+    return sorted(found)
+
+
+def _components(graph: Graph) -> Iterable[list[int]]:
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    waiting: list[int] = []
+    is_waiting: set[int] = set()
+    for root in graph:
+        if root in index:
+            continue
+        work = [(root, iter(graph[root]))]
+        index[root] = low[root] = len(index)
+        waiting.append(root)
+        is_waiting.add(root)
+        while work:
+            node, successors = work[-1]
+            for following in successors:
+                if following not in graph:
+                    continue
+                if following not in index:
+                    index[following] = low[following] = len(index)
+                    waiting.append(following)
+                    is_waiting.add(following)
+                    work.append((following, iter(graph[following])))
+                    break
+                if following in is_waiting:
+                    low[node] = min(low[node], index[following])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    yield _cut(waiting, is_waiting, node)
+
+
+def _cut(waiting: list[int], is_waiting: set[int], node: int) -> list[int]:
+    at = len(waiting) - 1
+    while waiting[at] != node:
+        at -= 1
+    part = waiting[at:]
+    del waiting[at:]
+    is_waiting.difference_update(part)
+    return part
+
+
+def _shortest_cycle(graph: Graph, knot: list[int]) -> list[int]:
+    inside = set(knot)
+    best: list[int] = []
+    for start in knot[:STARTS]:
+        cycle = _cycle_through(graph, inside, start, len(best))
+        if cycle and (not best or len(cycle) < len(best)):
+            best = cycle
+            if len(best) == 1:
+                break
+    smallest = best.index(min(best))
+    return best[smallest:] + best[:smallest]
+
+
+def _cycle_through(graph: Graph, inside: set[int], start: int, longest: int) -> list[int]:
+    """A shortest cycle through `start`, or nothing if it is not shorter than `longest` (0: any length)."""
+    came_from = {start: start}
+    depth = {start: 1}
+    frontier = deque([start])
+    while frontier:
+        node = frontier.popleft()
+        if longest and depth[node] >= longest:
+            break
+        for following in graph[node]:
+            if following == start:
+                path = [node]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return path[::-1]
+            if following in inside and following not in came_from:
+                came_from[following] = node
+                depth[following] = depth[node] + 1
+                frontier.append(following)
+    return []

@@ -1,0 +1,156 @@
+"""Decides whether a run can get stuck: a reachable marking in which nothing is enabled and the goal is not met.
+
+Structure first. (1) A net whose transitions are all steps, with limits and locks that give back what they took, cannot get stuck unless a
+step can never end at all: a start takes everything at once, so nobody holds one thing while waiting for another; when nothing runs all
+limits are full, and the first step in order whose needs are settled can start or be skipped. (2) A net that surely terminates and has a
+step that never ends, or a goal out of reach, surely gets stuck. Only then are markings searched, reduced by stubborn sets (see `stubborn`),
+and only up to a bound. Beyond it the answer is "not proven".
+"""
+
+import enum
+from collections import deque
+from typing import NamedTuple
+
+from precast.net.plain import Firing, firings, meets_goal
+from precast.net.prospects import Prospects, gains
+from precast.net.structure import Net
+from precast.net.stubborn import Stubborn
+
+# States, for a net of ordinary size; for larger ones fewer, so that a check stays within seconds.
+DEFAULT_BOUND = 20_000
+_WORK = 20_000_000
+
+
+# A marking as a key: a byte for a place where that is enough.
+State = bytes | tuple[int, ...]
+
+
+class Verdict(enum.Enum):
+    """What is known about deadlocks."""
+
+    FREE = "free"
+    FOUND = "found"
+    NOT_PROVEN = "not proven"
+
+
+class Answer(NamedTuple):
+    """The verdict, why, and for a deadlock found by search how to get there and what it looks like."""
+
+    verdict: Verdict
+    reason: str
+    states: int = 0
+    trace: tuple[Firing, ...] = ()
+    tokens: tuple[int, ...] = ()
+
+
+def find_deadlock(net: Net, prospects: Prospects, bound: int | None = None) -> Answer:
+    """Whether a run of this net can get stuck, looking at no more than `bound` markings."""
+    if not net.transition_count:
+        return Answer(Verdict.FREE, "there is nothing that could wait")
+    dead = prospects.dead()
+    endless = [t for t in dead if net.to_do[t] >= 0 and (net.skip[t] < 0 or not prospects.can_fire(net.skip[t]))]
+    goal_is_open = all(_is_within(prospects, place, wanted) for place, wanted in net.goal)
+    if is_only_steps(net) and not dead and goal_is_open:
+        return Answer(
+            Verdict.FREE, "all work is steps in an order without cycles, and every limit gets back what it gave"
+        )
+    if (endless or not goal_is_open) and terminates(net):
+        names = ", ".join(net.transition_name(t) for t in endless[:3])
+        reason = f"{names} can never end" if endless else "the goal can never be met"
+        return Answer(Verdict.FOUND, f"{reason}, and everything else ends some time")
+    if bound is None:
+        bound = max(100, min(DEFAULT_BOUND, _WORK // (net.place_count + net.transition_count)))
+    return search(net, bound)
+
+
+def _is_within(prospects: Prospects, place: int, wanted: int) -> bool:
+    most = prospects.most(place)
+    return most is None or wanted <= most
+
+
+def is_only_steps(net: Net) -> bool:
+    """Whether all transitions are steps and no firing as a whole changes a declared place."""
+    if not all(transition.is_step for transition in net.declared.transitions):
+        return False
+    for transition in net.declared.transitions:
+        if transition.takes or transition.gives or transition.on_failure or transition.on_skip:
+            return False
+    return True
+
+
+def terminates(net: Net) -> bool:
+    """Whether every run surely ends; False means that this is not proven.
+
+    A place that gets tokens only finitely often lets those who draw on it fire only finitely often. They are struck out, and the places
+    that only they fill are such places in turn. If in the end nobody is left, no run goes on for ever.
+    """
+    draws = [_draws(net, t) for t in range(net.transition_count)]
+    fillers = [0] * net.place_count
+    filled = [set(gains(net, t)) for t in range(net.transition_count)]
+    for places in filled:
+        for p in places:
+            fillers[p] += 1
+    drawn_by: dict[int, list[int]] = {}
+    for t, places in enumerate(draws):
+        for p in places:
+            drawn_by.setdefault(p, []).append(t)
+    dry = deque(p for p in drawn_by if not fillers[p])
+    struck = bytearray(net.transition_count)
+    while dry:
+        for t in drawn_by.get(dry.popleft(), ()):
+            if not struck[t]:
+                struck[t] = 1
+                for p in filled[t]:
+                    fillers[p] -= 1
+                    if not fillers[p]:
+                        dry.append(p)
+    return all(struck)
+
+
+def _draws(net: Net, t: int) -> set[int]:
+    """The places that have fewer tokens after t, however it ends."""
+    left = [
+        {p for p, count in net.taken(t) if dict(net.given(t, outcome)).get(p, 0) < count} for outcome in net.outcomes(t)
+    ]
+    return set.intersection(*left)
+
+
+def search(net: Net, bound: int) -> Answer:
+    """Walk through the reduced state space, nearest markings first, until a deadlock, the end, or the bound."""
+    all_firings = firings(net)
+    stubborn = Stubborn(all_firings, net.place_count)
+    start = _packed(net.initial)
+    came_from: dict[State, tuple[State, int] | None] = {start: None}
+    frontier = deque([start])
+    while frontier:
+        state = frontier.popleft()
+        enabled = stubborn.enabled(state)
+        if not enabled:
+            if not meets_goal(net, list(state)):
+                return _found(came_from, state, all_firings)
+            continue
+        for f in stubborn.choose(state, enabled):
+            tokens = list(state)
+            for place, change in stubborn.effects[f]:
+                tokens[place] += change
+            following = _packed(tokens)
+            if following not in came_from:
+                if len(came_from) >= bound:
+                    return Answer(Verdict.NOT_PROVEN, "the search reached its bound", len(came_from))
+                came_from[following] = (state, f)
+                frontier.append(following)
+    return Answer(Verdict.FREE, "the search met every marking that matters", len(came_from))
+
+
+def _packed(tokens: list[int]) -> State:
+    return bytes(tokens) if max(tokens, default=0) < 256 else tuple(tokens)
+
+
+def _found(came_from: dict[State, tuple[State, int] | None], state: State, all_firings: list[Firing]) -> Answer:
+    trace = []
+    step = came_from[state]
+    while step is not None:
+        trace.append(all_firings[step[1]])
+        step = came_from[step[0]]
+    reason = "a run can get to where nothing can start"
+    return Answer(Verdict.FOUND, reason, len(came_from), tuple(reversed(trace)), tuple(state))

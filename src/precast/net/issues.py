@@ -1,0 +1,92 @@
+"""What can go wrong with a net: while it is declared, while it runs, and what a check finds in it."""
+
+from precast.base.errors import Issue, Kind
+
+DECLARED_TWICE = Issue("NET-001", Kind.INPUT, "{name} is declared twice", "give one of the two another name")
+UNKNOWN_PLACE = Issue("NET-002", Kind.INPUT, "there is no place {name}{guess}", "declare it: place {name}")
+UNKNOWN_STEP = Issue(
+    "NET-003", Kind.INPUT, "there is no step {name}{guess}", "only steps can be needed; declare it: step {name}"
+)
+BAD_NUMBER = Issue("NET-004", Kind.INPUT, "{what} of {name} is {number}", "it must be {wanted}")
+OVERFULL = Issue(
+    "NET-005",
+    Kind.INPUT,
+    "place {name} starts with {tokens} tokens and holds at most {capacity}",
+    "raise its capacity or start with fewer tokens",
+)
+NOT_ENABLED = Issue(
+    "NET-006", Kind.CONFLICT, "{name} cannot start: {reason}", "start only what `enabled()` or `start_next()` gives"
+)
+NOT_RUNNING = Issue(
+    "NET-007", Kind.CONFLICT, "{name} is not running, so it cannot finish", "finish each start once; see `running`"
+)
+WRONG_SNAPSHOT = Issue(
+    "NET-008",
+    Kind.CONFLICT,
+    "the snapshot does not fit this net: {reason}",
+    "restore it with the net it was taken from",
+)
+AUTO_CIRCLE = Issue(
+    "NET-009",
+    Kind.INPUT,
+    "automatic transitions run in circles without end: {names}",
+    "let one of them take a token that nothing gives back",
+)
+
+SYNTAX = Issue(
+    "NET-010", Kind.INPUT, "expected {wanted}, found {found}", "the notation: docs/reference/net-notation.md"
+)
+UNKNOWN_WORD = Issue(
+    "NET-011",
+    Kind.INPUT,
+    "{word} begins no line of this notation{guess}",
+    "a line begins with one of: {known}",
+)
+STRAY_CLAUSE = Issue(
+    "NET-012",
+    Kind.INPUT,
+    "'{word}' belongs to a {owner}, and there is none above it",
+    "write it below a line such as: {owner} NAME",
+)
+BAD_DURATION = Issue(
+    "NET-013", Kind.INPUT, "{text} is no duration in whole milliseconds", "write it like 90s, 1m30s, 1.5s or 250ms"
+)
+
+CYCLE = Issue(
+    "NET-101",
+    Kind.CONFLICT,
+    "a cycle in which each waits for the one before: {cycle}",
+    "take one of these dependencies away, or start one of the places between them with a token",
+)
+NOBODY_FILLS = Issue(
+    "NET-102",
+    Kind.CONFLICT,
+    "{name} can never start: it wants {wanted} of {place}, which has {tokens} and gets none",
+    "let something give to {place}, or start it with more tokens",
+)
+TOO_SMALL = Issue(
+    "NET-103",
+    Kind.CONFLICT,
+    "{name} can never start: it wants {wanted} of {place}, which never holds more than {most}",
+    "raise the capacity of {place}, or ask for less",
+)
+CAUGHT_BEHIND = Issue(
+    "NET-104",
+    Kind.CONFLICT,
+    "{name} can never start: it waits for {behind}, which can never start",
+    "mend what is reported for those first",
+)
+UNUSED_PLACE = Issue("NET-105", Kind.CONFLICT, "nothing uses place {place}", "remove it, or connect it")
+UNREACHABLE_GOAL = Issue(
+    "NET-106",
+    Kind.CONFLICT,
+    "the goal asks for {wanted} of {place}, which can never be there",
+    "let something that can start give to {place}",
+)
+DEADLOCK = Issue("NET-107", Kind.CONFLICT, "deadlock: {reason}", "{waiting}")
+NOT_PROVEN = Issue(
+    "NET-108",
+    Kind.CONFLICT,
+    "whether there is a deadlock is not proven: the search stopped after {states} states and had found none",
+    "search further with --bound {more}, or declare the work as steps, which need no search",
+)

@@ -17,6 +17,20 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise issues.USAGE.error(problem=message, usage=f"see `{self.prog} --help`")
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is left over here: argparse would leave that to the outermost parser, which knows none of our options."""
+        known, left = super().parse_known_args(args, namespace)
+        if left:
+            self._refuse(left[0])
+        return known, left
+
+    def _refuse(self, word: str) -> NoReturn:
+        if not word.startswith("-") or word == "-":
+            self.error(f"unexpected argument {word!r}")
+        option = word.partition("=")[0]
+        near = difflib.get_close_matches(option, self._option_string_actions, n=1)
+        self.error(f"unknown option {option!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return

@@ -14,6 +14,7 @@ from typing import Protocol
 from precast import __version__
 from precast.base.errors import PrecastError
 from precast.cli import issues
+from precast.cli.output import OutputFailed, discard, watched_stdout
 from precast.cli.parser import Parser
 
 # The module of each command group, and its line in `precast --help`.
@@ -49,27 +50,44 @@ def build_parser(groups: Sequence[str]) -> Parser:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line; returns the exit code. The boundary where every error becomes words."""
+    code = 0
     try:
-        args = build_parser(argv[:1]).parse_args(argv)
+        with watched_stdout():
+            code = _run(argv)
+    except OutputFailed as failed:
+        discard(sys.stdout)
+        # Whoever closed the pipe has seen enough: that alone is no failure.
+        if not isinstance(failed.reason, BrokenPipeError):
+            not_written = _report(issues.OUTPUT.error(reason=failed.reason.strerror or failed.reason))
+            code = code or not_written
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    try:
+        # Options before the group take no value, so the first word without a dash is the group.
+        args = build_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)
         code: int = args.run(args)
-        sys.stdout.flush()
     except PrecastError as error:
         return _report(error)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; keep the interpreter from failing again when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return _report(issues.OUTPUT.error(reason=error.strerror or error))
+    except SystemExit as done:  # --help and --version have printed
+        return int(done.code or 0)
+    except OutputFailed:
+        raise
     except Exception as error:  # noqa: BLE001 - the outermost boundary: no traceback reaches a user
         return _report(issues.INTERNAL.error(problem=f"{type(error).__name__}: {error}"))
     return code
 
 
 def _report(error: PrecastError) -> int:
-    if os.environ.get("PRECAST_DEBUG"):
-        traceback.print_exc()
-    print(f"precast: {error.render()}", file=sys.stderr)
+    # With a file the line begins with its name, as editors and compilers have it.
+    text = error.render() if error.source is not None else f"precast: {error.render()}"
+    try:
+        if os.environ.get("PRECAST_DEBUG", "0") not in ("", "0"):
+            traceback.print_exc()
+        print(text, file=sys.stderr)
+    except OSError:  # nobody can be told, but there is still the exit code
+        discard(sys.stderr)
     return error.consequence.exit_code

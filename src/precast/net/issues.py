@@ -90,3 +90,18 @@ NOT_PROVEN = Issue(
     "whether there is a deadlock is not proven: the search stopped after {states} states and had found none",
     "search further with --bound {more}, or declare the work as steps, which need no search",
 )
+
+NOT_XML = Issue("NET-020", Kind.INPUT, "this is no XML: {reason}", "give a PNML file, or check how it was made")
+HAS_DOCTYPE = Issue(
+    "NET-021",
+    Kind.INPUT,
+    "the file declares a document type, which can define entities",
+    "PNML needs none; take the <!DOCTYPE …> away",
+)
+NOT_PNML = Issue("NET-022", Kind.INPUT, "this is no PNML that can be read: {reason}", "{hint}")
+WRONG_NET_TYPE = Issue(
+    "NET-023",
+    Kind.INPUT,
+    "the net is of type {type}, and only place/transition nets can be read",
+    "export it as a P/T net (http://www.pnml.org/version-2009/grammar/ptnet)",
+)

@@ -66,11 +66,12 @@ def _unquote(source: Source, text: str, span: Span) -> str:
 
 
 def quote(name: str) -> str:
-    """The name as the notation has it: bare if it can be."""
+    """The name as the notation has it: bare if it can be, and with no character that a terminal or XML would stumble over."""
     match = _TOKEN.match(name)
-    if match and match.lastgroup == "word" and match.end() == len(name) and name != NOTHING:
+    if match and match.lastgroup == "word" and match.end() == len(name) and name != NOTHING and name.isprintable():
         return name
-    return json.dumps(name, ensure_ascii=False).replace("\x85", "\\u0085").replace("\u2028", "\\u2028")
+    text = json.dumps(name, ensure_ascii=False)
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 # Where a list of places is wanted but there are none.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from lxml import etree
+from lxml import etree  # type: ignore[import-untyped]
 
 from precast.base.spans import Source
 from precast.net.compiling import compile_net

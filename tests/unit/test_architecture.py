@@ -12,11 +12,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "precast"
 
 HOUSE = [
-    "base", "net", "wire", "catalog", "types", "lang", "plans", "resources", "agent", "boot",
+    "base", "net", "running", "wire", "catalog", "types", "lang", "plans", "resources", "agent", "boot",
     "store", "services", "api", "web", "cli", "app",
 ]  # fmt: skip
 PURE = {"net", "wire", "catalog", "types", "lang", "plans"}
-ON_THE_NODE = {"base", "net", "wire", "catalog", "types", "lang", "resources", "agent", "boot"}
+ON_THE_NODE = {"base", "net", "running", "wire", "catalog", "types", "lang", "resources", "agent", "boot"}
 NODE_PACKAGES = {"websockets", "msgspec", "yaml", "cryptography"}
 # What a pure package never touches: the outside world, the clock, chance, and waiting.
 IMPURE = {

@@ -1,0 +1,23 @@
+"""What both drivers share: what work returns, and what a run comes back with."""
+
+from dataclasses import dataclass, field
+
+from precast.net.declarations import Outcome
+
+# What the work of a transition may return: its outcome, or nothing, which is a success.
+Ended = Outcome | None
+
+
+@dataclass(slots=True)
+class Result:
+    """How a run ended.
+
+    `unfinished` are the transitions whose work was given up at the deadline. They still hold their tokens in the execution, so a snapshot
+    taken now lists them as running, and whoever resumes decides whether to do their work again. `errors` has what the work of a failed
+    transition raised last.
+    """
+
+    is_complete: bool = False
+    is_late: bool = False
+    unfinished: list[int] = field(default_factory=list)
+    errors: dict[int, BaseException] = field(default_factory=dict)

@@ -63,7 +63,7 @@ def render(source: Source, span: Span, severity: str, message: str, code: str, h
     place = source.position(span.start)
     line = source.line_text(place.line)
     start = place.column - 1
-    end = min(start + max(span.end - span.start, 1), max(len(line), start + 1))
+    end = min(start + max(span.end - span.start, 1), len(line))
     shown, before, under = _window(line, start, end)
     gutter = f"{place.line:>5} | "
     rows = [
@@ -77,17 +77,17 @@ def render(source: Source, span: Span, severity: str, message: str, code: str, h
 
 
 def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """The part of a line worth showing, with the columns before the caret and under it."""
+    """The part of a line worth showing, with the columns before the span and those of it: none past the end of the line."""
     first, last = 0, len(line)
     if last > WINDOW_COLUMNS:
         first = max(0, min(start - WINDOW_COLUMNS // 3, last - WINDOW_COLUMNS))
         last = first + WINDOW_COLUMNS
-    end = min(end, max(last, start + 1))
+    end = min(end, last)
     head = "…" if first > 0 else ""
     tail = "…" if last < len(line) else ""
     before = head + visible(line[first:start])
     under = visible(line[start:end])
-    return before + under + visible(line[end:last]) + tail, width(before), max(width(under), 1)
+    return before + under + visible(line[end:last]) + tail, width(before), width(under)
 
 
 def visible(text: str) -> str:

@@ -58,8 +58,7 @@ def main(argv: Sequence[str]) -> int:
         discard(sys.stdout)
         # Whoever closed the pipe has seen enough: that alone is no failure.
         if not isinstance(failed.reason, BrokenPipeError):
-            not_written = _report(issues.OUTPUT.error(reason=failed.reason.strerror or failed.reason))
-            code = code or not_written
+            return _report(issues.OUTPUT.error(reason=failed.reason.strerror or failed.reason))
     return code
 
 

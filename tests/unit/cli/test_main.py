@@ -275,9 +275,10 @@ def test_process_whose_reader_has_gone_prints_help_quietly(broken_pipe: int) -> 
     [
         ("print('x'); return 0", ("try",)),
         ("print('x' * 1_000_000); return 0", ("try",)),
+        ("print('x'); return 3", ("try",)),
         ("return 0", ("--version",)),
     ],
-    ids=["short", "long", "version"],
+    ids=["short", "long", "with findings", "version"],
 )
 def test_process_whose_output_does_not_fit_says_so(body: str, argv: tuple[str, ...]) -> None:
     full = os.open("/dev/full", os.O_WRONLY)

@@ -117,10 +117,9 @@ class GroupCommit:
             except DatabaseFailed as failure:
                 for job in group:
                     job.fail(failure.error)
-            except BaseException as error:
+            except Exception as error:  # noqa: BLE001 - a boundary: a bug must not leave writers waiting for ever
                 for job in group:
-                    job.fail(issues.FAILED.error(query="commit", reason=error))
-                raise
+                    job.fail(issues.FAILED.error(query="of a commit", reason=f"{type(error).__name__}: {error}"))
             else:
                 self._answer(group, done)
 

@@ -49,7 +49,7 @@ class PostgresEngine:
                 command_timeout=COMMAND_S,
                 server_settings={"application_name": "precast", "timezone": "UTC"},
             )
-        except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except (ValueError, *postgres_errors.DRIVER_ERRORS) as error:
             raise issues.CANNOT_OPEN.error(location=location, reason=postgres_errors.reason(error)) from error
         engine = cls(location, pool)
         try:
@@ -107,13 +107,18 @@ class PostgresEngine:
     async def _connection(self) -> Any:
         try:
             connection = await self._pool.acquire(timeout=CONNECT_S)
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except postgres_errors.DRIVER_ERRORS as error:
             raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
         try:
             yield connection
+        except DatabaseFailed:
+            # Whatever state it is in, nobody else should get it; the pool may have found out by itself.
+            with contextlib.suppress(asyncpg.InterfaceError):
+                connection.terminate()
+            raise
         finally:
-            # Giving back resets the connection; one that is broken is thrown away by the pool.
-            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            # The pool replaces a connection that was terminated.
+            with contextlib.suppress(*postgres_errors.DRIVER_ERRORS):
                 await self._pool.release(connection, timeout=CONNECT_S)
 
     @contextlib.asynccontextmanager
@@ -125,17 +130,17 @@ class PostgresEngine:
         )
         try:
             await transaction.start()
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except postgres_errors.DRIVER_ERRORS as error:
             raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
         try:
             yield
         except BaseException:
-            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            with contextlib.suppress(*postgres_errors.DRIVER_ERRORS):
                 await transaction.rollback()
             raise
         try:
             await transaction.commit()
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except postgres_errors.DRIVER_ERRORS as error:
             raise DatabaseFailed(postgres_errors.at_commit(error, self.location)) from error
 
     async def _run(self, connection: "Connection", unit: UnitFactory) -> Done:
@@ -152,5 +157,5 @@ class PostgresEngine:
                 await connection.executemany(statement.query.postgresql, statement.positional())
                 return ()
             return await connection.fetch(statement.query.postgresql, *statement.positional()[0])
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except postgres_errors.DRIVER_ERRORS as error:
             raise postgres_errors.fault(error, self.location, statement.query.name) from error

@@ -6,11 +6,14 @@ from precast.base.errors import PrecastError
 from precast.store import issues
 from precast.store.engine import DatabaseFailed
 
+# All that the driver raises.
+DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 # The server ended the transaction for another's sake; the same work may succeed now.
 _YIELDED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 _AWAY = (
     OSError,  # TimeoutError and the ConnectionErrors among them
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection used at the moment it is being ended
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,  # shut down, crashed, starting up, cancelled by an operator
     asyncpg.TooManyConnectionsError,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import asyncpg
 
 from precast.base.clock import AnchoredClock, from_micros
-from precast.store import durability
+from precast.store import durability, postgres_errors
 from precast.store.location import PostgresLocation
 from precast.store.wakeups import Wakeups
 
@@ -35,6 +35,7 @@ class PostgresWakeups(Wakeups):
         # Topics, not messages: the set is as bounded as the topics are.
         self._outgoing: set[str] = set()
         self._is_due = asyncio.Event()
+        self._is_listening = asyncio.Event()
         self._task = asyncio.create_task(self._run(), name="precast-wakeups")
 
     def publish(self, topics: Iterable[str]) -> None:
@@ -43,6 +44,9 @@ class PostgresWakeups(Wakeups):
         self._outgoing.update(topics)
         self._is_due.set()
 
+    async def listening(self) -> None:
+        await self._is_listening.wait()
+
     async def close(self) -> None:
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -50,7 +54,7 @@ class PostgresWakeups(Wakeups):
 
     async def _run(self) -> None:
         while True:
-            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            with contextlib.suppress(*postgres_errors.DRIVER_ERRORS):
                 await self._serve()
             await asyncio.sleep(RECONNECT_S)
 
@@ -63,6 +67,7 @@ class PostgresWakeups(Wakeups):
             await self._tend(connection)
             # What was sent while we were away is unknown: let everyone look.
             super().publish(list(self._by_topic))
+            self._is_listening.set()
             while not connection.is_closed():
                 self._is_due.clear()
                 await self._send(connection)
@@ -72,6 +77,7 @@ class PostgresWakeups(Wakeups):
                 except TimeoutError:
                     await self._tend(connection)
         finally:
+            self._is_listening.clear()
             connection.terminate()
 
     async def _tend(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:

@@ -69,5 +69,8 @@ class Wakeups:
             if not sleepers:
                 del self._by_topic[topic]
 
+    async def listening(self) -> None:
+        """Wait until wake-ups of other servers are heard. In one process there are none."""
+
     async def close(self) -> None:
         """Nothing to give back in one process."""

@@ -1,0 +1,192 @@
+"""Backups: one file that either database can write and either can read, so that it also moves a site from SQLite to PostgreSQL.
+
+The file is a gzip stream of MessagePack values: a header, then for each table its columns and rows in pages, then an end with
+the counts. It is taken on one snapshot beside running servers, appears under its name only when it is whole and flushed, and is
+restored in one transaction into an empty database: all of it or nothing. A backup of an older schema is restored as it was and
+then expanded.
+"""
+
+import contextlib
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from precast.base.clock import to_micros
+from precast.store import issues
+from precast.store.database import Database
+from precast.store.query import Query, Unit
+from precast.store.schema import Schema
+from precast.store.tables import TABLES, Table
+
+FORMAT = 1
+PAGE_ROWS = 200
+# No page comes near this; a length beyond it is damage.
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+
+READ_FENCE = Query("backup.read_fence", "SELECT last FROM work_fence", postgresql="SELECT last_value FROM work_fence")
+SET_FENCE = Query(
+    "backup.set_fence",
+    "UPDATE work_fence SET last = :fence",
+    postgresql="SELECT setval('work_fence', greatest(CAST(:fence AS BIGINT), 1))",
+)
+
+
+class Header(msgspec.Struct, frozen=True, tag="header"):
+    """What the file is."""
+
+    format: int
+    schema: int
+    taken_at_micros: int
+    source: str
+    fence: int
+
+
+class Page(msgspec.Struct, frozen=True, tag="page"):
+    """Some rows of a table."""
+
+    table: str
+    columns: list[str]
+    rows: list[list[Any]]
+
+
+class End(msgspec.Struct, frozen=True, tag="end"):
+    """The rows of each table: without this the file is cut off."""
+
+    counts: dict[str, int]
+
+
+Frame = Header | Page | End
+
+
+async def take(database: Database, path: Path) -> dict[str, int]:
+    """Write a backup; the number of rows of each table.
+
+    Raises ConflictError STORE-030 if the file exists, UnavailableError STORE-031 if it cannot be written; then none is left behind.
+    """
+    await Schema(database).verify()
+    try:
+        with _new_file(path) as file:
+            return await database.read(_taking, database.clock.now(), database.dialect.value, file)
+    except OSError as error:
+        raise issues.BACKUP_UNWRITABLE.error(path=path, reason=error.strerror or error) from error
+
+
+async def restore(database: Database, path: Path) -> dict[str, int]:
+    """Fill an empty database from a backup; the number of rows of each table.
+
+    Raises ConflictError STORE-034 if there is data in it, InputError STORE-033 for a file that is not whole; then nothing is stored.
+    """
+    try:
+        counts = await database.write(_restoring, database, path)
+    except (OSError, EOFError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise issues.BACKUP_UNREADABLE.error(path=path, reason=error.strerror) from error
+        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off") from error
+    await Schema(database).expand()
+    return counts
+
+
+def _taking(now: datetime, source: str, file: IO[bytes]) -> Unit[dict[str, int]]:
+    """Write the frames as the pages come. Only a reading unit may have such a side effect: it is run once."""
+    ((schema,),) = yield Query("backup.schema", "SELECT max(number) FROM schema_migration")()
+    ((fence,),) = yield READ_FENCE()
+    _write(file, Header(FORMAT, schema, to_micros(now), source, fence))
+    counts = {}
+    for table in TABLES:
+        counts[table.name] = 0
+        page = yield table.first_page(PAGE_ROWS)
+        while page:
+            _write(file, Page(table.name, list(table.columns), [list(row) for row in page]))
+            counts[table.name] += len(page)
+            page = yield table.page_after(page[-1], PAGE_ROWS)
+    _write(file, End(counts))
+    return counts
+
+
+def _restoring(database: Database, path: Path) -> Unit[dict[str, int]]:
+    with path.open("rb") as raw, gzip.open(raw) as file:
+        frames = _frames(file, path)
+        header = next(frames)
+        assert isinstance(header, Header), "_frames yields it first"
+        yield from Schema(database).expanding(header.schema)
+        yield from _refuse_filled(database)
+        counts = {table.name: 0 for table in TABLES}
+        for frame in frames:
+            if isinstance(frame, Page):
+                counts[frame.table] += len(frame.rows)
+                rows = (dict(zip(frame.columns, row, strict=True)) for row in frame.rows)
+                yield _table(frame.table).insert(frame.columns).many(rows)
+        yield SET_FENCE(fence=header.fence)
+    return counts
+
+
+def _refuse_filled(database: Database) -> Unit[None]:
+    for table in TABLES:
+        if (yield table.first_page(1)):
+            raise issues.NOT_EMPTY.error(location=database.location, table=table.name)
+
+
+def _table(name: str) -> Table:
+    return next(table for table in TABLES if table.name == name)
+
+
+def _frames(file: IO[bytes], path: Path) -> Iterator[Frame]:
+    """The frames of a file, checked: a header of a format we know, known tables and columns, and an end with the right counts."""
+    header = _read(file, path)
+    if not isinstance(header, Header):
+        raise issues.BACKUP_BROKEN.error(path=path, reason="it does not begin like one")
+    if header.format != FORMAT:
+        raise issues.BACKUP_BROKEN.error(path=path, reason=f"its format {header.format} is not known to this program")
+    yield header
+    counts = {table.name: 0 for table in TABLES}
+    while isinstance(frame := _read(file, path), Page):
+        if frame.table not in counts or not set(frame.columns) <= set(_table(frame.table).columns):
+            raise issues.BACKUP_BROKEN.error(path=path, reason=f"the table {frame.table} is not known to this program")
+        counts[frame.table] += len(frame.rows)
+        yield frame
+    if not isinstance(frame, End) or {**counts, **frame.counts} != counts:
+        raise issues.BACKUP_BROKEN.error(path=path, reason="rows are missing")
+
+
+def _write(file: IO[bytes], frame: Frame) -> None:
+    data = msgspec.msgpack.encode(frame)
+    file.write(len(data).to_bytes(4) + data)
+
+
+def _read(file: IO[bytes], path: Path) -> Frame:
+    length = int.from_bytes(file.read(4))
+    if not 0 < length <= MAX_FRAME_BYTES or len(data := file.read(length)) != length:
+        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off")
+    try:
+        return msgspec.msgpack.decode(data, type=Frame)  # type: ignore[arg-type] # a union of tagged Structs
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise issues.BACKUP_BROKEN.error(path=path, reason=error) from error
+
+
+@contextlib.contextmanager
+def _new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears under its name, for us alone (0600), only when all of it is on the disk."""
+    if path.exists():
+        raise issues.BACKUP_EXISTS.error(path=path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as file:
+                yield file
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.link(name, path)  # unlike rename, this never replaces a file that came into being meanwhile
+    finally:
+        Path(name).unlink()
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,57 @@
+"""Every table that holds data, with its columns and key: what a backup carries. A test compares it with the real schema."""
+
+from typing import NamedTuple
+
+from precast.store.query import Query, Row, Statement
+
+
+class Table(NamedTuple):
+    """A table; the key comes first among its columns and gives a total order."""
+
+    name: str
+    key: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.key + self.others
+
+    def first_page(self, limit: int) -> Statement:
+        sql = f"SELECT {', '.join(self.columns)} FROM {self.name} ORDER BY {', '.join(self.key)} LIMIT :limit"
+        return Query(f"tables.{self.name}.first", sql)(limit=limit)
+
+    def page_after(self, row: Row, limit: int) -> Statement:
+        """The rows after this one, which has the table's columns."""
+        key, after = ", ".join(self.key), ", ".join(f":{name}" for name in self.key)
+        sql = f"SELECT {', '.join(self.columns)} FROM {self.name} WHERE ({key}) > ({after}) ORDER BY {key} LIMIT :limit"
+        return Query(f"tables.{self.name}.next", sql)(limit=limit, **dict(zip(self.key, row, strict=False)))
+
+    def insert(self, columns: list[str]) -> Query:
+        values = ", ".join(f":{name}" for name in columns)
+        return Query(f"tables.{self.name}.insert", f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({values})")
+
+
+# Parents before children, as a restore needs them.
+TABLES: tuple[Table, ...] = (
+    Table(
+        "work_item",
+        ("kind", "key"),
+        (
+            "lane",
+            "payload",
+            "generation",
+            "turn_at",
+            "due_at",
+            "ready_at",
+            "queued_at",
+            "attempts",
+            "last_error",
+            "owner",
+            "fence",
+            "claimed_generation",
+        ),
+    ),
+    Table("work_dead", ("kind", "key"), ("lane", "payload", "attempts", "last_error", "queued_at", "died_at")),
+    Table("stream", ("name",), ("last", "trimmed")),
+    Table("stream_record", ("stream", "number"), ("body", "at")),
+)

@@ -1,0 +1,98 @@
+"""What all tests share: the two databases, a clock that stands still, and the rule for missing packages."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.postgres import PostgresServer
+from precast.base.clock import ManualClock
+from precast.store.connect import connect
+from precast.store.database import Database
+from precast.store.location import Location, PostgresLocation, SqliteLocation, parse
+from precast.store.schema import Schema
+
+ENGINES = ["sqlite", "postgresql"]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs an optional Debian package that is not here; under CI=true its absence is a failure."""
+    for marker in item.iter_markers("needs"):
+        (program,) = marker.args
+        if shutil.which(program) is None:
+            if os.environ.get("CI") == "true":
+                pytest.fail(f"{program} is missing, and .ci/run should have installed it")
+            pytest.skip(f"needs {program} (a Debian package)")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for the whole run; every test gets a database of its own."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres: PostgresServer) -> str:
+    """A database with the schema in it, to be copied: quicker than migrating for each test."""
+    name = postgres.create_database()
+    asyncio.run(_migrate(parse(postgres.url(name))))
+    return name
+
+
+async def _migrate(location: Location) -> None:
+    database = await connect(location, may_create=True)
+    await Schema(database).expand()
+    await database.close()
+
+
+@pytest.fixture(params=ENGINES)
+def empty_location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
+    """Where a database can be made; PostgreSQL's exists already, without tables."""
+    if request.param == "sqlite":
+        yield SqliteLocation(tmp_path / "empty.db")
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    name = server.create_database()
+    yield PostgresLocation(server.url(name))
+    server.drop_database(name)
+
+
+@pytest.fixture(params=ENGINES)
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
+    """A migrated database, closed."""
+    if request.param == "sqlite":
+        where = SqliteLocation(tmp_path / "precast.db")
+        asyncio.run(_migrate(where))
+        yield where
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    name = server.create_database(request.getfixturevalue("migrated_template"))
+    yield PostgresLocation(server.url(name))
+    server.drop_database(name)
+
+
+@pytest.fixture
+async def database(location: Location, clock: ManualClock) -> AsyncIterator[Database]:
+    """A migrated database, open, on the manual clock."""
+    opened = await connect(location, clock=clock)
+    await opened.wakeups.listening()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def other_database(location: Location, clock: ManualClock) -> AsyncIterator[Database]:
+    """The same database, opened a second time, as by another server."""
+    opened = await connect(location, clock=clock)
+    await opened.wakeups.listening()
+    yield opened
+    await opened.close()

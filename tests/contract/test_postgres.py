@@ -1,0 +1,206 @@
+"""What only several servers on one PostgreSQL can show."""
+
+import asyncio
+from collections.abc import Iterator
+
+import asyncpg
+import pytest
+
+from lab.postgres import PostgresServer
+from precast.base.clock import ManualClock
+from precast.base.errors import InputError, UnavailableError
+from precast.store import check, postgres_wakeups
+from precast.store.check import Level
+from precast.store.connect import connect
+from precast.store.database import Database
+from precast.store.location import PostgresLocation
+from precast.store.query import Query, Unit
+from precast.store.schema import Schema
+from precast.store.streams import Streams, topic
+
+NOTHING = Query("test.nothing", "SELECT 1")
+BACKEND = Query("test.backend", "SELECT 1", postgresql="SELECT pg_backend_pid()")
+
+
+@pytest.fixture
+def location(postgres: PostgresServer, migrated_template: str) -> Iterator[PostgresLocation]:
+    name = postgres.create_database(migrated_template)
+    yield PostgresLocation(postgres.url(name))
+    postgres.drop_database(name)
+
+
+async def test_streams_do_not_wait_for_each_other(database: Database, other_database: Database) -> None:
+    loop = asyncio.get_running_loop()
+    has_number, may_commit = asyncio.Event(), asyncio.Event()
+    streams = Streams(database)
+
+    def append_slowly() -> Unit[int]:
+        last = yield from streams.appending("a", [b"slow"])
+        loop.call_soon_threadsafe(has_number.set)
+        while not may_commit.is_set():
+            yield NOTHING()
+        return last
+
+    slow = asyncio.create_task(database.write(append_slowly))
+    await has_number.wait()
+    assert await Streams(other_database).append("b", [b"quick"]) == 1
+    assert not slow.done()
+    may_commit.set()
+    assert await slow == 1
+
+
+async def test_wakeup_reaches_another_server(database: Database, other_database: Database) -> None:
+    with other_database.wakeups.subscribe(topic("a")) as subscription:
+        await Streams(database).append("a", [b"x"])
+        assert await subscription.wait(10)
+        assert [record.number for record in (await Streams(other_database).read("a", 0)).records] == [1]
+
+
+async def test_wakeups_of_many_topics_are_few_notifications(
+    database: Database, other_database: Database, location: PostgresLocation
+) -> None:
+    """NOTIFY takes an instance-wide lock, so topics travel together; and no payload is ever too long."""
+    heard: list[str] = []
+    listener = await asyncpg.connect(location.url)
+    await listener.add_listener(postgres_wakeups.CHANNEL, lambda *message: heard.append(str(message[3])))
+    topics = [f"work.{number:04}" * 5 for number in range(1000)]
+    with other_database.wakeups.subscribe(topics[-1]) as subscription:
+        database.wakeups.publish(topics)
+        assert await subscription.wait(10)
+    while sum(len(message.split("\n")) - 1 for message in heard) < 1000:
+        await listener.fetchval("SELECT 1")
+    assert len(heard) <= 1000 * 45 // postgres_wakeups.MAX_PAYLOAD_BYTES + 2
+    assert all(len(message) < 8000 for message in heard)
+    await listener.close()
+
+
+async def test_wakeups_come_back_after_their_connection_was_lost(
+    database: Database, other_database: Database, location: PostgresLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_wakeups, "RECONNECT_S", 0.01)
+    admin = await asyncpg.connect(location.url)
+    with other_database.wakeups.subscribe(topic("a")) as subscription:
+        await admin.execute(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE query LIKE '%clock_timestamp%' AND pid <> pg_backend_pid()
+            """
+        )
+        # Coming back wakes everyone once, because nobody knows what was missed.
+        assert await subscription.wait(10)
+        await database.wakeups.listening()
+        await other_database.wakeups.listening()
+        await Streams(database).append("a", [b"x"])
+        assert await subscription.wait(10)
+    await admin.close()
+
+
+async def test_connection_lost_before_the_commit_is_tried_again(database: Database, location: PostgresLocation) -> None:
+    admin = await asyncpg.connect(location.url)
+    ends: list[asyncio.Future[str]] = []
+
+    def lose_the_first() -> Unit[int]:
+        ((pid,),) = yield BACKEND()
+        ends.append(asyncio.ensure_future(admin.execute("SELECT pg_terminate_backend($1)", pid)))
+        while len(ends) == 1:
+            yield BACKEND()
+        return len(ends)
+
+    assert await database.write(lose_the_first) == 2
+    await asyncio.gather(*ends)
+    await admin.close()
+
+
+async def test_deadlock_between_two_servers_is_settled_by_running_again(
+    database: Database, other_database: Database
+) -> None:
+    async def append_both(which: Database, first: str, second: str, met: asyncio.Barrier) -> int:
+        streams = Streams(which)
+        arrived: list[asyncio.Task[object]] = []
+
+        def unit() -> Unit[int]:
+            yield from streams.appending(first, [b"x"])
+            if not arrived:
+                arrived.append(asyncio.ensure_future(met.wait()))
+            while not arrived[0].done():
+                yield NOTHING()
+            return (yield from streams.appending(second, [b"x"]))
+
+        return await which.write(unit)
+
+    met = asyncio.Barrier(2)
+    await asyncio.gather(append_both(database, "a", "b", met), append_both(other_database, "b", "a", met))
+    for name in ("a", "b"):
+        assert [record.number for record in (await Streams(database).read(name, 0)).records] == [1, 2]
+
+
+@pytest.mark.parametrize("setting", ["fsync", "full_page_writes", "synchronous_commit"])
+async def test_server_that_would_lose_data_is_refused(setting: str) -> None:
+    with PostgresServer(settings={setting: "off"}) as server:
+        with pytest.raises(InputError) as caught:
+            await connect(PostgresLocation(server.url()))
+        assert caught.value.code == "STORE-015"
+        assert f"{setting} is off" in caught.value.message
+
+
+async def test_role_that_would_lose_data_is_refused(location: PostgresLocation) -> None:
+    admin = await asyncpg.connect(location.url)
+    name = await admin.fetchval("SELECT current_database()")
+    await admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    await admin.close()
+    with pytest.raises(InputError, match="synchronous_commit is off"):
+        await connect(location)
+
+
+async def test_check_warns_without_a_synchronous_standby(database: Database) -> None:
+    findings = await check.inspect(database)
+    assert [finding.text for finding in findings if finding.level is Level.WARNING] == [
+        "no synchronous standby: what is acknowledged is on one machine only"
+    ]
+    assert {finding.text for finding in findings if finding.level is Level.OK} == {
+        "schema 1",
+        "fsync is on",
+        "full_page_writes is on",
+        "synchronous_commit is on",
+    }
+
+
+async def test_server_restart_is_survived(clock: ManualClock) -> None:
+    with PostgresServer() as server:
+        database = await connect(PostgresLocation(server.url()), clock=clock)
+        await Schema(database).expand()
+        streams = Streams(database)
+        await streams.append("a", [b"1"])
+        server.kill()
+        with pytest.raises(UnavailableError) as caught:
+            await streams.append("a", [b"2"])
+        assert caught.value.code in ("STORE-007", "STORE-008")
+        server.start()
+        assert await streams.append("a", [b"3"]) == 2
+        await database.close()
+
+
+async def test_commit_cut_off_by_the_servers_death_is_not_called_a_success_or_a_failure() -> None:
+    """COMMIT was sent and the answer never came: only the database knows."""
+    with PostgresServer() as server:
+        database = await connect(PostgresLocation(server.url()))
+        await Schema(database).expand()
+
+        def die_at_commit() -> Unit[None]:
+            yield from Streams(database).appending("a", [b"x"])
+            server.kill()
+
+        with pytest.raises(UnavailableError) as caught:
+            await database.write(die_at_commit)
+        assert caught.value.code == "STORE-008"
+        assert "try again" in caught.value.hint
+        await database.close()
+
+
+async def test_clock_of_all_servers_is_the_databases(location: PostgresLocation) -> None:
+    database = await connect(location)
+    admin = await asyncpg.connect(location.url)
+    there = await admin.fetchval("SELECT clock_timestamp()")
+    assert abs((database.clock.now() - there).total_seconds()) < 5
+    await admin.close()
+    await database.close()

@@ -1,0 +1,136 @@
+"""Migrations on both databases: once, in order, expand first, newer refused."""
+
+import asyncio
+import hashlib
+
+import pytest
+
+from precast.base.errors import ConflictError
+from precast.store.connect import connect
+from precast.store.database import Database
+from precast.store.location import Location
+from precast.store.migrations import Migration
+from precast.store.migrations.all import MIGRATIONS
+from precast.store.query import Dialect, Query, Unit
+from precast.store.schema import Schema
+from precast.store.tables import TABLES
+
+OLD = Migration(1, "notes", runs_with=1, expand=("CREATE TABLE note (id {int} PRIMARY KEY, text TEXT)",))
+# The column is added beside the old one; only when no old program is left does the old one go.
+NEW = Migration(
+    2,
+    "titles",
+    runs_with=1,
+    expand=("ALTER TABLE note ADD COLUMN title TEXT",),
+    contract=("ALTER TABLE note DROP COLUMN text",),
+)
+COLUMNS = Query(
+    "test.columns",
+    "SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type = 'table'",
+    postgresql="SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()",
+)
+# A released migration never changes. A new one adds a line here.
+RELEASED = {1: "86c2ba"}
+
+
+@pytest.fixture
+async def empty(empty_location: Location) -> Database:
+    return await connect(empty_location, may_create=True)
+
+
+def read_columns() -> Unit[dict[str, set[str]]]:
+    found: dict[str, set[str]] = {}
+    for table, column in (yield COLUMNS()):
+        found.setdefault(table, set()).add(column)
+    return found
+
+
+async def test_expand_applies_each_migration_once(empty: Database) -> None:
+    schema = Schema(empty, [OLD, NEW])
+    assert [one.number for one in await schema.expand()] == [1, 2]
+    assert await schema.expand() == []
+    assert (await empty.read(read_columns))["note"] == {"id", "text", "title"}
+    assert [(one.number, one.name, one.contracted_at) for one in await schema.applied()] == [
+        (1, "notes", None),
+        (2, "titles", None),
+    ]
+    await empty.close()
+
+
+async def test_two_servers_starting_at_once_migrate_once(empty: Database, empty_location: Location) -> None:
+    others = [await connect(empty_location, may_create=True) for _ in range(3)]
+    applied = await asyncio.gather(*(Schema(one).expand() for one in [empty, *others]))
+    assert sorted(len(one) for one in applied) == [0, 0, 0, len(MIGRATIONS)]
+    for one in [empty, *others]:
+        await one.close()
+
+
+async def test_previous_program_runs_on_the_expanded_schema(empty: Database) -> None:
+    await Schema(empty, [OLD, NEW]).expand()
+    previous = Schema(empty, [OLD])
+    await previous.verify()
+    assert await previous.expand() == []
+    await empty.close()
+
+
+async def test_previous_program_is_refused_after_the_contraction(empty: Database) -> None:
+    newer = Schema(empty, [OLD, NEW])
+    await newer.expand()
+    assert [one.number for one in await newer.contract()] == [2]
+    assert await newer.contract() == []
+    assert (await empty.read(read_columns))["note"] == {"id", "title"}
+    previous = Schema(empty, [OLD])
+    for attempt in (previous.verify(), previous.expand(), previous.contract()):
+        with pytest.raises(ConflictError) as caught:
+            await attempt
+        assert caught.value.code == "STORE-020"
+        assert "schema 2, which needs a program of schema 2 or newer; this one has 1" in caught.value.message
+    await newer.verify()
+    await empty.close()
+
+
+async def test_old_database_is_refused_until_it_is_migrated(empty: Database) -> None:
+    newer = Schema(empty, [OLD, NEW])
+    with pytest.raises(ConflictError, match="schema 0, this program needs 2"):
+        await newer.verify()
+    await Schema(empty, [OLD]).expand()
+    with pytest.raises(ConflictError, match="schema 1, this program needs 2") as caught:
+        await newer.verify()
+    assert caught.value.hint == "run `precast db migrate`"
+    await newer.expand()
+    await newer.verify()
+    await empty.close()
+
+
+async def test_failing_migration_leaves_the_old_schema_whole(empty: Database) -> None:
+    broken = Migration(
+        2, "broken", runs_with=1, expand=("CREATE TABLE half (id {int})", "CREATE TABLE note (id {int})")
+    )
+    await Schema(empty, [OLD]).expand()
+    with pytest.raises(Exception, match="note"):
+        await Schema(empty, [OLD, broken]).expand()
+    assert "half" not in await empty.read(read_columns)
+    assert [one.number for one in await Schema(empty, [OLD]).applied()] == [1]
+    await empty.close()
+
+
+async def test_declared_tables_are_those_of_the_schema(database: Database) -> None:
+    real = await database.read(read_columns)
+    bookkeeping = {"schema_migration", "work_fence", "sqlite_sequence"}
+    assert {name: columns for name, columns in real.items() if name not in bookkeeping} == {
+        table.name: set(table.columns) for table in TABLES
+    }
+
+
+def test_migrations_are_numbered_and_run_with_the_one_before() -> None:
+    assert [one.number for one in MIGRATIONS] == list(range(1, len(MIGRATIONS) + 1))
+    assert all(one.runs_with <= max(one.number - 1, 1) for one in MIGRATIONS)
+
+
+def test_released_migrations_never_change() -> None:
+    def text(one: Migration) -> str:
+        return "\n".join(
+            query.sqlite for dialect in Dialect for query in one.expanding(dialect) + one.contracting(dialect)
+        )
+
+    assert {one.number: hashlib.sha256(text(one).encode()).hexdigest()[:6] for one in MIGRATIONS} == RELEASED

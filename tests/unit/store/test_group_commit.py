@@ -1,0 +1,148 @@
+"""Group commit by itself, over an engine whose commits the test holds back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from precast.base.errors import UnavailableError
+from precast.store import group_commit, issues
+from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.group_commit import GroupCommit
+from precast.store.query import Dialect, Unit
+
+
+class HeldEngine:
+    """Runs units that have no statements; a commit waits until the test lets it go."""
+
+    dialect = Dialect.SQLITE
+    location = "held"
+
+    def __init__(self) -> None:
+        self.may_commit = asyncio.Event()
+        self.groups: list[int] = []
+        self.failure: Exception | None = None
+
+    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+        self.groups.append(len(units))
+        await self.may_commit.wait()
+        if self.failure is not None:
+            raise self.failure
+        done = []
+        for index, unit in enumerate(units):
+            progress = Progress(unit())
+            try:
+                assert progress.first() is None
+            except Exception as error:
+                raise UnitFailed(index) from error
+            assert progress.done is not None
+            done.append(progress.done)
+        return done
+
+    async def read(self, unit: UnitFactory) -> Any:
+        raise AssertionError("nothing reads here")
+
+    async def close(self) -> None:
+        pass
+
+
+def value(number: int) -> Unit[int]:
+    yield from ()
+    return number
+
+
+@pytest.fixture
+def engine() -> HeldEngine:
+    return HeldEngine()
+
+
+@pytest.fixture
+async def commits(engine: HeldEngine) -> AsyncIterator[GroupCommit]:
+    group = GroupCommit(engine, lambda topics: None, committers=1)
+    group.start()
+    yield group
+    engine.may_commit.set()
+    await group.close()
+
+
+async def until_queued(commits: GroupCommit, count: int) -> None:
+    while commits._pending.qsize() < count:
+        await asyncio.sleep(0)
+
+
+async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCommit, engine: HeldEngine) -> None:
+    first = asyncio.create_task(commits.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    others = [asyncio.create_task(commits.submit(lambda number=number: value(number))) for number in range(1, 101)]
+    await until_queued(commits, 100)
+    engine.may_commit.set()
+    assert await asyncio.gather(first, *others) == list(range(101))
+    assert engine.groups == [1, 100]
+
+
+async def test_group_is_never_larger_than_its_bound(commits: GroupCommit, engine: HeldEngine) -> None:
+    engine.may_commit.set()
+    count = group_commit.MAX_GROUP * 2 + 10
+    await asyncio.gather(*(commits.submit(lambda: value(1)) for _ in range(count)))
+    assert sum(engine.groups) == count
+    assert max(engine.groups) == group_commit.MAX_GROUP
+
+
+async def test_full_queue_makes_the_next_writer_wait_and_then_tells_it(
+    commits: GroupCommit, engine: HeldEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "PATIENCE_S", 0.01)
+    taken = asyncio.create_task(commits.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    waiting = [asyncio.create_task(commits.submit(lambda: value(1))) for _ in range(group_commit.MAX_PENDING)]
+    await until_queued(commits, group_commit.MAX_PENDING)
+    with pytest.raises(UnavailableError) as caught:
+        await commits.submit(lambda: value(2))
+    assert caught.value.code == "STORE-005"
+    engine.may_commit.set()
+    assert await asyncio.gather(taken, *waiting) == [0] + [1] * group_commit.MAX_PENDING
+
+
+async def test_database_failure_is_told_to_everyone_once(commits: GroupCommit, engine: HeldEngine) -> None:
+    engine.failure = DatabaseFailed(issues.DISK_FULL.error(location="held"))
+    writes = [asyncio.create_task(commits.submit(lambda: value(1))) for _ in range(5)]
+    await asyncio.sleep(0)
+    engine.may_commit.set()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert [getattr(result, "code", None) for result in results] == ["STORE-006"] * 5
+    assert engine.groups == [5]
+
+
+async def test_failing_unit_costs_a_few_commits_not_one_for_each_writer(
+    commits: GroupCommit, engine: HeldEngine
+) -> None:
+    def refuse() -> Unit[int]:
+        yield from ()
+        raise issues.QUEUE_FULL.error(kind="k", limit=1)
+
+    units = [value] * 50
+    writes = [asyncio.create_task(commits.submit(lambda unit=unit: unit(1))) for unit in units[:25]]
+    writes.append(asyncio.create_task(commits.submit(refuse)))
+    writes += [asyncio.create_task(commits.submit(lambda unit=unit: unit(1))) for unit in units[25:]]
+    await asyncio.sleep(0)
+    engine.may_commit.set()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert results[:25] + results[26:] == [1] * 50
+    assert isinstance(results[25], UnavailableError)
+    assert engine.groups == [51, 25, 1, 25]
+
+
+async def test_engine_bug_reaches_every_writer_instead_of_leaving_them_waiting(engine: HeldEngine) -> None:
+    group = GroupCommit(engine, lambda topics: None, committers=1)
+    group.start()
+    engine.failure = RuntimeError("broken")
+    engine.may_commit.set()
+    with pytest.raises(Exception, match="broken") as caught:
+        await group.submit(lambda: value(1))
+    assert getattr(caught.value, "code", None) == "STORE-012"
+    engine.failure = None
+    assert await group.submit(lambda: value(2)) == 2
+    await group.close()

@@ -65,6 +65,7 @@ def test_deadlock_of_a_random_net_is_found_exactly_when_brute_force_finds_one() 
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_deadlock_of_many_random_nets_is_found_exactly_when_brute_force_finds_one() -> None:
     counts = run_rounds(20_000, 5, 4)
     assert counts["deadlock"] > 1_000

@@ -78,6 +78,7 @@ def test_execution_of_a_random_net_follows_the_rule_also_when_restored() -> None
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_execution_of_many_random_nets_follows_the_rule() -> None:
     counts: Counter[str] = Counter()
 

@@ -7,7 +7,7 @@ up only by `build()`, because a step may need one that is declared later.
 from collections.abc import Iterable, Mapping
 
 from precast.net import issues
-from precast.net.compiling import compile_net, require_number
+from precast.net.compiling import MOST, compile_net, require_number
 from precast.net.declarations import Arcs, Declared, Place, Transition
 from precast.net.structure import Net
 
@@ -61,7 +61,9 @@ class Builder:
 
     def step(self, name: str, needs: Iterable[str] = (), holds: ArcsLike = (), duration_ms: int = 0) -> None:
         """The common case: work that is done once, after others, within limits. For more give `add_transition` a step."""
-        self.add_transition(Transition(name, True, tuple(needs), (), (), arcs(holds), duration_ms=duration_ms))
+        self.add_transition(
+            Transition(name, True, tuple(needs), (), (), arcs(holds), (), None, None, duration_ms, 0, False)
+        )
 
     def add_place(self, place: Place) -> None:
         """Raises InputError NET-001, NET-004 or NET-005; then nothing is added."""
@@ -79,11 +81,8 @@ class Builder:
         name = transition.name
         if name in self._transitions:
             raise issues.DECLARED_TWICE.error(name=name)
-        if transition.duration_ms:
+        if not 0 <= transition.duration_ms <= MOST:
             require_number("the duration", name, transition.duration_ms, 0)
-        needs = transition.needs
-        if len(needs) > 1 and len(set(needs)) < len(needs):
-            transition = transition._replace(needs=tuple(dict.fromkeys(needs)))
         self._transitions[name] = transition
 
     def goal(self, places: ArcsLike) -> None:

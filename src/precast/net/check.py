@@ -7,7 +7,7 @@ from precast.net import issues
 from precast.net.cycles import shortest_cycles
 from precast.net.deadlock import Answer, Verdict, find_deadlock
 from precast.net.plain import firing_name
-from precast.net.prospects import Lack, Prospects, gains
+from precast.net.prospects import Gains, Lack, Prospects
 from precast.net.structure import Net
 from precast.net.waiting import Waiting
 
@@ -79,8 +79,9 @@ def _dead_transitions(prospects: Prospects) -> list[Finding]:
 def _dead_givers(prospects: Prospects, dead: list[int]) -> dict[int, list[int]]:
     """By place, the dead transitions that would give to it."""
     givers: dict[int, list[int]] = {}
+    gains_of = Gains(prospects.net)
     for t in dead:
-        for place in dict.fromkeys(gains(prospects.net, t)):
+        for place in gains_of(t):
             givers.setdefault(place, []).append(t)
     return givers
 
@@ -116,7 +117,7 @@ def _goal(prospects: Prospects) -> list[Finding]:
 
 def _unused_places(net: Net) -> list[Finding]:
     used = {name for name, _ in net.declared.goal}
-    for transition in net.declared.transitions:
+    for transition in map(net.declared.transitions.__getitem__, net.with_arcs):
         for arcs in (transition.takes, transition.reads, transition.holds, transition.gives):
             used.update(name for name, _ in arcs)
         for end in (transition.on_failure, transition.on_skip):

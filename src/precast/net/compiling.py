@@ -29,12 +29,12 @@ def compile_net(declared: Declared) -> Net:
     with _collector_paused():
         net = _lay_out(declared)
         _join_steps(net)
-        for t, (_, _, _, takes, reads, holds, gives, on_failure, on_skip, *_) in enumerate(declared.transitions):
+        for t, (_, _, _, takes, reads, holds, gives, on_failure, on_skip, _, _, _) in enumerate(declared.transitions):
             if takes or reads or holds or gives or on_failure or on_skip:
+                net.with_arcs.append(t)
                 _add_arcs(net, t, declared.transitions[t])
         net.goal = list(_numbered(net, declared.goal).items())
-        net.order = _precedence(net)
-        net.rank = sorted(range(net.transition_count), key=net.order.__getitem__)
+        _set_precedence(net)
     return net
 
 
@@ -142,17 +142,13 @@ def _fill_needs(net: Net) -> None:
         net.need_from = [by_name[name] for transition in net.declared.transitions for name in transition.needs]
     except KeyError as missing:
         raise _unknown_step(net.declared, missing.args[0]) from None
-    fills: list[list[int] | None] = [None] * len(net.declared.transitions)
+    success: list[list[int]] = [[] for _ in net.declared.transitions]
     for place, t in enumerate(net.need_from, len(net.initial) - len(net.need_to)):
-        if (filled := fills[t]) is None:
-            fills[t] = [place]
-        else:
-            filled.append(place)
-    success, to_do = net.puts[Outcome.SUCCESS], net.to_do
-    for t, filled in enumerate(fills):
-        if filled is not None:
-            success[t] = filled
-            if to_do[t] == NOBODY:
+        success[t].append(place)
+    net.puts[Outcome.SUCCESS][: len(success)] = success
+    if NOBODY in net.to_do:
+        for t in net.need_from:
+            if net.to_do[t] == NOBODY:
                 raise _unknown_step(net.declared, net.transition_name(t))
 
 
@@ -247,15 +243,16 @@ def _split(arcs: Counter[int]) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
     return tuple(p for p, w in arcs.items() if w == 1), [(p, w) for p, w in arcs.items() if w > 1]
 
 
-def _precedence(net: Net) -> list[int]:
+def _set_precedence(net: Net) -> None:
     """Higher priority first, then as declared; the skip of a step has the turn of the step."""
-    transitions = net.declared.transitions
+    transitions, skip = net.declared.transitions, net.skip
     declared: Iterable[int] = range(len(transitions))
     if any(transition.priority for transition in transitions):
         declared = sorted(declared, key=lambda t: -transitions[t].priority)
-    order = []
+    order, rank = net.order, net.rank
     for t in declared:
+        rank[t] = len(order)
         order.append(t)
-        if (skip := net.skip[t]) != NOBODY:
-            order.append(skip)
-    return order
+        if skip[t] != NOBODY:
+            rank[skip[t]] = len(order)
+            order.append(skip[t])

@@ -12,7 +12,7 @@ from collections import deque
 from typing import NamedTuple
 
 from precast.net.plain import Firing, firings, meets_goal
-from precast.net.prospects import Prospects, gains
+from precast.net.prospects import Gains, Prospects
 from precast.net.structure import Net
 from precast.net.stubborn import Stubborn
 
@@ -86,13 +86,13 @@ def terminates(net: Net) -> bool:
     """
     draws = [_draws(net, t) for t in range(net.transition_count)]
     fillers = [0] * net.place_count
-    filled = [set(gains(net, t)) for t in range(net.transition_count)]
+    filled = list(map(Gains(net), range(net.transition_count)))
     for places in filled:
         for p in places:
             fillers[p] += 1
     drawn_by: dict[int, list[int]] = {}
-    for t, places in enumerate(draws):
-        for p in places:
+    for t, drawn in enumerate(draws):
+        for p in drawn:
             drawn_by.setdefault(p, []).append(t)
     dry = deque(p for p in drawn_by if not fillers[p])
     struck = bytearray(net.transition_count)

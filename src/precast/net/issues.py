@@ -105,3 +105,12 @@ WRONG_NET_TYPE = Issue(
     "the net is of type {type}, and only place/transition nets can be read",
     "export it as a P/T net (http://www.pnml.org/version-2009/grammar/ptnet)",
 )
+
+NO_SUCH_WORK = Issue("NET-030", Kind.NOT_FOUND, "the net has no {what} {name}{guess}", "name one that the net declares")
+BAD_CHANGE = Issue("NET-031", Kind.INPUT, "{text} says nothing that can be changed", "write it like {example}")
+TOO_LARGE_TO_DRAW = Issue(
+    "NET-040",
+    Kind.INPUT,
+    "the net has {nodes} transitions and places, and a picture of more than {limit} shows nothing",
+    "draw a part of it, or write --format dot and open that in a viewer that zooms",
+)

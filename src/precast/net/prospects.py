@@ -33,12 +33,21 @@ class Prospects:
         self._spread()
 
     def _spread(self) -> None:
-        ready = deque(t for t, unmet in enumerate(self._unmet) if not unmet)
+        net, unmet, is_fillable, watcher = self.net, self._unmet, self.is_fillable, self.net.watcher
+        ready = deque(t for t, count in enumerate(unmet) if not count)
+        gains_of = Gains(net)
         while ready:
-            for place in gains(self.net, ready.popleft()):
-                if not self.is_fillable[place]:
-                    self.is_fillable[place] = 1
+            for place in gains_of(ready.popleft()):
+                if is_fillable[place]:
+                    continue
+                is_fillable[place] = 1
+                t = watcher[place]
+                if t < 0 or net.initial[place] or place in net.heavy_watch:
                     ready.extend(self._met_by(place))
+                else:
+                    unmet[t] -= 1
+                    if not unmet[t]:
+                        ready.append(t)
 
     def _met_by(self, place: int) -> list[int]:
         """The transitions whose last unmet condition is met now that the place can be filled."""
@@ -70,15 +79,27 @@ class Prospects:
         return [t for t in range(len(self.net.declared.transitions)) if self._unmet[t]]
 
 
-def gains(net: Net, t: int) -> Iterator[int]:
-    """The places that some modelled end of t leaves with more tokens than its start found."""
-    if t in net.heavy_takes or t in net.frees or any(t in heavy for heavy in net.heavy_puts):
+class Gains:
+    """The places that some modelled end of a transition leaves with more tokens than its start found."""
+
+    def __init__(self, net: Net) -> None:
+        self._net = net
+        self._with_arcs = set(net.with_arcs)
+        self._declared = len(net.declared.transitions)
+
+    def __call__(self, t: int) -> list[int]:
+        net = self._net
+        step = t if t < self._declared else net.step_of(t)
+        if step in self._with_arcs:
+            return list(dict.fromkeys(self._by_arcs(t)))
+        filled, first, need_to, blocked = net.puts[0][step], net.first_need, net.need_to, net.blocked
+        blocks = [blocked[need_to[place - first]] for place in filled]
+        return blocks if t != step else [*filled, *blocks]
+
+    def _by_arcs(self, t: int) -> Iterator[int]:
+        net = self._net
         taken = dict(net.taken(t))
-        freed = dict(net.frees.get(t, ()))
+        freed = Counter(dict(net.frees.get(t, ())))
         for outcome in net.outcomes(t):
-            after = Counter(dict(net.given(t, outcome))) + Counter(freed)
-            yield from (p for p, count in after.items() if count > taken.get(p, 0))
-    else:
-        takes = net.takes[t]
-        for outcome in net.outcomes(t):
-            yield from (p for p in net.put_on(t, outcome) if p not in takes)
+            after = Counter(dict(net.given(t, outcome))) + freed
+            yield from (place for place, count in after.items() if count > taken.get(place, 0))

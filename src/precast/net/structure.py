@@ -53,6 +53,8 @@ class Net:
     skipped_step: list[int]
     need_from: list[int]
     need_to: list[int]
+    # The declared transitions that have arcs of their own, beside what follows from being a step.
+    with_arcs: list[int] = field(default_factory=list)
     goal: NumberedArcs = field(default_factory=list)
     reads: dict[int, NumberedArcs] = field(default_factory=dict)
     heavy_takes: dict[int, NumberedArcs] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from precast.net.execution import Execution
-from precast.net.prospects import gains
+from precast.net.prospects import Gains
 from precast.net.structure import Net
 
 
@@ -29,8 +29,9 @@ class Waiting:
         self._tokens = tokens
         self._running = running
         self._givers: dict[int, list[int]] = {}
+        gains_of = Gains(net)
         for t in range(net.transition_count):
-            for place in set(gains(net, t)):
+            for place in gains_of(t):
                 self._givers.setdefault(place, []).append(net.step_of(t))
 
     @classmethod

@@ -1,0 +1,218 @@
+"""How fast the net kernel is: build, run and check a large layered graph, beside others that can order one.
+
+    .venv/bin/python bench/net.py [--quick]
+
+The graph: layers of 1,000 steps, each needing two or three of the layer before. Times are wall clock, of the least disturbed of several
+rounds.
+The full run writes bench/results/net.json; the quick one (under a minute) writes nothing.
+"""
+
+import argparse
+import datetime
+import gc
+import graphlib
+import json
+import platform
+import random
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from precast.net.builder import Builder
+from precast.net.check import check
+from precast.net.deadlock import Verdict, search
+from precast.net.declarations import Outcome
+from precast.net.execution import Execution
+from precast.net.structure import Net
+
+RESULTS = Path(__file__).parent / "results" / "net.json"
+LAYER = 1_000
+SEED = 4
+TARGET_US, TARGET_CHECK_S = 10, 2
+Graph = list[tuple[str, tuple[str, ...]]]
+
+
+def layered(count: int, seed: int = SEED) -> Graph:
+    chance = random.Random(seed)
+    width = min(LAYER, count // 10)
+    graph: Graph = []
+    above: list[str] = []
+    for layer in range(count // width):
+        names = [f"Step[{layer}/{n}]" for n in range(width)]
+        graph += [(name, tuple(chance.sample(above, chance.choice((2, 3)))) if above else ()) for name in names]
+        above = names
+    return graph
+
+
+def best(rounds: int, work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of the quickest round, and what it returned."""
+    least, result = float("inf"), None
+    for _ in range(rounds):
+        result = None
+        gc.collect()
+        started = time.perf_counter()
+        result = work()
+        least = min(least, time.perf_counter() - started)
+    return least, result
+
+
+def build(graph: Graph, limit: int = 0) -> Net:
+    builder = Builder()
+    holds = ["slots"] if limit else []
+    if limit:
+        builder.limit("slots", limit)
+    for name, needs in graph:
+        builder.step(name, needs, holds)
+    return builder.build()
+
+
+def run(net: Net, failing: int = -1) -> Execution:
+    execution = Execution(net)
+    while (t := execution.start_next()) is not None:
+        execution.finish(t, Outcome.FAILURE if t == failing else Outcome.SUCCESS)
+    assert execution.ended_count == len(net.declared.transitions)
+    return execution
+
+
+def order_with_graphlib(graph: Graph) -> None:
+    sorter = graphlib.TopologicalSorter(dict(graph))
+    sorter.prepare()
+    while sorter.is_active():
+        sorter.done(*sorter.get_ready())
+
+
+def order_with_networkx(graph: Graph) -> None:
+    import networkx  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    digraph = networkx.DiGraph((needed, name) for name, needs in graph for needed in needs)
+    assert sum(1 for _ in networkx.topological_sort(digraph)) == len(graph)
+
+
+def run_with_snakes(graph: Graph) -> None:
+    """The same net in SNAKES: a place for each need, then fire whatever is enabled until nothing is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from snakes import nets  # type: ignore[import-untyped,unused-ignore]
+    net = nets.PetriNet("layered")
+    for name, _ in graph:
+        net.add_transition(nets.Transition(name))
+        net.add_place(nets.Place(f"{name} to do", [nets.dot]))
+        net.add_input(f"{name} to do", name, nets.Value(nets.dot))
+    for name, needs in graph:
+        for needed in needs:
+            net.add_place(nets.Place(f"{needed} {name}"))
+            net.add_output(f"{needed} {name}", needed, nets.Value(nets.dot))
+            net.add_input(f"{needed} {name}", name, nets.Value(nets.dot))
+    left = [net.transition(name) for name, _ in graph]
+    while left:
+        ready = [transition for transition in left if transition.modes()]
+        for transition in ready:
+            transition.fire(transition.modes()[0])
+        left = [transition for transition in left if transition not in ready]
+
+
+def philosophers(count: int) -> Net:
+    """Each takes the left fork, then the right one: the classic deadlock, at the end of the state space."""
+    builder = Builder()
+    for n in range(count):
+        builder.place(f"fork {n}", 1)
+        builder.place(f"thinks {n}", 1)
+        builder.place(f"waits {n}")
+    for n in range(count):
+        right = f"fork {(n + 1) % count}"
+        builder.transition(f"left {n}", takes=[f"thinks {n}", f"fork {n}"], gives=[f"waits {n}"])
+        builder.transition(f"eat {n}", takes=[f"waits {n}", right], gives=[f"thinks {n}", f"fork {n}", right])
+    return builder.build()
+
+
+def measure(count: int, rounds: int) -> tuple[list[tuple[str, int, float, str]], dict[str, float]]:
+    """Rows for people (what, size, seconds, note), and the figures for the goals."""
+    graph = layered(count)
+    whole_s, _ = best(rounds, lambda: run(build(graph)))
+    build_s, net = best(rounds, lambda: build(graph))
+    run_s, execution = best(rounds, lambda: run(net))
+    limited = build(graph, limit=8)
+    limited_s, _ = best(rounds, lambda: run(limited))
+    failed_s, _ = best(rounds, lambda: run(net, failing=0))
+    check_s, report = best(rounds, lambda: check(net))
+    assert report.is_sound
+    assert report.deadlock.verdict == Verdict.FREE
+    store_s, snapshot = best(rounds, execution.snapshot)
+    restore_s, _ = best(1, lambda: Execution.restore(net, snapshot))
+    graphlib_s, _ = best(rounds, lambda: order_with_graphlib(graph))
+    rows = [
+        ("precast: build and run", count, whole_s, "goal net-us"),
+        ("precast: build", count, build_s, ""),
+        ("precast: run", count, run_s, ""),
+        ("precast: run, 8 at once", count, limited_s, "a limit that every step holds"),
+        ("precast: run, first step fails", count, failed_s, "what needs it is skipped"),
+        ("precast: check", count, check_s, "goal net-check-s"),
+        ("precast: snapshot", count, store_s, ""),
+        ("precast: restore", count, restore_s, ""),
+        ("graphlib: build and order", count, graphlib_s, "no outcomes, limits, priorities, checks"),
+    ]
+    return rows, {
+        "us_per_transition": whole_s / count * 1e6,
+        "check_s": check_s,
+        "graphlib_us": graphlib_s / count * 1e6,
+    }
+
+
+def measure_peers(count: int) -> list[tuple[str, int, float, str]]:
+    graph = layered(count)
+    rows = [("precast: build and run", count, best(3, lambda: run(build(graph)))[0], "at the size of the next")]
+    for name, work in (("SNAKES: build and run", run_with_snakes), ("networkx: build and order", order_with_networkx)):
+        try:
+            rows.append((name, count, best(1, lambda work=work: work(graph))[0], ""))  # type: ignore[misc]
+        except ImportError:
+            rows.append((name, count, float("nan"), "not installed"))
+    return rows
+
+
+def measure_search(count: int) -> tuple[str, int, float, str]:
+    net = philosophers(count)
+    seconds, answer = best(1, lambda: search(net, 1_000_000))
+    assert answer.verdict == Verdict.FOUND
+    return (
+        f"precast: deadlock of {count} philosophers",
+        net.transition_count,
+        seconds,
+        f"{answer.states} states looked at",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes, writes nothing")
+    quick = parser.parse_args().quick
+    rows, figures = measure(100_000, 3 if quick else 7)
+    if not quick:
+        rows += measure(10_000, 7)[0]
+    rows += measure_peers(200 if quick else 1_000)
+    rows.append(measure_search(6 if quick else 8))
+    print(f"{'what':<40} {'transitions':>11} {'seconds':>9} {'µs each':>8}  note")
+    for what, count, seconds, note in rows:
+        print(f"{what:<40} {count:>11,} {seconds:>9.3f} {seconds / count * 1e6:>8.2f}  {note}")
+    value_us, check_s = round(figures["us_per_transition"], 2), round(figures["check_s"], 3)
+    report = {
+        "command": "bench/net.py" + (" --quick" if quick else ""),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "rows": [
+            {"what": what, "transitions": n, "seconds": None if s != s else round(s, 4)} for what, n, s, _ in rows
+        ],
+        "goals": [
+            {"goal": "net-us", "value": value_us, "target": TARGET_US, "met": value_us <= TARGET_US},
+            {"goal": "net-check-s", "value": check_s, "target": TARGET_CHECK_S, "met": check_s <= TARGET_CHECK_S},
+        ],
+    }
+    if not quick:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps(report, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ BAD_LOCATION = Issue(
     "STORE-001",
     Kind.INPUT,
     "{location} does not name a database",
-    "give a file path, sqlite:///PATH or postgresql://USER@HOST/NAME",
+    "give a file path, sqlite:///PATH or postgresql://USER@HOST/NAME; in a password write / ? # @ as %2F %3F %23 %40",
 )
 NO_DATABASE = Issue(
     "STORE-002",

@@ -1,12 +1,17 @@
 """Where a database is, as people write it: a path, `sqlite:///PATH` or `postgresql://…`. Passwords are never shown."""
 
+import re
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from precast.store import issues
 
-_SECRET = {"password", "passfile", "sslpassword"}
+# What of the query part may be shown. Any other name may be a misspelt "password".
+_SHOWN = {"host", "port", "user", "dbname", "database", "sslmode", "target_session_attrs"}
+_HOST = re.compile(r"(\[[^]]*\]|[^]:[]*)(:[0-9]*)?")
+# The form that psql takes besides addresses.
+_KEYWORD_PASSWORD = re.compile(r"\bpass(word|file)\s*=", re.IGNORECASE)
 
 
 class SqliteLocation(NamedTuple):
@@ -27,8 +32,11 @@ class PostgresLocation(NamedTuple):
         parts = urlsplit(self.url)
         user = f"{parts.username}@" if parts.username else ""
         host = parts.netloc.rpartition("@")[2]
-        query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name not in _SECRET], safe="/")
-        return urlunsplit((parts.scheme, user + host, parts.path, query, ""))
+        query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name in _SHOWN], safe="/")
+        return f"{parts.scheme}://{user}{host}{parts.path}{'?' if query else ''}{query}"
+
+    def __repr__(self) -> str:
+        return f"PostgresLocation({str(self)!r})"
 
 
 Location = SqliteLocation | PostgresLocation
@@ -37,17 +45,30 @@ Location = SqliteLocation | PostgresLocation
 def parse(text: str) -> Location:
     """Read a location. Raises InputError STORE-001 for anything else."""
     scheme, colon, rest = text.partition(":")
-    if scheme in ("postgresql", "postgres") and rest.startswith("//"):
-        try:
-            urlsplit(text)
-        except ValueError:
-            raise issues.BAD_LOCATION.error(location="the given postgresql:// address") from None
-        return PostgresLocation(text)
-    if scheme == "sqlite" and colon:
-        path = unquote(rest.removeprefix("//"))
-        if path and not path.endswith("/"):
-            return SqliteLocation(Path(path))
-    elif text and "://" not in text and "\0" not in text and not text.endswith("/"):
-        return SqliteLocation(Path(text))
+    if scheme in ("postgresql", "postgres") and colon:
+        return _parse_server(text)
+    path = unquote(rest.removeprefix("//")) if scheme == "sqlite" and colon else text
+    is_path = bool(path) and "://" not in path and "\0" not in path and not path.endswith("/")
+    if is_path and not _KEYWORD_PASSWORD.search(path):
+        return SqliteLocation(Path(path))
     # Only the scheme is repeated: the rest may hold a password.
-    raise issues.BAD_LOCATION.error(location=f"{scheme}://…" if "://" in text else repr(text))
+    if "://" in text:
+        raise issues.BAD_LOCATION.error(location=f"{scheme}://…")
+    raise issues.BAD_LOCATION.error(location="a text with a password" if _KEYWORD_PASSWORD.search(text) else repr(text))
+
+
+def _parse_server(text: str) -> PostgresLocation:
+    try:
+        is_sound = "://" in text and _is_sound(urlsplit(text))
+    except ValueError:
+        is_sound = False
+    if not is_sound:
+        raise issues.BAD_LOCATION.error(location="the given postgresql:// address")
+    return PostgresLocation(text)
+
+
+def _is_sound(parts: SplitResult) -> bool:
+    """Whether each part is what it seems: with a bare / ? # in the password, the rest of it becomes host, path or query."""
+    _, at, hosts = parts.netloc.rpartition("@")
+    is_torn = bool(parts.fragment) or "@" in parts.path or ("@" in parts.query and not at)
+    return not is_torn and all(_HOST.fullmatch(host) for host in hosts.split(","))

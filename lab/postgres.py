@@ -66,6 +66,9 @@ class PostgresServer:
         assert self._process is not None, "the server was started"
         return self._process.pid
 
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://{USER}@/{database}?host={quote(str(self.directory), safe='')}"
 
@@ -90,7 +93,7 @@ class PostgresServer:
                 preexec_fn=_die_with_parent,
                 start_new_session=True,
             )
-        self._wait_until_ready()
+        self.wait_until_ready()
 
     def kill(self) -> None:
         """What a crash does: the server is gone at once, without a word to its clients or its files."""
@@ -101,7 +104,7 @@ class PostgresServer:
         self._signal(signal.SIGINT)
 
     def remove(self) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self.is_running():
             self._signal(signal.SIGQUIT)
         if self._own_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -139,7 +142,7 @@ class PostgresServer:
         if made.returncode:
             raise RuntimeError(f"initdb failed: {made.stderr.strip()}")
 
-    def _wait_until_ready(self, deadline_s: float = 60) -> None:
+    def wait_until_ready(self, deadline_s: float = 60) -> None:
         assert self._process is not None
         end_s = time.monotonic() + deadline_s
         ready = [_programs() / "pg_isready", "--quiet", "-h", str(self.directory)]

@@ -134,7 +134,7 @@ async def test_parameters_must_be_exactly_those_of_the_query(notes: Database) ->
     def forget() -> Unit[None]:
         yield INSERT(id=1)
 
-    with pytest.raises(TypeError, match="test.insert takes"):
+    with pytest.raises(TypeError, match=r"test\.insert takes"):
         await notes.write(forget)
 
 

@@ -78,7 +78,7 @@ async def fill(database: Database) -> None:
     def insert() -> Unit[None]:
         table = next(table for table in TABLES if table.name == "work_item")
         rows = [
-            ("kind%d" % (n % 3), f"key{n}", f"lane{n % 50}", b"x", 1, n, n, n, n, 0, None, None, 0, None)
+            (f"kind{n % 3}", f"key{n}", f"lane{n % 50}", b"x", 1, n, n, n, n, 0, None, None, 0, None)
             for n in range(6000)
         ]
         columns = list(table.columns)

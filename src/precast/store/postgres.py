@@ -41,19 +41,27 @@ class PostgresEngine:
     async def open(cls, location: PostgresLocation) -> "PostgresEngine":
         """Connect. Raises UnavailableError STORE-003, and InputError where the server could not keep our promises."""
         try:
-            pool = await asyncpg.create_pool(
-                location.url,
-                min_size=1,
-                max_size=COMMITTERS + READERS,
-                timeout=CONNECT_S,
-                command_timeout=COMMAND_S,
-                server_settings={"application_name": "precast", "timezone": "UTC"},
-            )
+            # One connection now tells what is wrong; the pool itself makes none before it needs one, and keeps
+            # no floor of them: while the server is away, its attempts would only fill the log.
+            first = await asyncpg.connect(location.url, timeout=CONNECT_S)
+            version = first.get_server_version()
+            await first.close(timeout=CONNECT_S)
         except (ValueError, *postgres_errors.DRIVER_ERRORS) as error:
             raise issues.CANNOT_OPEN.error(location=location, reason=postgres_errors.reason(error)) from error
+        if version.major < NEEDED_VERSION:
+            found = f"{version.major}.{version.minor}"
+            raise issues.TOO_OLD_ENGINE.error(engine="PostgreSQL", version=found, needed=NEEDED_VERSION)
+        pool = await asyncpg.create_pool(
+            location.url,
+            min_size=0,
+            max_size=COMMITTERS + READERS,
+            timeout=CONNECT_S,
+            command_timeout=COMMAND_S,
+            server_settings={"application_name": "precast", "timezone": "UTC"},
+        )
         engine = cls(location, pool)
         try:
-            await engine._refuse_unfit_server()
+            await engine._refuse_forgetful_server()
         except BaseException:
             await engine.close()
             raise
@@ -82,11 +90,7 @@ class PostgresEngine:
         except TimeoutError:
             self._pool.terminate()
 
-    async def _refuse_unfit_server(self) -> None:
-        async with self._connection() as connection:
-            if (version := connection.get_server_version()).major < NEEDED_VERSION:
-                found = f"{version.major}.{version.minor}"
-                raise issues.TOO_OLD_ENGINE.error(engine="PostgreSQL", version=found, needed=NEEDED_VERSION)
+    async def _refuse_forgetful_server(self) -> None:
         settings = dict(await self.read(durability.read_settings))
         if unsafe := durability.unsafe_settings(settings):
             raise issues.NOT_DURABLE.error(reason=unsafe[0])

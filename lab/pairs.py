@@ -1,0 +1,56 @@
+"""Pairs of rows that belong together: what crash tests write and count.
+
+Pair N is a record in a stream and an item in the work queue, stored in one transaction. After any crash every acknowledged pair
+must be there, and no half of one.
+"""
+
+import msgspec
+
+from precast.store.database import Database
+from precast.store.query import Unit
+from precast.store.streams import Streams
+from precast.store.work import WorkQueue
+from precast.store.work_kinds import WorkKind
+
+KIND = WorkKind("pair", max_items=10_000_000)
+STREAM_LIMIT = 10_000_000
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What is in the database: numbers in the stream and numbers in the queue."""
+
+    records: set[int]
+    items: set[int]
+
+    @property
+    def halves(self) -> set[int]:
+        return self.records ^ self.items
+
+
+class Pairs:
+    """Writes and reads pairs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._streams = Streams(database, max_records=STREAM_LIMIT)
+        self._queue = WorkQueue(database, [KIND])
+
+    async def write(self, number: int, size_bytes: int = 200) -> None:
+        await self._database.write(self._writing, number, size_bytes)
+
+    async def read(self) -> Found:
+        records: set[int] = set()
+        after = 0
+        while page := (await self._streams.read("pairs", after, 5_000)).records:
+            records |= {int(record.body.split(b" ")[0]) for record in page}
+            after = page[-1].number
+        items: set[int] = set()
+        last = ("", "")
+        while listed := await self._queue.waiting(last, 5_000):
+            items |= {int(item.key) for item in listed}
+            last = (listed[-1].kind, listed[-1].key)
+        return Found(records, items)
+
+    def _writing(self, number: int, size_bytes: int) -> Unit[None]:
+        yield from self._streams.appending("pairs", [f"{number} ".encode() + b"x" * size_bytes])
+        yield from self._queue.enqueuing("pair", str(number), b"")

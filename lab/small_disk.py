@@ -1,0 +1,146 @@
+"""A disk of a few megabytes, and what happens when the Nth piece of a write no longer fits.
+
+    unshare -m python -m lab.small_disk sqlite|postgresql DIRECTORY FREE_PAGES…
+
+Runs in a mount namespace of its own, so the disk is gone when the process is. For each number of free pages: some pairs are
+written, the disk is filled but for those pages, a large pair is tried, the disk is freed, and the books are compared. One JSON
+line each, for the test to judge.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from lab.pairs import Found, Pairs
+from lab.postgres import PostgresServer
+from precast.base.errors import PrecastError, UnavailableError
+from precast.store.check import Level, inspect
+from precast.store.connect import connect
+from precast.store.database import Database
+from precast.store.location import PostgresLocation, SqliteLocation
+from precast.store.schema import Schema
+
+PAGE_BYTES = 4096
+# Twenty-five pages and more: so that a write can fail at any of its pieces.
+LARGE_BYTES = 100_000
+
+
+def mount(directory: Path, megabytes: int) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(directory)], check=True)
+
+
+def unmount(directory: Path) -> None:
+    subprocess.run(["umount", "--lazy", str(directory)], check=True)
+
+
+def fill(path: Path, free_pages: int) -> None:
+    """Leave exactly this many pages free."""
+    space = os.statvfs(path.parent)
+    wanted = space.f_bavail * space.f_frsize - free_pages * PAGE_BYTES
+    with path.open("wb") as file, contextlib.suppress(OSError):
+        file.write(b"\0" * max(wanted, 0))
+
+
+@contextlib.asynccontextmanager
+async def opened(location: SqliteLocation | PostgresLocation) -> AsyncIterator[Database]:
+    database = await connect(location, may_create=True)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def try_large(pairs: Pairs, number: int) -> PrecastError | None:
+    try:
+        await pairs.write(number, LARGE_BYTES)
+    except UnavailableError as error:
+        return error
+    return None
+
+
+def line(
+    free_pages: int, earlier: int, error: PrecastError | None, found: Found, after: Found, problems: list[str]
+) -> str:
+    return json.dumps(
+        {
+            "free_pages": free_pages,
+            "earlier": earlier,
+            "code": error.code if error else None,
+            "message": error.render() if error else None,
+            "found_when_full": sorted(found.records),
+            "halves_when_full": sorted(found.halves),
+            "found_after": sorted(after.records),
+            "halves_after": sorted(after.halves),
+            "problems": problems,
+        }
+    )
+
+
+async def on_sqlite(directory: Path, free_pages: int) -> str:
+    earlier = 3
+    async with opened(SqliteLocation(directory / "precast.db")) as database:
+        await Schema(database).expand()
+        pairs = Pairs(database)
+        for number in range(1, earlier + 1):
+            await pairs.write(number)
+        await pairs.read()
+        fill(directory / "ballast", free_pages)
+        error = await try_large(pairs, earlier + 1)
+        found = await pairs.read()
+        (directory / "ballast").unlink()
+        await pairs.write(earlier + 2)
+        after = await pairs.read()
+        problems = [finding.text for finding in await inspect(database) if finding.level is Level.REFUSED]
+    return line(free_pages, earlier, error, found, after, problems)
+
+
+async def on_postgres(directory: Path, free_pages: int, server: PostgresServer, first: int) -> str:
+    location = PostgresLocation(server.url())
+    async with opened(location) as database:
+        await Schema(database).expand()
+        pairs = Pairs(database)
+        await pairs.write(first)
+        fill(directory / "ballast", free_pages)
+        # Bodies are stored uncompressed, so some of these must want a new page of the table or of the log.
+        error = None
+        earlier = first
+        while error is None and earlier < first + 50:
+            error = await try_large(pairs, earlier + 1)
+            earlier += error is None
+        (directory / "ballast").unlink()
+    # A log that cannot be written stops the whole server: then it is started again, as an operator would.
+    if not server.is_running():
+        server.start()
+    server.wait_until_ready()
+    async with opened(location) as database:
+        found = await Pairs(database).read()
+        await Pairs(database).write(earlier + 2)
+        after = await Pairs(database).read()
+        problems = [finding.text for finding in await inspect(database) if finding.level is Level.REFUSED]
+    return line(free_pages, earlier, error, found, after, problems)
+
+
+def main() -> None:
+    engine, directory, *pages = sys.argv[1:]
+    place = Path(directory)
+    if engine == "sqlite":
+        for free_pages in map(int, pages):
+            mount(place, 2)
+            print(asyncio.run(on_sqlite(place, free_pages)), flush=True)
+            unmount(place)
+        return
+    mount(place, 160)
+    with PostgresServer(
+        directory=place, wal_segment_mb=1, settings={"min_wal_size": "2MB", "max_wal_size": "8MB"}
+    ) as server:
+        for number, free_pages in enumerate(map(int, pages)):
+            print(asyncio.run(on_postgres(place, free_pages, server, 1 + number * 1000)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,18 +2,20 @@
 
 Structure first. (1) A net whose transitions are all steps, with limits and locks that give back what they took, cannot get stuck unless a
 step can never end at all: a start takes everything at once, so nobody holds one thing while waiting for another; when nothing runs all
-limits are full, and the first step in order whose needs are settled can start or be skipped. (2) A net that surely terminates and has a
-step that never ends, or a goal out of reach, surely gets stuck. Only then are markings searched, reduced by stubborn sets (see `stubborn`),
-and only up to a bound. Beyond it the answer is "not proven".
+limits are full, and the first step in order whose needs are settled can start or be skipped. (2) A net that surely terminates gets stuck
+if its goal is out of reach, or if a step can never start: when all work succeeds nothing is ever skipped, so in the end that step is still
+to do. Only then are markings searched, reduced by stubborn sets (see `stubborn`), and only up to a bound. Beyond it the answer is "not
+proven".
 """
 
 import enum
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from precast.net.plain import Firing, firings, meets_goal
 from precast.net.prospects import Gains, Prospects
-from precast.net.structure import Net
+from precast.net.structure import NOBODY, Net
 from precast.net.stubborn import Stubborn
 
 # States, for a net of ordinary size; for larger ones fewer, so that a check stays within seconds.
@@ -48,7 +50,7 @@ def find_deadlock(net: Net, prospects: Prospects, bound: int | None = None) -> A
     if not net.transition_count:
         return Answer(Verdict.FREE, "there is nothing that could wait")
     dead = prospects.dead()
-    endless = [t for t in dead if net.to_do[t] >= 0 and (net.skip[t] < 0 or not prospects.can_fire(net.skip[t]))]
+    endless = [t for t in dead if net.to_do[t] != NOBODY]
     goal_is_open = all(_is_within(prospects, place, wanted) for place, wanted in net.goal)
     if is_only_steps(net) and not dead and goal_is_open:
         return Answer(
@@ -56,8 +58,8 @@ def find_deadlock(net: Net, prospects: Prospects, bound: int | None = None) -> A
         )
     if (endless or not goal_is_open) and terminates(net):
         names = ", ".join(net.transition_name(t) for t in endless[:3])
-        reason = f"{names} can never end" if endless else "the goal can never be met"
-        return Answer(Verdict.FOUND, f"{reason}, and everything else ends some time")
+        reason = f"even if all else succeeds, {names} can never end" if endless else "the goal can never be met"
+        return Answer(Verdict.FOUND, reason)
     if bound is None:
         bound = max(100, min(DEFAULT_BOUND, _WORK // (net.place_count + net.transition_count)))
     return search(net, bound)
@@ -84,7 +86,8 @@ def terminates(net: Net) -> bool:
     A place that gets tokens only finitely often lets those who draw on it fire only finitely often. They are struck out, and the places
     that only they fill are such places in turn. If in the end nobody is left, no run goes on for ever.
     """
-    draws = [_draws(net, t) for t in range(net.transition_count)]
+    with_arcs = set(net.with_arcs)
+    draws = [_draws(net, t) if net.step_of(t) in with_arcs else net.takes[t] for t in range(net.transition_count)]
     fillers = [0] * net.place_count
     filled = list(map(Gains(net), range(net.transition_count)))
     for places in filled:
@@ -107,7 +110,7 @@ def terminates(net: Net) -> bool:
     return all(struck)
 
 
-def _draws(net: Net, t: int) -> set[int]:
+def _draws(net: Net, t: int) -> Iterable[int]:
     """The places that have fewer tokens after t, however it ends."""
     left = [
         {p for p, count in net.taken(t) if dict(net.given(t, outcome)).get(p, 0) < count} for outcome in net.outcomes(t)

@@ -62,9 +62,6 @@ class Prospects:
             unmet[t] -= 1
         return [t for t in told if not unmet[t]]
 
-    def can_fire(self, t: int) -> bool:
-        return not self._unmet[t]
-
     def most(self, place: int) -> int | None:
         """More tokens than this the place never has; None if there is no such bound."""
         return self._capacity.get(place) if self.is_fillable[place] else self.net.initial[place]

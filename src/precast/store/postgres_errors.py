@@ -9,16 +9,20 @@ from precast.store.engine import DatabaseFailed
 # All that the driver raises.
 DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 # The server ended the transaction for another's sake; the same work may succeed now.
-_YIELDED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+_YIELDED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 _AWAY = (
     OSError,  # TimeoutError and the ConnectionErrors among them
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,  # a connection used at the moment it is being ended
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,  # shut down, crashed, starting up, cancelled by an operator
-    asyncpg.TooManyConnectionsError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.InsufficientResourcesError,  # too many connections, out of memory
     asyncpg.ReadOnlySQLTransactionError,  # a standby, or a primary that just became one
 )
+# What the administrator has to grant or set: since PostgreSQL 15 a role may not create tables unless it is told so.
+_NOT_ALLOWED = (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidSchemaNameError)
+_DAMAGED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
 
 
 def reason(error: Exception) -> str:
@@ -33,6 +37,12 @@ def fault(error: Exception, location: str, query: str) -> Exception:
         return DatabaseFailed(issues.BUSY.error(waited_s=1.0))
     if isinstance(error, asyncpg.DiskFullError):
         return DatabaseFailed(issues.DISK_FULL.error(location=location))
+    if isinstance(error, asyncpg.PostgresIOError):
+        return DatabaseFailed(issues.IO_FAILED.error(location=location, reason=reason(error)))
+    if isinstance(error, _DAMAGED):
+        return DatabaseFailed(issues.DAMAGED.error(location=location, reason=reason(error)))
+    if isinstance(error, _NOT_ALLOWED):
+        return DatabaseFailed(issues.CANNOT_OPEN.error(location=location, reason=reason(error)))
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         return issues.CONSTRAINT.error(reason=reason(error))
     # A wrong use of the driver is an InterfaceError too; only a connection that is gone is the database's fault.

@@ -7,8 +7,11 @@ from the shelf. Other processes may use the same file; a writer waits for them u
 
 import asyncio
 import contextlib
+import errno
 import os
 import sqlite3
+import stat
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +27,8 @@ READERS = 4
 NEEDED_VERSION = (3, 37, 0)  # STRICT tables
 APPLICATION_ID = 0x50434153  # "PCAS", so that `file` and we know the file as ours
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
+# A writer waits for other processes in steps of this length: between two it sees that the engine is being closed.
+BUSY_STEP_S = 0.2
 
 
 class SqliteEngine:
@@ -37,6 +42,7 @@ class SqliteEngine:
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
         self._free_reader = asyncio.Semaphore(READERS)
+        self._is_closing = threading.Event()
         self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="precast-writer")
         self._reader_threads = ThreadPoolExecutor(READERS, thread_name_prefix="precast-reader")
 
@@ -65,32 +71,35 @@ class SqliteEngine:
             return await self._in(self._reader_threads, self._read, unit)
 
     async def close(self) -> None:
-        if self._writer is not None:
-            await self._in(self._writer_thread, self._writer.close)
-        for reader in self._readers:
-            reader.close()
-        self._readers.clear()
-        self._writer_thread.shutdown()
-        self._reader_threads.shutdown()
+        """Give back everything. Work that its caller has cancelled is waited for, but not for locks of other processes."""
+        self._is_closing.set()
+        await asyncio.to_thread(self._shut_down)
 
     async def _in(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(threads, call, *args)
 
     # What follows runs in a thread of ours.
 
+    def _shut_down(self) -> None:
+        # Threads first: one that is still at work has taken a connection and puts it back.
+        self._writer_thread.shutdown()
+        self._reader_threads.shutdown()
+        for connection in (self._writer, *self._readers):
+            if connection is not None:
+                connection.close()
+        self._writer = None
+        self._readers.clear()
+
     def _prepare(self, may_create: bool) -> None:
-        if not may_create and not self._path.exists():
-            raise issues.NO_DATABASE.error(location=self._path)
         try:
-            if may_create:
-                # Ours alone from its first moment; the log and its index take the mode of the file.
-                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            self._find(may_create)
             self._writer = self._connect()
             self._refuse_foreign_file(self._writer)
             # The mode stays with the file: asking first spares the lock that setting it takes.
             if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 self._writer.execute("PRAGMA journal_mode = WAL")
             (mode,) = self._writer.execute("PRAGMA journal_mode").fetchone()
+            self._writer.execute(f"PRAGMA busy_timeout = {min(BUSY_STEP_S, sqlite_errors.BUSY_S) * 1000:.0f}")
         except sqlite3.Error as error:
             raise sqlite_errors.opening(error, self._path) from error
         except OSError as error:
@@ -98,7 +107,24 @@ class SqliteEngine:
         if mode != "wal":
             raise issues.CANNOT_OPEN.error(location=self._path, reason="its file system cannot hold a write-ahead log")
 
-    def _connect(self) -> sqlite3.Connection:
+    def _find(self, may_create: bool) -> None:
+        """See that there is a file, or make it; SQLite takes anything else for a broken disk."""
+        try:
+            is_file = stat.S_ISREG(self._path.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            if not may_create:
+                raise issues.NO_DATABASE.error(location=self._path) from None
+            # Ours alone from its first moment; the log and its index take the mode of the file. An existing file is not
+            # opened here: to close it would drop every lock that this process has on it.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            return
+        if not is_file:
+            raise issues.CANNOT_OPEN.error(location=self._path, reason="it is not a regular file")
+        if not os.access(self._path, os.R_OK, effective_ids=True):
+            raise issues.CANNOT_OPEN.error(location=self._path, reason=os.strerror(errno.EACCES))
+
+    def _connect(self, *, is_reader: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self._path,
             timeout=sqlite_errors.BUSY_S,
@@ -106,20 +132,29 @@ class SqliteEngine:
             check_same_thread=False,
             cached_statements=256,
         )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
+            if is_reader:
+                connection.execute("PRAGMA query_only = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _refuse_foreign_file(self, connection: sqlite3.Connection) -> None:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        # On one snapshot: another process may be making this very database.
+        connection.execute("BEGIN")
+        try:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            self._roll_back(connection)
         if application == APPLICATION_ID:
             return
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application or tables:
-            connection.close()
-            self._writer = None
             raise issues.NOT_OURS.error(location=self._path)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
@@ -128,7 +163,7 @@ class SqliteEngine:
         assert connection is not None, "open() has prepared the writer"
         done: list[Done] = []
         try:
-            self._command(connection, "BEGIN IMMEDIATE")
+            self._begin(connection)
             for index, unit in enumerate(units):
                 try:
                     done.append(self._run(connection, unit))
@@ -141,6 +176,17 @@ class SqliteEngine:
             self._roll_back(connection)
             raise
         return done
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Take the write lock, waiting for other processes up to `BUSY_S`."""
+        for remaining in reversed(range(max(1, round(sqlite_errors.BUSY_S / BUSY_STEP_S)))):
+            try:
+                self._command(connection, "BEGIN IMMEDIATE")
+            except DatabaseFailed as failure:
+                if not remaining or self._is_closing.is_set() or not issues.BUSY.matches(failure.error):
+                    raise
+            else:
+                return
 
     def _read(self, unit: UnitFactory) -> Any:
         try:
@@ -155,9 +201,10 @@ class SqliteEngine:
             raise failure.error from failure
 
     def _connect_reader(self) -> sqlite3.Connection:
-        connection = self._connect()
-        connection.execute("PRAGMA query_only = ON")
-        return connection
+        try:
+            return self._connect(is_reader=True)
+        except sqlite3.Error as error:
+            raise DatabaseFailed(sqlite_errors.translate(error, self._path, "opening")) from error
 
     def _run(self, connection: sqlite3.Connection, unit: UnitFactory) -> Done:
         progress = Progress(unit())
@@ -175,6 +222,8 @@ class SqliteEngine:
             return connection.execute(statement.query.sqlite, statement.rows[0]).fetchall()
         except sqlite3.Error as error:
             raise sqlite_errors.fault(error, self._path, statement.query.name) from error
+        except (UnicodeEncodeError, OverflowError) as error:  # a value that has no form in the file
+            raise issues.FAILED.error(query=statement.query.name, reason=error) from error
 
     def _command(self, connection: sqlite3.Connection, command: str) -> None:
         try:

@@ -41,7 +41,8 @@ def opening(error: sqlite3.Error, path: Path) -> PrecastError:
 
 
 def translate(error: sqlite3.Error, path: Path, query: str) -> PrecastError:
-    meaning = _MEANING.get(_code(error))
+    """What an error means, whoever's fault it is."""
+    meaning = issues.DAMAGED if _is_broken_text(error) else _MEANING.get(_code(error))
     if meaning is issues.IO_FAILED and _is_disk_full(path):
         meaning = issues.DISK_FULL
     if meaning is issues.BUSY:
@@ -60,6 +61,14 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
+def _is_broken_text(error: sqlite3.Error) -> bool:
+    """Whether a text in the file is no UTF-8. Python finds that out, not SQLite, so there is no code to know it by."""
+    return not hasattr(error, "sqlite_errorcode") and str(error).startswith("Could not decode to UTF-8")
+
+
 def _is_disk_full(path: Path) -> bool:
-    space = os.statvfs(path.parent)
+    try:
+        space = os.statvfs(path.parent)
+    except OSError:  # the disk is gone altogether
+        return False
     return space.f_bavail * space.f_frsize < ROOM_BYTES

@@ -1,0 +1,48 @@
+"""The tutorial, done: every command of its console blocks is run in order, and prints what the page says. Times of day may differ."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "first-steps.md"
+BLOCK = re.compile(r"^```(?P<kind>console|python)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+# What prepares the reader's shell; here the environment of the test does that.
+PREPARES = ("make ", "source ", "cd ", "export ")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
+
+
+def steps(page: str) -> list[tuple[str, str]]:
+    """Commands with what they print; a Python block is the file that the text before it names."""
+    found: list[tuple[str, str]] = []
+    for match in BLOCK.finditer(page):
+        if match["kind"] == "python":
+            name = re.findall(r"`([\w.]+\.py)`", page[: match.start()])[-1]
+            found.append((f"cat > {name}", match["text"]))
+            continue
+        for command in re.split(r"^\$ ", match["text"], flags=re.MULTILINE)[1:]:
+            line, _, output = command.partition("\n")
+            found.append((line, output))
+    return found
+
+
+def test_tutorial_followed_step_by_step_prints_what_it_says(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PRECAST_DATABASE": "precast.db",
+    }
+    done = 0
+    for command, text in steps(PAGE.read_text(encoding="utf-8")):
+        if command.startswith(PREPARES):
+            continue
+        is_file = command.startswith("cat > ")
+        result = subprocess.run(
+            ["bash", "-c", f"{command} 2>&1"],
+            cwd=tmp_path, env=environment, input=text if is_file else "", capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        expected = "" if is_file else text
+        assert MOMENT.sub("MOMENT", result.stdout) == MOMENT.sub("MOMENT", expected), command
+        done += 1
+    assert done > 10

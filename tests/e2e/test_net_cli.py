@@ -1,6 +1,7 @@
 """`precast net` as a person uses it: the real command, real files, and every mistake one clear line."""
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -85,6 +86,13 @@ def test_draw_writes_svg_or_dot(tmp_path: Path) -> None:
 def test_picture_in_the_documentation_is_the_one_drawn_today() -> None:
     picture = ROOT / "docs" / "pictures" / "rolling-upgrade.svg"
     assert picture.read_text(encoding="utf-8") == precast("net", "draw", UPGRADE).stdout
+
+
+def test_examples_in_the_reference_are_sound() -> None:
+    text = (ROOT / "docs" / "reference" / "net-notation.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    assert [precast("net", "check", "-", given=block).returncode for block in blocks] == [0, 0]
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.net")), ids=lambda path: path.name)

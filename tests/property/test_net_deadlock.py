@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from precast.net.check import check
 from precast.net.compiling import compile_net
-from precast.net.deadlock import Verdict, search, terminates
+from precast.net.deadlock import Verdict, Walk, search, terminates
 from precast.net.declarations import Declared
 from precast.net.plain import firings
 from precast.net.prospects import Prospects
@@ -42,6 +42,19 @@ def compare(declared: Declared, counts: Counter[str]) -> None:
     if report.deadlock.tokens:
         ends = {tuple(count for _, count in state.tokens) for state in stuck(reference, states)}
         assert report.deadlock.tokens[: len(declared.places)] in ends
+    # Stronger: the reduced walk meets exactly the ends that brute force meets, proper or not.
+    dead = {projected(state) for state in states if not any(reference.moves(state))}
+    walk = Walk(net, BOUND)
+    steps = [place for place in net.to_do if place >= 0]
+    met = {(tuple(m[: len(declared.places)]), tuple(not m[place] for place in steps)) for m in walk.dead_markings()}
+    assert met == dead
+    counts["ends"] += len(dead)
+    counts["walked states"] += walk.states
+
+
+def projected(state: State) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """What an end looks like from outside: the tokens, and which steps have ended."""
+    return tuple(count for _, count in state.tokens), tuple(bool(end) for _, end in state.steps)
 
 
 def run_rounds(rounds: int, most: int, most_steps: int) -> Counter[str]:

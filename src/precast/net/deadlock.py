@@ -10,7 +10,7 @@ proven".
 
 import enum
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from precast.net.plain import Firing, firings, meets_goal
@@ -119,41 +119,65 @@ def _draws(net: Net, t: int) -> Iterable[int]:
 
 
 def search(net: Net, bound: int) -> Answer:
-    """Walk through the reduced state space, nearest markings first, until a deadlock, the end, or the bound."""
-    all_firings = firings(net)
-    stubborn = Stubborn(all_firings, net.place_count)
-    start = _packed(net.initial)
-    came_from: dict[State, tuple[State, int] | None] = {start: None}
-    frontier = deque([start])
-    while frontier:
-        state = frontier.popleft()
-        enabled = stubborn.enabled(state)
-        if not enabled:
-            if not meets_goal(net, list(state)):
-                return _found(came_from, state, all_firings)
-            continue
-        for f in stubborn.choose(state, enabled):
-            tokens = list(state)
-            for place, change in stubborn.effects[f]:
-                tokens[place] += change
-            following = _packed(tokens)
-            if following not in came_from:
-                if len(came_from) >= bound:
-                    return Answer(Verdict.NOT_PROVEN, "the search reached its bound", len(came_from))
-                came_from[following] = (state, f)
+    """Walk through the reduced state space until a deadlock, the end, or the bound."""
+    walk = Walk(net, bound)
+    for state in walk.dead_markings():
+        if not meets_goal(net, list(state)):
+            reason = "a run can get to where nothing can start"
+            return Answer(Verdict.FOUND, reason, walk.states, walk.way_to(state), tuple(state))
+    if walk.is_cut:
+        return Answer(Verdict.NOT_PROVEN, "the search reached its bound", walk.states)
+    return Answer(Verdict.FREE, "the search met every marking that matters", walk.states)
+
+
+class Walk:
+    """Goes through the markings of a net, nearest first, along stubborn sets only; so it meets every dead one, but few others."""
+
+    def __init__(self, net: Net, bound: int) -> None:
+        self._bound = bound
+        self._firings = firings(net)
+        self._stubborn = Stubborn(self._firings, net.place_count)
+        self._start = _packed(net.initial)
+        self._came_from: dict[State, tuple[State, int] | None] = {self._start: None}
+        self.is_cut = False
+
+    @property
+    def states(self) -> int:
+        return len(self._came_from)
+
+    def dead_markings(self) -> Iterator[State]:
+        """Every reachable marking in which nothing is enabled; if the walk is cut at its bound, those met so far."""
+        frontier = deque([self._start])
+        while frontier:
+            state = frontier.popleft()
+            enabled = self._stubborn.enabled(state)
+            if not enabled:
+                yield state
+            for f in self._stubborn.choose(state, enabled):
+                following = self._after(state, f)
+                if following in self._came_from:
+                    continue
+                if self.states >= self._bound:
+                    self.is_cut = True
+                    return
+                self._came_from[following] = (state, f)
                 frontier.append(following)
-    return Answer(Verdict.FREE, "the search met every marking that matters", len(came_from))
+
+    def _after(self, state: State, f: int) -> State:
+        tokens = list(state)
+        for place, change in self._stubborn.effects[f]:
+            tokens[place] += change
+        return _packed(tokens)
+
+    def way_to(self, state: State) -> tuple[Firing, ...]:
+        """The firings that lead to a marking that was met."""
+        way = []
+        step = self._came_from[state]
+        while step is not None:
+            way.append(self._firings[step[1]])
+            step = self._came_from[step[0]]
+        return tuple(reversed(way))
 
 
 def _packed(tokens: list[int]) -> State:
     return bytes(tokens) if max(tokens, default=0) < 256 else tuple(tokens)
-
-
-def _found(came_from: dict[State, tuple[State, int] | None], state: State, all_firings: list[Firing]) -> Answer:
-    trace = []
-    step = came_from[state]
-    while step is not None:
-        trace.append(all_firings[step[1]])
-        step = came_from[step[0]]
-    reason = "a run can get to where nothing can start"
-    return Answer(Verdict.FOUND, reason, len(came_from), tuple(reversed(trace)), tuple(state))

@@ -131,8 +131,8 @@ class PostgresServer:
         made = subprocess.run(
             [
                 *_unprivileged(),
-                _programs() / "initdb",
-                *("-D", self.data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"),
+                str(_programs() / "initdb"),
+                *("-D", str(self.data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"),
                 *("--no-sync", f"--wal-segsize={self._wal_segment_mb}", "--no-instructions"),
             ],
             capture_output=True,
@@ -145,7 +145,7 @@ class PostgresServer:
     def wait_until_ready(self, deadline_s: float = 60) -> None:
         assert self._process is not None
         end_s = time.monotonic() + deadline_s
-        ready = [_programs() / "pg_isready", "--quiet", "-h", str(self.directory)]
+        ready = [str(_programs() / "pg_isready"), "--quiet", "-h", str(self.directory)]
         while subprocess.run(ready, check=False).returncode:
             if self._process.poll() is not None or time.monotonic() > end_s:
                 raise RuntimeError(f"PostgreSQL did not start: {self.log.read_text()[-2000:]}")

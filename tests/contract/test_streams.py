@@ -90,7 +90,8 @@ async def until_blocked(database: Database, task: "asyncio.Task[int]") -> None:
         return int(count)
 
     for _ in range(200):
-        if task.done() or await database.read(waiting):
+        count = await database.read(waiting)
+        if task.done() or count:
             return
 
 

@@ -205,6 +205,8 @@ async def test_full_dead_letters_keep_the_item_in_the_queue_at_the_slowest_pace(
     assert [letter.key for letter in await queue.dead()] == ["a", "b"]
     (item,) = await queue.waiting()
     assert (item.key, item.last_error, item.ready_at) == ("c", "no", clock.now() + timedelta(seconds=100))
+    clock.advance(100)
+    assert (await claim_one(queue)).key == "c"
 
 
 async def test_item_is_not_claimed_before_it_is_due(queue: WorkQueue, clock: ManualClock) -> None:

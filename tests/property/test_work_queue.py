@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import settings
@@ -116,6 +116,7 @@ class Model:
             del self.items[key]
             return Failure.DEAD
         item.owner, item.ready = None, now + round(KIND.pause_cap_s * 1_000_000)
+        item.attempts = KIND.max_attempts - 1
         return Failure.RETRIED
 
     def requeue(self, key: str, now: int) -> bool:
@@ -261,7 +262,8 @@ def explore(location: Location, examples: int, name: str) -> None:
     STEP.update(steps=0, examples=0)
     with machines(location) as factory:
         run_state_machine_as_test(
-            factory, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
+            cast("type[QueueMachine]", factory),  # anything that makes one when called will do
+            settings=settings(max_examples=examples, stateful_step_count=40, deadline=None),
         )
     print(f"\nwork queue on {name}: {STEP['examples']} runs, {STEP['steps']} steps equal to the model")
     assert STEP["steps"] > examples

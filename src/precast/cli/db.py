@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -19,12 +19,12 @@ from precast.store.database import Database
 from precast.store.location import Location, SqliteLocation
 from precast.store.schema import Schema
 from precast.store.work import WorkQueue
-from precast.store.work_kinds import WorkKind
+from precast.store.work_kinds import DeadLetter, WaitingItem, WorkKind
 
 DEFAULT_DATABASE = "/var/lib/precast/precast.db"
 PAGE = 500
 
-Command = Callable[[argparse.Namespace], Awaitable[int]]
+Command = Callable[[argparse.Namespace], Coroutine[None, None, int]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +158,7 @@ async def _print_work(args: argparse.Namespace, queue: WorkQueue) -> None:
 
 
 async def _print_items(args: argparse.Namespace, queue: WorkQueue) -> None:
-    items = []
+    items: list[WaitingItem] = []
     while page := await queue.waiting((items[-1].kind, items[-1].key) if items else ("", ""), PAGE):
         items += page
     if args.json:
@@ -172,7 +172,7 @@ async def _print_items(args: argparse.Namespace, queue: WorkQueue) -> None:
 
 
 async def _print_dead(args: argparse.Namespace, queue: WorkQueue) -> None:
-    letters = []
+    letters: list[DeadLetter] = []
     while page := await queue.dead((letters[-1].kind, letters[-1].key) if letters else ("", ""), PAGE):
         letters += page
     if args.json:

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO, cast
 
 import msgspec
 
@@ -64,6 +64,8 @@ class End(msgspec.Struct, frozen=True, tag="end"):
 
 Frame = Header | Page | End
 
+_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Frame)
+
 
 async def take(database: Database, path: Path) -> dict[str, int]:
     """Write a backup; the number of rows of each table.
@@ -93,7 +95,7 @@ async def restore(database: Database, path: Path) -> dict[str, int]:
     return counts
 
 
-def _taking(now: datetime, source: str, file: IO[bytes]) -> Unit[dict[str, int]]:
+def _taking(now: datetime, source: str, file: BinaryIO) -> Unit[dict[str, int]]:
     """Write the frames as the pages come. Only a reading unit may have such a side effect: it is run once."""
     ((schema,),) = yield Query("backup.schema", "SELECT max(number) FROM schema_migration")()
     ((fence,),) = yield READ_FENCE()
@@ -112,7 +114,7 @@ def _taking(now: datetime, source: str, file: IO[bytes]) -> Unit[dict[str, int]]
 
 def _restoring(database: Database, path: Path) -> Unit[dict[str, int]]:
     with path.open("rb") as raw, gzip.open(raw) as file:
-        frames = _frames(file, path)
+        frames = _frames(cast("BinaryIO", file), path)
         header = next(frames)
         assert isinstance(header, Header), "_frames yields it first"
         yield from Schema(database).expanding(header.schema)
@@ -137,7 +139,7 @@ def _table(name: str) -> Table:
     return next(table for table in TABLES if table.name == name)
 
 
-def _frames(file: IO[bytes], path: Path) -> Iterator[Frame]:
+def _frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
     """The frames of a file, checked: a header of a format we know, known tables and columns, and an end with the right counts."""
     header = _read(file, path)
     if not isinstance(header, Header):
@@ -155,23 +157,24 @@ def _frames(file: IO[bytes], path: Path) -> Iterator[Frame]:
         raise issues.BACKUP_BROKEN.error(path=path, reason="rows are missing")
 
 
-def _write(file: IO[bytes], frame: Frame) -> None:
+def _write(file: BinaryIO, frame: Frame) -> None:
     data = msgspec.msgpack.encode(frame)
     file.write(len(data).to_bytes(4) + data)
 
 
-def _read(file: IO[bytes], path: Path) -> Frame:
+def _read(file: BinaryIO, path: Path) -> Frame:
     length = int.from_bytes(file.read(4))
     if not 0 < length <= MAX_FRAME_BYTES or len(data := file.read(length)) != length:
         raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off")
     try:
-        return msgspec.msgpack.decode(data, type=Frame)  # type: ignore[arg-type] # a union of tagged Structs
+        frame: Frame = _decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise issues.BACKUP_BROKEN.error(path=path, reason=error) from error
+    return frame
 
 
 @contextlib.contextmanager
-def _new_file(path: Path) -> Iterator[IO[bytes]]:
+def _new_file(path: Path) -> Iterator[BinaryIO]:
     """A file that appears under its name, for us alone (0600), only when all of it is on the disk."""
     if path.exists():
         raise issues.BACKUP_EXISTS.error(path=path)
@@ -179,7 +182,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(handle, "wb") as raw:
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as file:
-                yield file
+                yield cast("BinaryIO", file)
             raw.flush()
             os.fsync(raw.fileno())
         os.link(name, path)  # unlike rename, this never replaces a file that came into being meanwhile

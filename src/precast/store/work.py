@@ -157,7 +157,9 @@ class WorkQueue:
             self._change_room(kind.name, 1)
             return Failure.DEAD
         retry_at = now + timedelta(seconds=kind.pause_cap_s)
-        kept = yield work_queries.PUT_OFF(**held, error=error, retry_at=to_micros(retry_at))
+        kept = yield work_queries.PUT_OFF(
+            **held, error=error, retry_at=to_micros(retry_at), max_attempts=kind.max_attempts
+        )
         return Failure.RETRIED if kept else Failure.LOST
 
     def _giving_back(self, claim: Claim) -> Unit[bool]:

@@ -130,8 +130,9 @@ GIVE_BACK = Query(
 PUT_OFF = Query(
     "work.put_off",
     """
-    -- Out of tries, but there is no room among the dead letters: it stays, at the slowest pace.
-    UPDATE work_item SET owner = NULL, claimed_generation = NULL, last_error = :error, ready_at = :retry_at
+    -- Out of tries, but there is no room among the dead letters: it stays, with one more try, at the slowest pace.
+    UPDATE work_item SET
+        owner = NULL, claimed_generation = NULL, last_error = :error, ready_at = :retry_at, attempts = :max_attempts - 1
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
     RETURNING key
     """,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -75,7 +76,7 @@ async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCo
     first = asyncio.create_task(commits.submit(lambda: value(0)))
     while not engine.groups:
         await asyncio.sleep(0)
-    others = [asyncio.create_task(commits.submit(lambda number=number: value(number))) for number in range(1, 101)]
+    others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(1, 101)]
     await until_queued(commits, 100)
     engine.may_commit.set()
     assert await asyncio.gather(first, *others) == list(range(101))
@@ -124,9 +125,9 @@ async def test_failing_unit_costs_a_few_commits_not_one_for_each_writer(
         raise issues.QUEUE_FULL.error(kind="k", limit=1)
 
     units = [value] * 50
-    writes = [asyncio.create_task(commits.submit(lambda unit=unit: unit(1))) for unit in units[:25]]
+    writes = [asyncio.create_task(commits.submit(partial(unit, 1))) for unit in units[:25]]
     writes.append(asyncio.create_task(commits.submit(refuse)))
-    writes += [asyncio.create_task(commits.submit(lambda unit=unit: unit(1))) for unit in units[25:]]
+    writes += [asyncio.create_task(commits.submit(partial(unit, 1))) for unit in units[25:]]
     await asyncio.sleep(0)
     engine.may_commit.set()
     results = await asyncio.gather(*writes, return_exceptions=True)

@@ -1,0 +1,78 @@
+"""A process that does work from the queue: claims, takes its time, stores the result and the completion in one transaction.
+
+    python -m lab.worker LOCATION --owner NAME
+
+It prints `done KEY` after the commit. A key that begins with `poison` always fails. It ends when the queue is empty, dead
+letters aside.
+"""
+
+import argparse
+import asyncio
+import os
+
+from precast.base.errors import PrecastError
+from precast.store.connect import connect
+from precast.store.database import Database
+from precast.store.location import parse
+from precast.store.query import Unit
+from precast.store.streams import Streams
+from precast.store.work import WorkQueue, topic
+from precast.store.work_kinds import Claim, WorkKind
+
+KIND = WorkKind("errand", max_attempts=2, pause_first_s=0.2)
+RESULTS = "errands-done"
+LEASE_S = 1.5
+EFFORT_S = 0.02
+
+
+class LostClaim(Exception):
+    """Someone else has the item; the result is dropped."""
+
+
+async def do(database: Database, queue: WorkQueue, claim: Claim) -> None:
+    streams = Streams(database)
+
+    def finishing() -> Unit[None]:
+        yield from streams.appending(RESULTS, [claim.key.encode()])
+        if not (yield from queue.completing(claim)):
+            raise LostClaim(claim.key)
+
+    await asyncio.sleep(EFFORT_S)
+    if claim.key.startswith("poison"):
+        await queue.fail(claim, "this errand cannot be done")
+        return
+    try:
+        await database.write(finishing)
+    except LostClaim:
+        return
+    os.write(1, f"done {claim.key}\n".encode())
+
+
+async def run(location: str, owner: str) -> None:
+    database = await connect(parse(location))
+    queue = WorkQueue(database, [KIND])
+    with database.wakeups.subscribe(topic(KIND.name)) as wakeup:
+        while await queue.waiting(limit=1):
+            try:
+                claims = await queue.claim(KIND.name, owner, limit=4, lease_s=LEASE_S)
+                for claim in claims:
+                    await do(database, queue, claim)
+            except PrecastError as error:
+                if not error.consequence.retry:
+                    raise
+                claims = []
+            if not claims:
+                await wakeup.wait(0.1)
+    await database.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("location")
+    parser.add_argument("--owner", required=True)
+    args = parser.parse_args()
+    asyncio.run(run(args.location, args.owner))
+
+
+if __name__ == "__main__":
+    main()

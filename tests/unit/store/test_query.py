@@ -1,0 +1,68 @@
+"""Queries: one text for both databases, and values that are checked before they are sent."""
+
+import pytest
+
+from precast.store.query import Query, named_queries
+
+
+def test_parameters_are_numbered_in_order_of_first_use() -> None:
+    query = Query("test.q", "UPDATE t SET b = :second WHERE a = :first")
+    assert query.parameters == ("second", "first")
+    assert query.sqlite == "UPDATE t SET b = :second WHERE a = :first"
+    assert query.postgresql == "UPDATE t SET b = $1 WHERE a = $2"
+    assert query(first=1, second=2).positional() == [(2, 1)]
+
+
+def test_parameter_used_twice_is_sent_once() -> None:
+    query = Query("test.q", "SELECT :now WHERE a < :now AND b = :name AND c > :now")
+    assert query.postgresql == "SELECT $1 WHERE a < $1 AND b = $2 AND c > $1"
+    assert query(name="n", now=7).positional() == [(7, "n")]
+
+
+def test_parameter_that_begins_like_another_is_itself() -> None:
+    query = Query("test.q", "SELECT :kind, :kind_of, :kind")
+    assert query.parameters == ("kind", "kind_of")
+    assert query.postgresql == "SELECT $1, $2, $1"
+
+
+def test_cast_is_no_parameter() -> None:
+    query = Query("test.q", "SELECT :a", postgresql="SELECT :a::bigint, now()::text, b :: text")
+    assert query.parameters == ("a",)
+    assert query.postgresql == "SELECT $1::bigint, now()::text, b :: text"
+
+
+def test_override_with_a_parameter_of_its_own_is_refused() -> None:
+    with pytest.raises(KeyError):
+        Query("test.q", "SELECT :a", postgresql="SELECT :a, :b")
+
+
+def test_override_takes_its_numbers_from_the_shared_text() -> None:
+    query = Query("test.q", "SELECT :a, :b", postgresql="SELECT setval(:b::text, :a::bigint)")
+    assert query.postgresql == "SELECT setval($2::text, $1::bigint)"
+    assert query(a=1, b="seq").positional() == [(1, "seq")]
+
+
+@pytest.mark.parametrize("values", [{}, {"a": 1}, {"a": 1, "b": 2, "c": 3}, {"a": 1, "B": 2}])
+def test_values_that_are_not_exactly_the_parameters_are_refused(values: dict[str, object]) -> None:
+    query = Query("test.q", "SELECT :a, :b")
+    with pytest.raises(TypeError, match=r"test\.q takes \['a', 'b'\]"):
+        query(**values)
+    with pytest.raises(TypeError, match=r"test\.q takes \['a', 'b'\]"):
+        query.many([{"a": 1, "b": 2}, values])
+
+
+def test_many_keeps_the_rows_in_order_and_takes_any_iterable() -> None:
+    query = Query("test.q", "INSERT INTO t (a, b) VALUES (:a, :b)")
+    statement = query.many({"b": number, "a": -number} for number in range(3))
+    assert statement.is_many
+    assert statement.positional() == [(0, 0), (-1, 1), (-2, 2)]
+    assert not query(a=1, b=2).is_many
+
+
+def test_many_of_nothing_is_a_statement_without_rows() -> None:
+    assert Query("test.q", "INSERT INTO t (a) VALUES (:a)").many([]).positional() == []
+
+
+def test_named_queries_are_those_of_a_module() -> None:
+    first, second = Query("test.first", "SELECT 1"), Query("test.second", "SELECT 2")
+    assert named_queries({"FIRST": first, "other": 3, "SECOND": second}) == [first, second]

@@ -1,0 +1,54 @@
+"""The pauses between tries: they grow, end at the cap, and part a herd."""
+
+import pytest
+
+from precast.store.work_kinds import WorkKind
+
+KIND = WorkKind("compile", pause_first_s=10, pause_cap_s=100)
+KEYS = [f"node{number}" for number in range(200)]
+
+
+def full_s(attempt: int) -> float:
+    """The pause before it is spread."""
+    return {1: 10, 2: 20, 3: 40, 4: 80}.get(attempt, 100)
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 3, 4, 5, 6, 50, 10_000])
+def test_pause_of_any_try_lies_within_a_quarter_below_its_full_length(attempt: int) -> None:
+    for key in KEYS:
+        assert 0.75 * full_s(attempt) < KIND.pause_s(key, attempt) <= full_s(attempt)
+
+
+def test_pause_grows_with_every_try_until_it_is_capped() -> None:
+    for key in KEYS:
+        # Doubling outweighs the spread; from 80 to the cap of 100 it need not.
+        pauses = [KIND.pause_s(key, attempt) for attempt in (1, 2, 3, 4)]
+        assert pauses == sorted(set(pauses))
+        assert max(KIND.pause_s(key, attempt) for attempt in range(1, 200)) <= 100
+
+
+def test_pause_of_the_same_try_is_always_the_same() -> None:
+    again = WorkKind("compile", pause_first_s=10, pause_cap_s=100)
+    assert [again.pause_s(key, 3) for key in KEYS] == [KIND.pause_s(key, 3) for key in KEYS]
+    assert KIND.pause_s("node1", 3) == pytest.approx(
+        34.397, abs=0.005
+    )  # for other processes too, whatever their hash seed
+
+
+def test_pauses_of_a_herd_are_spread_over_the_whole_quarter() -> None:
+    pauses = [KIND.pause_s(key, 1) for key in KEYS]
+    assert len(set(pauses)) == len(KEYS)
+    in_slices = [sum(7.5 + 0.5 * at < pause <= 8 + 0.5 * at for pause in pauses) for at in range(5)]
+    assert sum(in_slices) == len(KEYS)
+    assert min(in_slices) > len(KEYS) / 5 / 2
+
+
+def test_pauses_of_kinds_and_tries_of_one_key_are_spread_apart() -> None:
+    other = WorkKind("deliver", pause_first_s=10, pause_cap_s=100)
+    assert KIND.pause_s("node", 1) != other.pause_s("node", 1)
+    assert KIND.pause_s("node", 60) != KIND.pause_s("node", 61)
+
+
+@pytest.mark.parametrize(("spacing_s", "micros"), [(0.1, 100_000), (0, 0), (2, 2_000_000), (0.000_001, 1)])
+def test_spacing_is_whole_microseconds(spacing_s: float, micros: int) -> None:
+    assert WorkKind("compile", spacing_s=spacing_s).spacing_micros == micros

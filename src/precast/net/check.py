@@ -11,8 +11,8 @@ from precast.net.prospects import Gains, Lack, Prospects
 from precast.net.structure import Net
 from precast.net.waiting import Waiting
 
-# More names than this in one sentence help nobody.
-NAMES = 5
+# More names than this in one sentence, and more transitions that can never start, help nobody.
+NAMES, DEAD = 5, 20
 
 
 class Finding(NamedTuple):
@@ -72,7 +72,10 @@ def _dead_transitions(prospects: Prospects) -> list[Finding]:
         in_cycle.update(cycle)
         names = " → ".join(net.transition_name(t) for t in [*cycle, cycle[0]])
         findings.append(_finding("error", issues.CYCLE, cycle=names))
-    findings += [_why_dead(prospects, lacks[t], before) for t in dead if t not in in_cycle]
+    others = [t for t in dead if t not in in_cycle]
+    findings += [_why_dead(prospects, lacks[t], before) for t in others[:DEAD]]
+    if more := others[DEAD:]:
+        findings.append(_finding("error", issues.MANY_MORE, count=len(more), name=net.transition_name(more[0])))
     return findings
 
 

@@ -1,14 +1,15 @@
 """Finds cycles in a directed graph and names a short one in each knot of them.
 
 Only what hangs together in both directions can be in a cycle (Tarjan's strongly connected components, without recursion). In each such knot
-a breadth-first search from its nodes finds a shortest cycle; in a very large knot only the first `STARTS` nodes are tried, and the cycle is
-then a short one, not surely the shortest.
+a breadth-first search from its nodes finds a shortest cycle; in a knot of more than a thousand nodes only the first of them are tried, so
+that the work stays bounded, and the cycle is then a short one, not surely the shortest.
 """
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-STARTS = 1_000
+# How many nodes all searches in one knot may visit together, if each start visits every node.
+WORK = 1_000_000
 
 Graph = Mapping[int, Sequence[int]]
 
@@ -70,7 +71,7 @@ def _cut(waiting: list[int], is_waiting: set[int], node: int) -> list[int]:
 def _shortest_cycle(graph: Graph, knot: list[int]) -> list[int]:
     inside = set(knot)
     best: list[int] = []
-    for start in knot[:STARTS]:
+    for start in knot[: max(1, WORK // len(knot))]:
         cycle = _cycle_through(graph, inside, start, len(best))
         if cycle and (not best or len(cycle) < len(best)):
             best = cycle

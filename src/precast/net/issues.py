@@ -76,6 +76,12 @@ CAUGHT_BEHIND = Issue(
     "{name} can never start: it waits for {behind}, which can never start",
     "mend what is reported for those first",
 )
+MANY_MORE = Issue(
+    "NET-109",
+    Kind.CONFLICT,
+    "{count} more can never start, the first of them {name}",
+    "mend what is reported above first, then check again",
+)
 UNUSED_PLACE = Issue("NET-105", Kind.CONFLICT, "nothing uses place {place}", "remove it, or connect it")
 UNREACHABLE_GOAL = Issue(
     "NET-106",

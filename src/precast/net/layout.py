@@ -6,12 +6,14 @@ times there and back. Then rows are pulled level without changing the order. Not
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from precast.net.picture import Link
 
 SWEEPS = 8
+# Kinds of links that are not the normal course of things.
+ASIDE = ("failure", "skip")
 
 
 class Spot(NamedTuple):
@@ -22,27 +24,42 @@ class Spot(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where each node stands, and the bends of each link from its source to its target."""
+    """Where each node stands, how wide its column is, and the bends of each link from its source to its target."""
 
     nodes: list[Spot]
+    column_widths: list[float]
     bends: list[list[Spot]]
     width: float
     height: float
 
 
-def lay_out(sizes: Sequence[tuple[float, float]], links: Sequence[Link], gap_x: float, gap_y: float) -> Layout:
-    """Place nodes of these widths and heights so that none overlap."""
-    edges = _forward(len(sizes), links)
-    column = _columns(len(sizes), edges)
+def lay_out(
+    sizes: Sequence[tuple[float, float]], links: Sequence[Link], gap_x: float, gap_y: float, loose: Collection[int] = ()
+) -> Layout:
+    """Place nodes of these widths and heights so that none overlap.
+
+    Loose nodes, and links that are not the normal course of things, have no say in the columns of the others.
+    """
+    firm = [link for link in links if link.kind not in ASIDE and link.source not in loose and link.target not in loose]
+    column = _columns(len(sizes), _forward(len(sizes), firm))
+    _put_others(column, links, loose, {node for link in firm for node in (link.source, link.target)})
+    edges = [
+        (link.source, link.target) if column[link.source] <= column[link.target] else (link.target, link.source)
+        for link in links
+    ]
     grid = _Grid(sizes, column)
     chains = [grid.chain(source, target) for source, target in edges]
     grid.sort()
     spots, width, height = grid.place(gap_x, gap_y)
+    widths = grid.widths()
     bends = []
     for link, chain in zip(links, chains, strict=True):
-        inner = [spots[node] for node in chain[1:-1]]
-        bends.append(inner if chain and chain[0] == link.source else inner[::-1])
-    return Layout(spots[: len(sizes)], bends, width, height)
+        # Two bends in each column it crosses: through the column the line runs straight.
+        inner = [
+            Spot(spots[node].x + side * widths[node] / 2, spots[node].y) for node in chain[1:-1] for side in (-1, 1)
+        ]
+        bends.append(inner if chain[0] == link.source else inner[::-1])
+    return Layout(spots[: len(sizes)], widths[: len(sizes)], bends, width, height)
 
 
 def _forward(count: int, links: Sequence[Link]) -> list[tuple[int, int]]:
@@ -95,6 +112,19 @@ def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
     return column
 
 
+def _put_others(column: list[int], links: Sequence[Link], loose: Collection[int], firm: set[int]) -> None:
+    """Put each loose node before the first of its neighbours, and what is only reached aside from the normal course behind the last."""
+    for node in range(len(column)):
+        before = [column[link.source] for link in links if link.target == node]
+        after = [column[link.target] for link in links if link.source == node]
+        if node in loose:
+            column[node] = min([*before, *after], default=1) - 1
+        elif node not in firm and before:
+            column[node] = max(before) + 1
+    least = min(column, default=0)
+    column[:] = [place - least for place in column]
+
+
 class _Grid:
     """Columns of nodes and bends. A bend is a node without size, numbered behind the real ones."""
 
@@ -113,6 +143,7 @@ class _Grid:
         for place in range(self._column[source] + 1, self._column[target]):
             chain.append(len(self._sizes))
             self._columns[place].append(len(self._sizes))
+            self._column.append(place)
             self._sizes.append((0.0, 0.0))
             self._before.append([])
             self._after.append([])
@@ -144,6 +175,11 @@ class _Grid:
         top = min((rows[node] - self._sizes[node][1] / 2 for node in rows), default=0.0)
         bottom = max((rows[node] + self._sizes[node][1] / 2 for node in rows), default=0.0)
         return [Spot(spot.x, spot.y - top) for spot in spots], max(0.0, left - gap_x), bottom - top
+
+    def widths(self) -> list[float]:
+        """By node and bend, the width of its column."""
+        widest = [max(self._sizes[node][0] for node in nodes) for nodes in self._columns]
+        return [widest[place] for place in self._column]
 
     def _rows(self, gap_y: float) -> dict[int, float]:
         """Heights: stacked first, then each node drawn towards its neighbours as far as the order allows."""

@@ -32,7 +32,8 @@ def write_svg(picture: Picture) -> str:
     if len(picture.nodes) > MOST_NODES:
         raise issues.TOO_LARGE_TO_DRAW.error(nodes=len(picture.nodes), limit=MOST_NODES)
     sizes = [_size(node) for node in picture.nodes]
-    layout = lay_out(sizes, picture.links, GAP_X, GAP_Y)
+    limits = [n for n, node in enumerate(picture.nodes) if node.kind == "limit"]
+    layout = lay_out(sizes, picture.links, GAP_X, GAP_Y, limits)
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     body = [_link(link, picture, layout, number) for number, link in enumerate(picture.links)]
     body += [_node(node, spot, size) for node, spot, size in zip(picture.nodes, layout.nodes, sizes, strict=True)]
@@ -110,14 +111,17 @@ def _link(link: Link, picture: Picture, layout: Layout, number: int) -> str:
     stops = [layout.nodes[link.source], *layout.bends[number], layout.nodes[link.target]]
     # An arrow that goes back keeps below the one that may go there.
     aside = BACK if stops[-1].x < stops[0].x else 0.0
-    points = [_border(picture.nodes[link.source], stops[0], stops[1])]
-    points += stops[1:-1]
-    points.append(_border(picture.nodes[link.target], stops[-1], stops[-2]))
-    points = [Spot(point.x, point.y + aside) for point in points]
-    path = f"M{points[0].x:.1f} {points[0].y:.1f}"
+    first = _border(picture.nodes[link.source], stops[0], stops[1])
+    last = _border(picture.nodes[link.target], stops[-1], stops[-2])
+    # Out of its own column a line runs straight, so that it passes no wider neighbour.
+    leave = _edge(stops[0], layout.column_widths[link.source], stops[1], first)
+    enter = _edge(stops[-1], layout.column_widths[link.target], stops[-2], last)
+    points = [Spot(point.x, point.y + aside) for point in (leave, *stops[1:-1], enter)]
+    path = f"M{first.x:.1f} {first.y + aside:.1f}" + (f" H{leave.x:.1f}" if leave != first else "")
     for one, other in itertools.pairwise(points):
         bend = (other.x - one.x) / 2
         path += f" C{one.x + bend:.1f} {one.y:.1f} {other.x - bend:.1f} {other.y:.1f} {other.x:.1f} {other.y:.1f}"
+    path += f" H{last.x:.1f}" if last != enter else ""
     head = link.kind if link.kind in ("failure", "skip") else "arc"
     line = f'<path class="line {link.kind}" d="{path}" marker-end="url(#{head})"/>'
     if link.weight == 1:
@@ -126,6 +130,12 @@ def _link(link: Link, picture: Picture, layout: Layout, number: int) -> str:
     return line + _text(
         (middle[0].x + middle[1].x) / 2, (middle[0].y + middle[1].y) / 2 - 4, str(link.weight), "detail"
     )
+
+
+def _edge(spot: Spot, column_width: float, towards: Spot, border: Spot) -> Spot:
+    """Where a line leaves or enters the column of a node."""
+    side = 1 if towards.x >= spot.x else -1
+    return Spot(spot.x + side * column_width / 2, border.y)
 
 
 def _border(node: Node, spot: Spot, towards: Spot) -> Spot:

@@ -154,6 +154,13 @@ def test_cycle_through_ten_thousand_nodes_needs_no_recursion() -> None:
     assert len(shortest_cycles({n: [(n + 1) % count] for n in range(count)})[0]) == count
 
 
+def test_many_that_can_never_start_are_counted_not_listed() -> None:
+    text = "step a\n needs a\n" + "".join(f"step b{n}\n needs a\n" for n in range(100))
+    found = messages(text)
+    assert len(found) == 1 + 20 + 1 + 1
+    assert found[21] == "80 more can never start, the first of them b20"
+
+
 def test_waiting_in_a_run_names_who_holds_the_limit_and_the_chain_behind_it() -> None:
     net = parse(Source("t", "lock apt\nstep a\n holds apt\nstep b\n holds apt\nstep c\n needs b\n"))
     execution = Execution(net)

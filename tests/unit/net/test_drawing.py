@@ -84,8 +84,9 @@ def test_svg_of_a_net_too_large_to_see_is_refused_with_advice() -> None:
 def test_layout_of_a_random_net_has_no_overlaps_and_is_the_same_each_time(declared: Declared) -> None:
     shown = picture_of(declared)
     sizes = [(40.0 + 3 * n, 20.0 + n) for n in range(len(shown.nodes))]
-    layout = lay_out(sizes, shown.links, 30, 10)
-    assert layout == lay_out(sizes, shown.links, 30, 10)
+    limits = [n for n, node in enumerate(shown.nodes) if node.kind == "limit"]
+    layout = lay_out(sizes, shown.links, 30, 10, limits)
+    assert layout == lay_out(sizes, shown.links, 30, 10, limits)
     for (one, (w1, h1)), (other, (w2, h2)) in itertools.combinations(zip(layout.nodes, sizes, strict=True), 2):
         apart_x = abs(one.x - other.x) >= (w1 + w2) / 2 - 1e-6
         apart_y = abs(one.y - other.y) >= (h1 + h2) / 2 - 1e-6

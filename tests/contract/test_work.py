@@ -11,7 +11,7 @@ from precast.store.database import Database
 from precast.store.query import Unit
 from precast.store.streams import Streams
 from precast.store.work import WorkQueue, topic
-from precast.store.work_kinds import MAX_PAYLOAD_BYTES, Claim, Failure, WorkKind
+from precast.store.work_kinds import LANE_STEPS, MAX_PAYLOAD_BYTES, Claim, Failure, WorkKind
 
 COMPILE = WorkKind("compile", max_items=50, max_attempts=3, max_dead=2, pause_first_s=10, pause_cap_s=100)
 
@@ -240,15 +240,40 @@ async def test_busy_lane_does_not_delay_another_lanes_single_item(queue: WorkQue
     assert await claimed_keys(queue, limit=2) == ["busy00", "single"]
 
 
-async def test_newcomers_do_not_overtake_for_ever(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_single_item_comes_next_however_slow_the_workers_are(queue: WorkQueue, clock: ManualClock) -> None:
+    for number in range(20):
+        await queue.enqueue("compile", f"busy{number:02}", b"", lane="busy")
+    for expected in ("busy00", "busy01", "busy02"):
+        claim = await claim_one(queue, lease_s=1000)
+        assert claim.key == expected
+        clock.advance(500)
+        await queue.complete(claim)
+    held = await claim_one(queue, lease_s=1000)
+    await queue.enqueue("compile", "single", b"", lane="quiet")
+    assert (held.key, await claimed_keys(queue, limit=2)) == ("busy03", ["single", "busy04"])
+
+
+async def test_two_busy_lanes_take_turns(queue: WorkQueue) -> None:
     for number in range(5):
+        await queue.enqueue("compile", f"first{number}", b"", lane="first")
+    for number in range(5):
+        await queue.enqueue("compile", f"second{number}", b"", lane="second")
+    keys = await claimed_keys(queue)
+    assert [key[:-1] for key in keys] == ["first", "second"] * 5
+
+
+async def test_newcomers_do_not_overtake_for_ever(queue: WorkQueue) -> None:
+    """Every claim is answered by a newcomer of a new lane, and still the busy lane's items come, in order."""
+    for number in range(4):
         await queue.enqueue("compile", f"busy{number}", b"", lane="busy")
     order: list[str] = []
-    for number in range(20):
-        await queue.enqueue("compile", f"new{number:02}", b"", lane=f"lane{number}")
-        clock.advance(0.1)
-        order += await claimed_keys(queue, limit=1)
-    assert [key for key in order if key.startswith("busy")] == ["busy0", "busy1", "busy2", "busy3", "busy4"]
+    while sum(key.startswith("busy") for key in order) < 4:
+        assert len(order) < 10 * LANE_STEPS, "a busy lane starves"
+        await queue.enqueue("compile", f"new{len(order):02}", b"", lane=f"lane{len(order)}")
+        claim = await claim_one(queue)
+        await queue.complete(claim)
+        order.append(claim.key)
+    assert [key for key in order if key.startswith("busy")] == ["busy0", "busy1", "busy2", "busy3"]
 
 
 async def test_items_of_one_lane_keep_their_order(queue: WorkQueue) -> None:

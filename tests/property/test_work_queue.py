@@ -27,9 +27,9 @@ from precast.store.location import Location, PostgresLocation, SqliteLocation
 from precast.store.query import Query, Unit
 from precast.store.schema import Schema
 from precast.store.work import WorkQueue
-from precast.store.work_kinds import Claim, Failure, WorkKind
+from precast.store.work_kinds import LANE_STEPS, Claim, Failure, WorkKind
 
-KIND = WorkKind("k", max_attempts=3, max_dead=2, pause_first_s=2, pause_cap_s=20, spacing_s=0.5)
+KIND = WorkKind("k", max_attempts=3, max_dead=2, pause_first_s=2, pause_cap_s=20)
 KEYS = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 LANES = st.sampled_from(["", "busy"])
 STEP = {"steps": 0, "examples": 0}
@@ -44,6 +44,7 @@ class Item:
     turn: int
     due: int
     ready: int
+    queued: int
     generation: int = 1
     attempts: int = 0
     owner: str | None = None
@@ -61,8 +62,11 @@ class Model:
 
     def enqueue(self, key: str, payload: bytes, lane: str, due: int, now: int) -> bool:
         if (item := self.items.get(key)) is None:
-            turns = [other.turn + KIND.spacing_micros for other in self.items.values() if other.lane == lane]
-            self.items[key] = Item(lane, payload, max([now, *turns]), due, due)
+            held = [other.turn for other in self.items.values() if other.owner is not None]
+            waiting = [other.turn for other in self.items.values()]
+            place = max(held) if held else min(waiting, default=0)
+            turns = [other.turn + LANE_STEPS for other in self.items.values() if other.lane == lane]
+            self.items[key] = Item(lane, payload, max([place + 1, *turns]), due, due, now)
             return True
         item.payload, item.generation = payload, item.generation + 1
         if item.owner is None:
@@ -72,9 +76,9 @@ class Model:
         return False
 
     def claim(self, owner: str, fence: int, limit: int, until: int, now: int) -> list[tuple[str, bytes, int]]:
-        ready = sorted((item.turn, key) for key, item in self.items.items() if item.ready <= now)[:limit]
+        ready = sorted((item.turn, item.queued, key) for key, item in self.items.items() if item.ready <= now)[:limit]
         taken = []
-        for _, key in ready:
+        for _, _, key in ready:
             item = self.items[key]
             item.owner, item.fence, item.claimed, item.ready = owner, fence, item.generation, until
             item.attempts += 1
@@ -95,8 +99,8 @@ class Model:
         if item.generation == item.claimed:
             del self.items[claim.key]
         else:
-            item.owner, item.attempts, item.ready = None, 0, item.due
-            item.turn = max(item.turn + KIND.spacing_micros, now)
+            item.owner, item.attempts, item.ready, item.queued = None, 0, item.due, now
+            item.turn += LANE_STEPS
         return True
 
     def fail(self, claim: Claim, now: int) -> Failure:

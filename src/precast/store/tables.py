@@ -40,7 +40,7 @@ TABLES: tuple[Table, ...] = (
             "lane",
             "payload",
             "generation",
-            "turn_at",
+            "turn",
             "due_at",
             "ready_at",
             "queued_at",

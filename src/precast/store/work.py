@@ -2,8 +2,9 @@
 
 Asking twice for the same thing is asking once, for the newest payload. A claim is a lease with a fence: when the lease runs out
 the item is anyone's, and the old holder's completion is refused. What fails is tried again with growing pauses and ends as a dead
-letter that people can look at and requeue. The order is fair: items of one lane are spaced out, so a lane that asks for ten
-thousand things delays another's single one by a step or two; and since the clock moves on, no item is overtaken for ever.
+letter that people can look at and requeue. The order is fair: the turns of one lane are spaced out, so a lane that asks for ten
+thousand things does not delay another's single one, which comes right after what is being worked on; and since that place moves
+on with every turn, no item is overtaken for ever.
 
 Every public method is one transaction. The methods that end in `ing` are the same as units, for a transaction of another aggregate.
 """
@@ -14,8 +15,9 @@ from datetime import datetime, timedelta
 from precast.base.clock import from_micros, to_micros
 from precast.store import issues, work_queries
 from precast.store.database import Database
-from precast.store.query import Row, Unit, Wake
+from precast.store.query import Unit, Wake
 from precast.store.work_kinds import (
+    LANE_STEPS,
     MAX_ERROR_CHARS,
     MAX_PAYLOAD_BYTES,
     Claim,
@@ -67,7 +69,7 @@ class WorkQueue:
             payload=payload,
             now=now,
             due_at=now if due_at is None else to_micros(due_at),
-            spacing=settings.spacing_micros,
+            steps=LANE_STEPS,
         )
         if generation == 1:
             self._change_room(kind, -1)
@@ -105,7 +107,7 @@ class WorkQueue:
         if (yield work_queries.REMOVE_DONE(**held)):
             self._change_room(claim.kind, 1)
         elif not (
-            yield work_queries.WAIT_AGAIN(**held, now=self._now_micros(), spacing=self._kind(claim.kind).spacing_micros)
+            yield work_queries.WAIT_AGAIN(**held, now=self._now_micros(), steps=LANE_STEPS)
         ):
             return False
         else:
@@ -126,7 +128,8 @@ class WorkQueue:
             limit=limit,
         )
         claims = []
-        for key, lane, payload, generation, attempts, _, last_error in sorted(rows, key=_turn_and_key):
+        # The database gives the rows it changed in any order; the first three columns are the fair one.
+        for _, _, key, lane, payload, generation, attempts, last_error in sorted(map(tuple, rows)):
             claim = Claim(kind.name, key, lane, payload, attempts, generation, owner, fence, lease_until)
             if attempts <= kind.max_attempts:
                 claims.append(claim)
@@ -229,10 +232,6 @@ def topic(kind: str) -> str:
 
 def _held(claim: Claim) -> Mapping[str, object]:
     return {"kind": claim.kind, "key": claim.key, "owner": claim.owner, "fence": claim.fence}
-
-
-def _turn_and_key(row: Row) -> tuple[int, str]:
-    return row[5], row[0]
 
 
 def _reading_dead(after: tuple[str, str], limit: int) -> Unit[list[DeadLetter]]:

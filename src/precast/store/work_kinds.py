@@ -8,6 +8,10 @@ import msgspec
 
 MAX_PAYLOAD_BYTES = 64 * 1024
 MAX_ERROR_CHARS = 2_000
+# How far apart the turns of one lane are. A newcomer of an idle lane gets the turn after the one that is being worked on, and
+# that place moves on as turns are worked off: so it comes at once, and the next item of a busy lane lets at most this many
+# rounds of newcomers pass, never all of them.
+LANE_STEPS = 16
 
 
 class WorkKind(msgspec.Struct, frozen=True):
@@ -22,12 +26,6 @@ class WorkKind(msgspec.Struct, frozen=True):
     max_dead: int = 10_000
     pause_first_s: float = 1.0
     pause_cap_s: float = 300.0
-    # How far apart the turns of one lane are: the time others get in between when a lane asks for a lot.
-    spacing_s: float = 0.1
-
-    @property
-    def spacing_micros(self) -> int:
-        return round(self.spacing_s * 1_000_000)
 
     def pause_s(self, key: str, attempt: int) -> float:
         """How long to wait after a failed try: doubling up to the cap, spread by up to a quarter so that a herd parts."""

@@ -11,18 +11,20 @@ ENQUEUE = Query(
     "work.enqueue",
     """
     -- Put the item in, or ask again for the one that is there: then the newest payload counts. While someone holds it
-    -- only the next generation is noted. A new item's turn comes a step after the last of its lane, or now.
+    -- only the next generation is noted. A new item's turn comes right after what is being worked on (if nothing is,
+    -- after what waits longest), or some steps after the last of its lane, whichever is later.
     INSERT INTO work_item
-        (kind, key, lane, payload, generation, turn_at, due_at, ready_at, queued_at, attempts, fence)
+        (kind, key, lane, payload, generation, turn, due_at, ready_at, queued_at, attempts, fence)
     VALUES (
         :kind, :key, :lane, :payload, 1,
         (SELECT max(turn) FROM (
-            SELECT CAST(:now AS BIGINT) AS turn
+            SELECT 1 + COALESCE(
+                (SELECT max(turn) FROM work_item WHERE kind = :kind AND owner IS NOT NULL),
+                (SELECT min(turn) FROM work_item WHERE kind = :kind),
+                0
+            ) AS turn
             UNION ALL
-            SELECT turn FROM (
-                SELECT turn_at + :spacing AS turn FROM work_item WHERE kind = :kind AND lane = :lane
-                ORDER BY turn_at DESC LIMIT 1
-            ) AS last_of_lane
+            SELECT :steps + (SELECT max(turn) FROM work_item WHERE kind = :kind AND lane = :lane)
         ) AS turns),
         :due_at, :due_at, :now, 0, 0
     )
@@ -58,22 +60,22 @@ CLAIM = Query(
         owner = :owner, fence = :fence, claimed_generation = generation, attempts = attempts + 1, ready_at = :lease_until
     WHERE kind = :kind AND key IN (
         SELECT key FROM work_item WHERE kind = :kind AND ready_at <= :now AND fence < :fence
-        ORDER BY turn_at, key LIMIT :limit
+        ORDER BY turn, queued_at, key LIMIT :limit
     )
-    RETURNING key, lane, payload, generation, attempts, turn_at, last_error
+    RETURNING turn, queued_at, key, lane, payload, generation, attempts, last_error
     """,
     postgresql="""
     -- The same; items that another server is claiming at this moment are passed over, not waited for.
     WITH next AS MATERIALIZED (
         SELECT key FROM work_item WHERE kind = :kind AND ready_at <= :now AND fence < :fence
-        ORDER BY turn_at, key LIMIT :limit
+        ORDER BY turn, queued_at, key LIMIT :limit
         FOR UPDATE SKIP LOCKED
     )
     UPDATE work_item SET
         owner = :owner, fence = :fence, claimed_generation = generation, attempts = attempts + 1, ready_at = :lease_until
     FROM next
     WHERE work_item.kind = :kind AND work_item.key = next.key
-    RETURNING work_item.key, lane, payload, generation, attempts, turn_at, last_error
+    RETURNING turn, queued_at, work_item.key, lane, payload, generation, attempts, last_error
     """,
 )
 EXTEND = Query(
@@ -97,10 +99,10 @@ REMOVE_DONE = Query(
 WAIT_AGAIN = Query(
     "work.wait_again",
     """
-    -- Done, but asked for again while it was held: the next generation waits, one step further back in its lane.
+    -- Done, but asked for again while it was held: the next generation waits, as the next of its lane would.
     UPDATE work_item SET
         owner = NULL, claimed_generation = NULL, attempts = 0, last_error = NULL, queued_at = :now, ready_at = due_at,
-        turn_at = CASE WHEN turn_at + :spacing > :now THEN turn_at + :spacing ELSE :now END
+        turn = turn + :steps
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
     RETURNING key
     """,

@@ -47,8 +47,3 @@ def test_pauses_of_kinds_and_tries_of_one_key_are_spread_apart() -> None:
     other = WorkKind("deliver", pause_first_s=10, pause_cap_s=100)
     assert KIND.pause_s("node", 1) != other.pause_s("node", 1)
     assert KIND.pause_s("node", 60) != KIND.pause_s("node", 61)
-
-
-@pytest.mark.parametrize(("spacing_s", "micros"), [(0.1, 100_000), (0, 0), (2, 2_000_000), (0.000_001, 1)])
-def test_spacing_is_whole_microseconds(spacing_s: float, micros: int) -> None:
-    assert WorkKind("compile", spacing_s=spacing_s).spacing_micros == micros

@@ -14,7 +14,7 @@ MIGRATION = Migration(
             lane               TEXT NOT NULL,   -- items of one lane take turns with those of others
             payload            {bytes} NOT NULL,
             generation         {int} NOT NULL,  -- grows each time the item is asked for again
-            turn_at            {int} NOT NULL,  -- place in the fair order
+            turn               {int} NOT NULL,  -- place in the fair order
             due_at             {int} NOT NULL,  -- not before
             ready_at           {int} NOT NULL,  -- may be claimed from: due, after backoff, or when its lease ends
             queued_at          {int} NOT NULL,
@@ -26,8 +26,9 @@ MIGRATION = Migration(
             PRIMARY KEY (kind, key)
         ){strict}
         """,
-        "CREATE INDEX work_item_turn ON work_item (kind, turn_at, key)",
-        "CREATE INDEX work_item_lane ON work_item (kind, lane, turn_at)",
+        "CREATE INDEX work_item_turn ON work_item (kind, turn, queued_at, key)",
+        "CREATE INDEX work_item_lane ON work_item (kind, lane, turn)",
+        "CREATE INDEX work_item_held ON work_item (kind, turn) WHERE owner IS NOT NULL",
         """
         CREATE TABLE work_dead (
             kind       TEXT NOT NULL,

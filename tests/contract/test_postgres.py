@@ -143,6 +143,12 @@ async def test_server_that_would_lose_data_is_refused(setting: str) -> None:
         assert f"{setting} is off" in caught.value.message
 
 
+async def test_every_setting_that_would_lose_data_is_named() -> None:
+    with PostgresServer(settings={"fsync": "off", "full_page_writes": "off"}) as server:
+        with pytest.raises(InputError, match="fsync is off, full_page_writes is off"):
+            await connect(PostgresLocation(server.url()))
+
+
 async def test_role_that_would_lose_data_is_refused(location: PostgresLocation) -> None:
     admin = await asyncpg.connect(location.url)
     name = await admin.fetchval("SELECT current_database()")

@@ -114,6 +114,18 @@ async def test_failing_migration_leaves_the_old_schema_whole(empty: Database) ->
     await empty.close()
 
 
+async def test_database_with_somebody_elses_tables_is_refused(empty: Database) -> None:
+    def create() -> Unit[None]:
+        yield Query("test.create", "CREATE TABLE customer (id INTEGER PRIMARY KEY)")()
+
+    await empty.write(create)
+    with pytest.raises(ConflictError) as caught:
+        await Schema(empty).expand()
+    assert caught.value.code == "STORE-004"
+    assert (await empty.read(read_columns)).keys() == {"customer"}
+    await empty.close()
+
+
 async def test_declared_tables_are_those_of_the_schema(database: Database) -> None:
     real = await database.read(read_columns)
     bookkeeping = {"schema_migration", "work_fence", "sqlite_sequence"}

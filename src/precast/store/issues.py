@@ -24,7 +24,7 @@ NOT_OURS = Issue(
     "STORE-004",
     Kind.CONFLICT,
     "{location} is not a Precast database",
-    "name another file; nothing was changed in this one",
+    "name another place, of Precast's own; nothing was changed in this one",
 )
 BUSY = Issue(
     "STORE-005",

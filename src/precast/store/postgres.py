@@ -93,7 +93,7 @@ class PostgresEngine:
     async def _refuse_forgetful_server(self) -> None:
         settings = dict(await self.read(durability.read_settings))
         if unsafe := durability.unsafe_settings(settings):
-            raise issues.NOT_DURABLE.error(reason=unsafe[0])
+            raise issues.NOT_DURABLE.error(reason=", ".join(unsafe))
 
     async def _transact(self, units: Sequence[UnitFactory]) -> list[Done]:
         done: list[Done] = []

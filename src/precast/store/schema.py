@@ -37,6 +37,11 @@ EXISTS = Query(
     "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_migration'",
     postgresql="SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'schema_migration'",
 )
+FOREIGN = Query(
+    "schema.foreign",
+    "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'schema_migration'",
+    postgresql="SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename <> 'schema_migration'",
+)
 APPLIED = Query(
     "schema.applied", "SELECT number, name, runs_with, expanded_at, contracted_at FROM schema_migration ORDER BY number"
 )
@@ -93,6 +98,8 @@ class Schema:
         yield CREATE()
         applied = yield from self._read_applied()
         self._refuse_newer(applied)
+        if not applied:
+            yield from self._refuse_foreign()
         seen = {row.number for row in applied}
         pending = [one for one in self._migrations if one.number not in seen and one.number <= up_to]
         for migration in pending:
@@ -102,6 +109,12 @@ class Schema:
                 number=migration.number, name=migration.name, runs_with=migration.runs_with, now=self._now_micros()
             )
         return pending
+
+    def _refuse_foreign(self) -> Unit[None]:
+        """A database that holds somebody else's tables, and none of ours, is not for us to fill."""
+        ((tables,),) = yield FOREIGN()
+        if tables:
+            raise issues.NOT_OURS.error(location=self._database.location)
 
     def _contracting(self) -> Unit[list[Migration]]:
         yield LOCK()

@@ -12,6 +12,7 @@ what that outcome did not use. So an end never has to wait.
 import contextlib
 import difflib
 import gc
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -22,6 +23,7 @@ from precast.net.structure import GROUP, NOBODY, Net
 
 # Far beyond any real count, and small enough that sums of it stay quick.
 MOST = 10**9
+GUESSES = 5_000
 
 
 def compile_net(declared: Declared) -> Net:
@@ -53,7 +55,9 @@ def _collector_paused() -> Iterator[None]:
 
 def guess(name: str, known: Iterable[str]) -> str:
     """`; did you mean x?`, or nothing if no known name comes near."""
-    near = difflib.get_close_matches(name, known, n=1)
+    # Comparing takes time, and a typo hardly changes the length: in a large net only the likely ones are looked at.
+    likely = itertools.islice((other for other in known if abs(len(other) - len(name)) <= 3), GUESSES)
+    near = difflib.get_close_matches(name, likely, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 

@@ -40,6 +40,7 @@ class _Reader:
         self._source = source
         self._data = data
         self._open: list[Element] = []
+        self._texts: list[list[str]] = []  # of the open elements, in pieces
         self._root: Element | None = None
         self._at = (0, 0)
         self._parser = xml.parsers.expat.ParserCreate()
@@ -84,9 +85,10 @@ class _Reader:
         else:
             self._root = element
         self._open.append(element)
+        self._texts.append([])
 
     def _end(self, name: str) -> None:
-        self._open.pop()
+        self._open.pop().text = "".join(self._texts.pop())
 
     def _characters(self, text: str) -> None:
-        self._open[-1].text += text
+        self._texts[-1].append(text)

@@ -26,8 +26,8 @@ from precast.store import group_commit
 from precast.store.connect import connect
 from precast.store.database import Database
 from precast.store.location import Location, PostgresLocation, SqliteLocation
+from precast.store.query import Dialect, Query, Unit
 from precast.store.schema import Schema
-from precast.store.streams import Streams
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import WorkKind
 
@@ -38,6 +38,24 @@ WRITERS = 64
 KIND = WorkKind("bench", max_items=10_000_000)
 
 Rate = dict[str, float]
+
+CREATE = {
+    Dialect.SQLITE: ["CREATE TABLE row (id INTEGER PRIMARY KEY, body BLOB)"],
+    Dialect.POSTGRESQL: [
+        "CREATE TABLE row (id BIGSERIAL PRIMARY KEY, body BYTEA)",
+        "ALTER TABLE row ALTER COLUMN body SET STORAGE EXTERNAL",
+    ],
+}
+INSERT = Query("bench.insert", "INSERT INTO row (body) VALUES (:body)")
+
+
+def creating(dialect: Dialect) -> Unit[None]:
+    for statement in CREATE[dialect]:
+        yield Query("bench.create", statement)()
+
+
+def inserting() -> Unit[None]:
+    yield INSERT(body=BODY)
 
 
 @contextlib.asynccontextmanager
@@ -64,12 +82,12 @@ async def timed(count: int, workers: int, work: Callable[[int], Awaitable[object
 
 
 async def rows(location: Location, count: int, *, max_group: int, workers: int) -> Rate:
-    """Rows through the store, with groups of at most this size. Each has a stream of its own, so they do not wait for each other."""
+    """Rows through the store, with groups of at most this size, into the same table as the bare drivers and the peers."""
     before, group_commit.MAX_GROUP = group_commit.MAX_GROUP, max_group
     try:
         async with opened(location) as database:
-            streams = Streams(database)
-            return await timed(count, workers, lambda number: streams.append(f"s{number}", [BODY]))
+            await database.write(creating, database.dialect)
+            return await timed(count, workers, lambda _: database.write(inserting))
     finally:
         group_commit.MAX_GROUP = before
 
@@ -93,7 +111,7 @@ def bare_sqlite(path: Path, count: int) -> Rate:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE row (id INTEGER PRIMARY KEY, body BLOB)")
+    connection.execute(CREATE[Dialect.SQLITE][0])
     started, cpu = time.perf_counter(), time.process_time()
     for _ in range(count):
         connection.execute("INSERT INTO row (body) VALUES (?)", (BODY,))
@@ -104,11 +122,9 @@ def bare_sqlite(path: Path, count: int) -> Rate:
 
 async def bare_asyncpg(url: str, count: int, connections: int) -> Rate:
     async with asyncpg.create_pool(url, min_size=connections, max_size=connections) as pool:
-        await pool.execute("CREATE TABLE row (id BIGSERIAL PRIMARY KEY, body BYTEA)")
-        await pool.execute("ALTER TABLE row ALTER COLUMN body SET STORAGE EXTERNAL")
-        rate = await timed(count, connections, lambda _: pool.execute("INSERT INTO row (body) VALUES ($1)", BODY))
-        await pool.execute("DROP TABLE row")
-    return rate
+        for statement in CREATE[Dialect.POSTGRESQL]:
+            await pool.execute(statement)
+        return await timed(count, connections, lambda _: pool.execute("INSERT INTO row (body) VALUES ($1)", BODY))
 
 
 def peer(script: str, *args: str) -> dict[str, Any] | None:

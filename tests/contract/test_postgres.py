@@ -144,9 +144,12 @@ async def test_server_that_would_lose_data_is_refused(setting: str) -> None:
 
 
 async def test_every_setting_that_would_lose_data_is_named() -> None:
-    with PostgresServer(settings={"fsync": "off", "full_page_writes": "off"}) as server:
-        with pytest.raises(InputError, match="fsync is off, full_page_writes is off"):
-            await connect(PostgresLocation(server.url()))
+    settings = {"fsync": "off", "full_page_writes": "off"}
+    with (
+        PostgresServer(settings=settings) as server,
+        pytest.raises(InputError, match="fsync is off, full_page_writes is off"),
+    ):
+        await connect(PostgresLocation(server.url()))
 
 
 async def test_role_that_would_lose_data_is_refused(location: PostgresLocation) -> None:

@@ -57,6 +57,7 @@ class PostgresEngine:
             max_size=COMMITTERS + READERS,
             timeout=CONNECT_S,
             command_timeout=COMMAND_S,
+            reset=_keep,
             server_settings={"application_name": "precast", "timezone": "UTC"},
         )
         engine = cls(location, pool)
@@ -157,9 +158,13 @@ class PostgresEngine:
 
     async def _execute(self, connection: "Connection", statement: Statement) -> Rows:
         try:
-            if statement.is_many:
+            if statement.is_many and len(statement.rows) != 1:
                 await connection.executemany(statement.query.postgresql, statement.positional())
                 return ()
             return await connection.fetch(statement.query.postgresql, *statement.positional()[0])
         except postgres_errors.DRIVER_ERRORS as error:
             raise postgres_errors.fault(error, self.location, statement.query.name) from error
+
+
+async def _keep(connection: object) -> None:
+    """Nothing to reset when a connection goes back: units leave no session state, and the question would cost a round trip."""

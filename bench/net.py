@@ -107,10 +107,13 @@ def run_with_snakes(graph: Graph) -> None:
             net.add_input(f"{needed} {name}", name, nets.Value(nets.dot))
     left = [net.transition(name) for name, _ in graph]
     while left:
-        ready = [transition for transition in left if transition.modes()]
-        for transition in ready:
-            transition.fire(transition.modes()[0])
-        left = [transition for transition in left if transition not in ready]
+        waiting = []
+        for transition in left:
+            if modes := transition.modes():
+                transition.fire(modes[0])
+            else:
+                waiting.append(transition)
+        left = waiting
 
 
 def philosophers(count: int) -> Net:
@@ -149,7 +152,7 @@ def measure(count: int, rounds: int) -> tuple[list[tuple[str, int, float, str]],
         ("precast: run, 8 at once", count, limited_s, "a limit that every step holds"),
         ("precast: run, first step fails", count, failed_s, "what needs it is skipped"),
         ("precast: check", count, check_s, "goal net-check-s"),
-        ("precast: snapshot", count, store_s, ""),
+        ("precast: snapshot", count, store_s, "the digest of the net is known"),
         ("precast: restore", count, restore_s, ""),
         ("graphlib: build and order", count, graphlib_s, "no outcomes, limits, priorities, checks"),
     ]

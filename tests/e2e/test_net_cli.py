@@ -36,6 +36,13 @@ def test_check_of_a_deadlock_shows_the_way_there_and_exits_1() -> None:
     assert "backup.copy waits for restore.copy through tape" in done.stdout
 
 
+def test_check_of_names_with_control_characters_sends_none_to_the_terminal() -> None:
+    done = precast("net", "check", "-", given='net "\\u001b[31m"\nstep "\\u0007"\n needs "\\u0007"\n')
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    assert "\\u{7} → \\u{7}" in done.stdout
+
+
 def test_check_as_json_is_one_document() -> None:
     done = precast("net", "check", "--json", LOCKS)
     report = json.loads(done.stdout)

@@ -2,6 +2,7 @@
 
 import argparse
 
+from precast.base.spans import visible
 from precast.cli import net_plan
 from precast.cli.files import read_bytes, read_source, write_text
 from precast.cli.output import print_json
@@ -92,14 +93,16 @@ def _check(args: argparse.Namespace) -> int:
 
 def _print_report(net: Net, report: checking.Report) -> None:
     for finding in report.findings:
-        print(f"{finding.severity}: {finding.message} [{finding.code}]\n  hint: {finding.hint}")
+        print(f"{finding.severity}: {visible(finding.message)} [{finding.code}]\n  hint: {visible(finding.hint)}")
     answer = report.deadlock
     if answer.verdict == Verdict.FREE:
         states = f" ({answer.states} states)" if answer.states else ""
         print(f"no deadlock: {answer.reason}{states}")
     works = net.declared.transitions
     steps = sum(work.is_step for work in works)
-    print(f"{net.declared.name}: {steps} steps, {len(works) - steps} transitions, {len(net.declared.places)} places")
+    counts = {"step": steps, "transition": len(works) - steps, "place": len(net.declared.places)}
+    shown = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items())
+    print(f"{visible(net.declared.name)}: {shown}")
 
 
 def _as_json(net: Net, report: checking.Report) -> dict[str, object]:

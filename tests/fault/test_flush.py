@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.killing import start_writer
+from lab.killing import Books, read_pairs, start_writer
 from lab.postgres import PostgresServer
 from lab.tracing import Call, read_calls
 from precast.store.connect import connect
@@ -58,6 +58,25 @@ def test_sqlite_flushes_its_log_before_every_acknowledgement(tmp_path: Path) -> 
             is_flushed = False  # the next one needs a flush of its own
     assert acks == COUNT
     assert flushes >= COUNT
+
+
+@pytest.mark.needs("strace")
+def test_sqlite_flush_that_fails_is_never_an_acknowledgement(tmp_path: Path) -> None:
+    """The fifth flush fails as on a dying disk: its writer is told that nobody knows, the others go on."""
+    location = SqliteLocation(tmp_path / "precast.db")
+    asyncio.run(migrate(location))
+    prefix = ("strace", "-f", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=5", "-o", "/dev/null")
+    books = Books()
+    with start_writer(location, "--writers", "1", "--count", str(COUNT), prefix=prefix) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            books.note(line)
+    assert process.returncode == 0
+    assert list(books.failed.values()) == ["STORE-008"]
+    found = asyncio.run(read_pairs(location))
+    assert books.acked <= found.records
+    assert found.halves == set()
+    assert len(books.acked) == COUNT - 1
 
 
 @pytest.mark.needs("strace")

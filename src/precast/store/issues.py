@@ -47,7 +47,7 @@ CONNECTION_LOST = Issue(
 OUTCOME_UNKNOWN = Issue(
     "STORE-008",
     Kind.UNAVAILABLE,
-    "the database {location} went away during a commit: {reason}",
+    "the database {location} failed during a commit: {reason}",
     "it is not known whether this write was stored; try again, every write may be repeated",
 )
 CONSTRAINT = Issue(

@@ -171,7 +171,7 @@ class SqliteEngine:
                     raise
                 except Exception as error:
                     raise UnitFailed(index) from error
-            self._command(connection, "COMMIT")
+            self._commit(connection)
         except BaseException:
             self._roll_back(connection)
             raise
@@ -187,6 +187,12 @@ class SqliteEngine:
                     raise
             else:
                 return
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise DatabaseFailed(sqlite_errors.at_commit(error, self._path)) from error
 
     def _read(self, unit: UnitFactory) -> Any:
         try:

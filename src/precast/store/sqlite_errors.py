@@ -56,6 +56,14 @@ def translate(error: sqlite3.Error, path: Path, query: str) -> PrecastError:
     return issues.FAILED.error(query=query, reason=error)
 
 
+def at_commit(error: sqlite3.Error, path: Path) -> PrecastError:
+    """What to say when COMMIT itself failed: after a flush that failed, a crash might still find the commit in the log."""
+    translated = translate(error, path, "COMMIT")
+    if issues.IO_FAILED.matches(translated):
+        return issues.OUTCOME_UNKNOWN.error(location=path, reason=error)
+    return translated
+
+
 def _code(error: sqlite3.Error) -> int:
     """The primary result code; errors that Python's module raises by itself have none and count as a plain error."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -47,6 +47,10 @@ class Database:
         value: T = await self.engine.read(partial(unit, *args, **kwargs))
         return value
 
+    async def abandon(self) -> None:
+        """Drop the writes under way, as when their caller was interrupted: each is stored or it is not. Then close as ever."""
+        await self._group_commit.abandon()
+
     async def close(self) -> None:
         """Store what is under way, then let go of everything."""
         await self._group_commit.close()

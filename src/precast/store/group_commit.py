@@ -81,6 +81,15 @@ class GroupCommit:
             if job := self._pending.get_nowait():
                 job.fail(issues.CLOSED.error())
 
+    async def abandon(self) -> None:
+        """End at once, without waiting for locks or the network: what is under way is stored or it is not, and its writers
+        are told STORE-013."""
+        self._is_closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
     async def _put_patiently(self, job: _Job) -> None:
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -117,6 +126,10 @@ class GroupCommit:
             except DatabaseFailed as failure:
                 for job in group:
                     job.fail(failure.error)
+            except asyncio.CancelledError:
+                for job in [*group, *(job for later in groups for job in later)]:
+                    job.fail(issues.CLOSED.error())
+                raise
             except Exception as error:  # noqa: BLE001 - a boundary: a bug must not leave writers waiting for ever
                 for job in group:
                     job.fail(issues.FAILED.error(query="of a commit", reason=f"{type(error).__name__}: {error}"))

@@ -1,0 +1,111 @@
+"""The lab's PostgreSQL dies with whoever started it, however that one ends.
+
+After SIGKILL its directory stays: nobody is left to remove it. The tests remove it themselves.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+DEADLINE_S = 30
+
+# Says where the server will be, starts it, says so, and waits.
+STARTER = """
+import sys
+from lab.postgres import PostgresServer
+server = PostgresServer()
+print(server.directory, flush=True)
+with server:
+    print("started", flush=True)
+    sys.stdin.read()
+"""
+ORDINARY = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+PREFIXES = {"as we are": [], "ordinary": ORDINARY if os.geteuid() == 0 else []}
+
+
+class Starter:
+    """A process of its own that starts a server, in a process group of its own as `make` has it."""
+
+    def __init__(self, prefix: list[str]) -> None:
+        self.process = subprocess.Popen(
+            [*prefix, sys.executable, "-c", STARTER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.directory = Path(self.process.stdout.readline().strip())
+        assert self.directory.is_dir()
+
+    def wait_until_started(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "started\n"
+
+    def end(self, number: signal.Signals) -> None:
+        os.killpg(self.process.pid, number)
+        self.process.communicate(timeout=DEADLINE_S)
+
+    def servers(self) -> list[int]:
+        """The processes that work in the directory or name it: the server, its helpers, initdb."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == self.process.pid:
+                continue
+            with contextlib.suppress(OSError):
+                works_there = str((entry / "cwd").readlink()).startswith(str(self.directory))
+                if works_there or os.fsencode(self.directory) in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        return found
+
+
+@pytest.fixture(params=list(PREFIXES))
+def starter(request: pytest.FixtureRequest) -> Iterator[Starter]:
+    if request.param == "ordinary" and os.geteuid() != 0:
+        pytest.skip("we are an ordinary user already")
+    started = Starter(PREFIXES[request.param])
+    yield started
+    if started.process.poll() is None:
+        started.end(signal.SIGKILL)
+    for pid in started.servers():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(started.directory, ignore_errors=True)
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    end_s = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < end_s, what
+        time.sleep(0.02)
+
+
+@pytest.mark.needs("unshare")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_server_whose_starter_is_ended_is_gone_too(starter: Starter, number: signal.Signals) -> None:
+    starter.wait_until_started()
+    assert len(starter.servers()) > 3
+    starter.end(number)
+    until(lambda: starter.servers() == [], "a server outlived whoever started it")
+    assert starter.directory.exists() == (number is not signal.SIGINT)
+
+
+@pytest.mark.needs("unshare")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("moment", ["data", "data/postmaster.pid"])
+def test_server_whose_starter_is_ended_while_it_starts_is_gone_too(
+    starter: Starter, number: signal.Signals, moment: str
+) -> None:
+    until(lambda: (starter.directory / moment).exists(), "the server never began")
+    starter.end(number)
+    until(lambda: starter.servers() == [], "a server outlived whoever started it")
+    assert number is signal.SIGKILL or not starter.directory.exists()

@@ -3,8 +3,8 @@
 import argparse
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = work.add_mutually_exclusive_group()
     which.add_argument("--items", action="store_true", help="list the items that wait or are held")
     which.add_argument("--dead", action="store_true", help="list the dead letters")
-    which.add_argument("--requeue", nargs=2, metavar=("KIND", "KEY"), help="try a dead letter again")
+    which.add_argument("--requeue", nargs=2, type=_text, metavar=("KIND", "KEY"), help="try a dead letter again")
 
 
 async def _migrate(args: argparse.Namespace) -> int:
@@ -89,8 +89,9 @@ async def _check(args: argparse.Namespace) -> int:
         async with _opened(args) as database:
             findings = await inspect(database)
     except PrecastError as error:
-        # A server that would lose data is refused when it is opened: here that is a finding like any other.
-        if not issues.NOT_DURABLE.matches(error):
+        # A server that would lose data is refused when it is opened, and damage may show anywhere: here both are findings
+        # like any other.
+        if not issues.NOT_DURABLE.matches(error) and not issues.DAMAGED.matches(error):
             raise
         findings = [Finding(Level.REFUSED, error.message, error.hint)]
     if args.json:
@@ -111,16 +112,34 @@ async def _backup(args: argparse.Namespace) -> int:
 
 async def _restore(args: argparse.Namespace) -> int:
     where = location.parse(args.database)
-    is_new = isinstance(where, SqliteLocation) and not where.path.exists()
-    try:
-        async with _opened(args, may_create=True) as database:
+    with _new_if_missing(where) as place:
+        async with _opened_at(place, may_create=True) as database:
             counts = await backup.restore(database, args.file)
-    except BaseException:
-        if is_new:
-            _remove_database(where)
-        raise
     _print_counts(args, f"restored into {where}:", counts)
     return 0
+
+
+@contextmanager
+def _new_if_missing(where: Location) -> Iterator[Location]:
+    """The database to restore into. A missing file gets its name when it is whole: so a failure leaves none behind, and a
+    database that another process makes meanwhile is not touched."""
+    if not isinstance(where, SqliteLocation) or os.path.lexists(where.path):
+        yield where
+        return
+    try:
+        with backup.appearing(where.path) as draft:
+            log, index = (Path(f"{draft}{suffix}") for suffix in ("-wal", "-shm"))
+            try:
+                yield SqliteLocation(draft)
+                if log.exists():
+                    raise issues.IO_FAILED.error(location=where, reason="its log could not be written into the file")
+            finally:
+                log.unlink(missing_ok=True)
+                index.unlink(missing_ok=True)
+    except FileExistsError:
+        raise issues.NOT_EMPTY.error(location=where, table="it was made meanwhile") from None
+    except OSError as error:
+        raise issues.CANNOT_OPEN.error(location=where, reason=error.strerror) from error
 
 
 async def _work(args: argparse.Namespace) -> int:
@@ -193,16 +212,29 @@ def _moment(moment: datetime | None) -> str | None:
     return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _remove_database(where: Location) -> None:
-    """Take away the file that a failed restore began."""
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{where}{suffix}").unlink(missing_ok=True)
+def _text(word: str) -> str:
+    """A word of the command line, which may be any bytes, as the text that a database can hold."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{word!r} is no text in UTF-8") from None
+    return word
 
 
 @asynccontextmanager
 async def _opened(args: argparse.Namespace, *, may_create: bool = False) -> AsyncIterator[Database]:
-    database = await connect(location.parse(args.database), may_create=may_create)
+    async with _opened_at(location.parse(args.database), may_create=may_create) as database:
+        yield database
+
+
+@asynccontextmanager
+async def _opened_at(where: Location, *, may_create: bool = False) -> AsyncIterator[Database]:
+    database = await connect(where, may_create=may_create)
     try:
         yield database
+    except asyncio.CancelledError:
+        # Ctrl-C: nobody wants to wait for a lock any more. What was not committed is not stored.
+        await database.abandon()
+        raise
     finally:
         await database.close()

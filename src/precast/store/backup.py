@@ -176,15 +176,28 @@ def _read(file: BinaryIO, path: Path) -> Frame:
 @contextlib.contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
     """A file that appears under its name, for us alone (0600), only when all of it is on the disk."""
-    if path.exists():
+    if os.path.lexists(path):
         raise issues.BACKUP_EXISTS.error(path=path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as raw:
+        with appearing(path) as draft, draft.open("wb") as raw:
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as file:
                 yield cast("BinaryIO", file)
             raw.flush()
             os.fsync(raw.fileno())
+    except FileExistsError:
+        raise issues.BACKUP_EXISTS.error(path=path) from None
+
+
+@contextlib.contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """An empty file (0600) beside `path` to be filled and flushed; it gets its name at the end, and is removed if that fails.
+
+    Raises FileExistsError if there is something of that name by then, which stays as it is.
+    """
+    handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
+    os.close(handle)
+    try:
+        yield Path(name)
         os.link(name, path)  # unlike rename, this never replaces a file that came into being meanwhile
     finally:
         Path(name).unlink()

@@ -56,7 +56,7 @@ async def _inspect_schema(database: Database) -> list[Finding]:
 
 def _inspecting_sqlite() -> Unit[list[Finding]]:
     findings = []
-    problems = [row[0] for row in (yield QUICK_CHECK()) if row[0] != "ok"]
+    problems = [" ".join(row[0].split()) for row in (yield QUICK_CHECK()) if row[0] != "ok"]
     hint = "stop Precast and restore a backup into a new place with `precast db restore`"
     findings += [Finding(Level.REFUSED, f"damaged: {problem}", hint) for problem in problems]
     orphans = yield FOREIGN_KEYS()

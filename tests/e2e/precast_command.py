@@ -10,10 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from precast.store import backup
 from precast.store.connect import connect
-from precast.store.location import Location, PostgresLocation
+from precast.store.location import Location, PostgresLocation, SqliteLocation
 from precast.store.query import Query, Row, Unit
-from precast.store.schema import APPLIED
+from precast.store.schema import APPLIED, Schema
 from precast.store.streams import Streams
 from precast.store.tables import TABLES
 from precast.store.work import WorkQueue
@@ -87,6 +88,29 @@ def assert_fine(ran: Ran) -> None:
 def address(location: Location) -> str:
     """The location as it is given to the command: str() of it has no password."""
     return location.url if isinstance(location, PostgresLocation) else str(location.path)
+
+
+def make(path: Path) -> Path:
+    """A migrated SQLite database, quicker than by the command."""
+    asyncio.run(_make(path))
+    return path
+
+
+async def _make(path: Path) -> None:
+    database = await connect(SqliteLocation(path), may_create=True)
+    await Schema(database).expand()
+    await database.close()
+
+
+def back_up(path: Path, file: Path) -> None:
+    """A backup of a SQLite database, quicker than by the command."""
+    asyncio.run(_back_up(path, file))
+
+
+async def _back_up(path: Path, file: Path) -> None:
+    database = await connect(SqliteLocation(path))
+    await backup.take(database, file)
+    await database.close()
 
 
 def fill(location: Location) -> None:

@@ -17,11 +17,13 @@ from tests.e2e.precast_command import (
     address,
     assert_fine,
     assert_refused,
+    back_up,
     contents,
     environment,
     execute,
     fill,
     finish,
+    make,
     names_in,
     run,
     start,
@@ -38,6 +40,16 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]
     name = server.create_database()
     yield PostgresLocation(server.url(name))
     server.drop_database(name)
+
+
+@pytest.fixture(scope="module")
+def whole_backup(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A filled SQLite database, and its backup."""
+    directory = tmp_path_factory.mktemp("whole")
+    source = make(directory / "source.db")
+    fill(SqliteLocation(source))
+    back_up(source, directory / "backup")
+    return source, (directory / "backup").read_bytes()
 
 
 # migrate
@@ -115,7 +127,7 @@ def test_check_of_an_unmigrated_database_is_refused(empty_location: Location) ->
 
 def test_check_of_a_file_that_others_may_open_warns(tmp_path: Path) -> None:
     path = tmp_path / "open.db"
-    assert_fine(run("migrate", "--database", path))
+    make(path)
     path.chmod(0o644)
     ran = run("check", "--database", path)
     assert_fine(ran)
@@ -125,7 +137,7 @@ def test_check_of_a_file_that_others_may_open_warns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("within", [(0, 40), (1000, 1300)], ids=["header", "cells"])
 def test_check_of_a_damaged_page_is_refused(tmp_path: Path, within: tuple[int, int]) -> None:
     path = tmp_path / "damaged.db"
-    assert_fine(run("migrate", "--database", path))
+    make(path)
     fill(SqliteLocation(path))
     content = bytearray(path.read_bytes())
     page_start = _leaf_of_records(path) * 4096
@@ -191,8 +203,11 @@ def test_backup_and_restore_with_json_say_the_same(location: Location, tmp_path:
 
 
 @pytest.mark.parametrize("kind", ["file", "directory", "dangling link"])
-def test_backup_over_something_is_refused_and_leaves_it(location: Location, tmp_path: Path, kind: str) -> None:
+def test_backup_over_something_is_refused_and_leaves_it(
+    whole_backup: tuple[Path, bytes], tmp_path: Path, kind: str
+) -> None:
     file = tmp_path / "taken"
+    database, _ = whole_backup
     match kind:
         case "file":
             file.write_text("precious")
@@ -201,7 +216,7 @@ def test_backup_over_something_is_refused_and_leaves_it(location: Location, tmp_
         case _:
             file.symlink_to(tmp_path / "nowhere")
     before = names_in(tmp_path)
-    assert_refused(run("backup", file, "--database", address(location)), 73, "STORE-030")
+    assert_refused(run("backup", file, "--database", database), 73, "STORE-030")
     assert names_in(tmp_path) == before
     assert kind != "file" or file.read_text() == "precious"
 
@@ -212,13 +227,11 @@ def test_backup_into_a_missing_directory_is_told(location: Location, tmp_path: P
 
 
 @pytest.mark.parametrize("content", ["cut off", "empty", "text", "missing", "directory"])
-def test_restore_of_no_whole_backup_leaves_nothing_behind(target: Location, tmp_path: Path, content: str) -> None:
-    source, file = tmp_path / "source.db", tmp_path / "backup"
-    assert_fine(run("migrate", "--database", source))
-    fill(SqliteLocation(source))
-    assert_fine(run("backup", file, "--database", source))
-    whole = file.read_bytes()
-    file.unlink()
+def test_restore_of_no_whole_backup_leaves_nothing_behind(
+    target: Location, whole_backup: tuple[Path, bytes], tmp_path: Path, content: str
+) -> None:
+    file = tmp_path / "backup"
+    _, whole = whole_backup
     match content:
         case "cut off":
             file.write_bytes(whole[: len(whole) * 2 // 3])
@@ -238,22 +251,20 @@ def test_restore_of_no_whole_backup_leaves_nothing_behind(target: Location, tmp_
 
 @pytest.mark.parametrize(("share", "refusal"), [(1, (73, "STORE-034")), (0.5, (64, "STORE-033"))])
 def test_restore_overtaken_by_another_leaves_what_that_one_restored(
-    tmp_path: Path, share: float, refusal: tuple[int, str]
+    whole_backup: tuple[Path, bytes], tmp_path: Path, share: float, refusal: tuple[int, str]
 ) -> None:
     """The one that comes late must not clean up what it did not make."""
-    source, file, place, pipe = (tmp_path / name for name in ("source.db", "backup", "new.db", "pipe"))
-    assert_fine(run("migrate", "--database", source))
-    fill(SqliteLocation(source))
-    assert_fine(run("backup", file, "--database", source))
+    file, place, pipe = (tmp_path / name for name in ("backup", "new.db", "pipe"))
+    source, content = whole_backup
+    file.write_bytes(content)
     os.mkfifo(pipe)
     late = start("restore", pipe, "--database", place)
     with pipe.open("wb", buffering=0) as slowly:  # which waits until the restore reads
         assert_fine(run("restore", file, "--database", place))
-        content = file.read_bytes()
         slowly.write(content[: int(share * len(content))])
     assert_refused(finish(late), *refusal)
     assert contents(SqliteLocation(place)) == contents(SqliteLocation(source))
-    assert names_in(tmp_path) == ["backup", "new.db", "pipe", "source.db"]
+    assert names_in(tmp_path) == ["backup", "new.db", "pipe"]
 
 
 def test_restore_under_a_file_is_told(tmp_path: Path) -> None:
@@ -294,8 +305,9 @@ def test_work_shows_counts_items_and_dead_letters_and_says_the_same_in_json(loca
     counts = [(one["kind"], one["waiting"], one["held"], one["dead"]) for one in data()]
     assert counts == [("compile", 0, 1, 1), ("deliver", 3, 0, 0)]
     keys = [("compile", "held"), ("deliver", "knöten0"), ("deliver", "knöten1"), ("deliver", "knöten2")]
-    assert [(row[0], row[1]) for row in plain("--items")[1:]] == keys
-    assert plain("--items")[1][2:4] == ["worker-2", "1"]
+    rows = plain("--items")[1:]
+    assert [(row[0], row[1]) for row in rows] == keys
+    assert rows[0][2:4] == ["worker-2", "1"]
     items = data("--items")
     assert [(one["kind"], one["key"]) for one in items] == keys
     assert [one["owner"] for one in items] == ["worker-2", None, None, None]
@@ -331,8 +343,8 @@ def test_requeue_of_an_unknown_letter_is_not_found(location: Location) -> None:
     assert_refused(ran, 66, "WORK-004", "there is no dead letter compile nobody")
 
 
-def test_requeue_of_a_key_that_is_no_text_is_a_mistake_of_the_caller(location: Location) -> None:
-    ran = run("work", "--requeue", "compile", os.fsdecode(b"\xff"), "--database", address(location))
+def test_requeue_of_a_key_that_is_no_text_is_a_mistake_of_the_caller() -> None:
+    ran = run("work", "--requeue", "compile", os.fsdecode(b"\xff"))
     assert_refused(ran, 64, "CLI-001", "no text in UTF-8")
 
 
@@ -358,7 +370,7 @@ def test_typo_is_refused_with_what_was_meant(words: list[str], text: str) -> Non
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_output_that_nobody_reads_is_no_error(tmp_path: Path, options: list[str]) -> None:
-    assert_fine(run("migrate", "--database", tmp_path / "new.db"))
+    make(tmp_path / "new.db")
     reading, writing = os.pipe()
     os.close(reading)
     try:

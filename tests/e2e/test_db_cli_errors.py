@@ -17,12 +17,13 @@ from tests.e2e.precast_command import (
     PRECAST,
     Ran,
     address,
-    assert_fine,
     assert_refused,
+    back_up,
     contents,
     environment,
     execute,
     fill,
+    make,
     names_in,
     run,
 )
@@ -96,7 +97,7 @@ def test_location_that_names_nothing_is_a_mistake_of_the_caller(location: str) -
 @pytest.mark.needs("unshare")
 def test_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
     path = tmp_path / "precast.db"
-    assert_fine(run("migrate", "--database", path))
+    make(path)
     path.chmod(0)
     for words in (["migrate"], ["check"], ["work"]):
         ran = run(*words, "--database", path, prefix=ORDINARY)
@@ -116,8 +117,8 @@ def test_directory_that_may_not_be_entered_is_told(tmp_path: Path) -> None:
 @pytest.mark.needs("unshare")
 def test_directory_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     fixed, source = tmp_path / "fixed", tmp_path / "precast.db"
-    assert_fine(run("migrate", "--database", source))
-    assert_fine(run("backup", tmp_path / "backup", "--database", source))
+    make(source)
+    back_up(source, tmp_path / "backup")
     fixed.mkdir()
     source.rename(fixed / "precast.db")
     fixed.chmod(0o500)
@@ -134,7 +135,7 @@ def test_directory_that_may_not_be_written_is_told(tmp_path: Path) -> None:
 def test_backup_where_one_may_not_write_is_told(tmp_path: Path) -> None:
     fixed = tmp_path / "fixed"
     fixed.mkdir(0o500)
-    assert_fine(run("migrate", "--database", tmp_path / "precast.db"))
+    make(tmp_path / "precast.db")
     ran = run("backup", fixed / "backup", "--database", tmp_path / "precast.db", prefix=ORDINARY)
     assert_refused(ran, 75, "STORE-031", "Permission denied")
 
@@ -148,7 +149,7 @@ def test_backup_onto_a_full_disk_is_told_and_leaves_no_part(tmp_path: Path) -> N
     mount = 'mount -t tmpfs -o size=16k tmpfs "$1"'
     if subprocess.run([*alone, mount, "sh", disk], capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here, not even in a namespace of one's own")
-    assert_fine(run("migrate", "--database", database.path))
+    make(database.path)
     fill(database)
     execute(database, "UPDATE stream_record SET body = randomblob(300)")
     script = f'{mount} && shift && "$@"; code=$?; ls -A "$0" >&2; exit $code'
@@ -165,8 +166,9 @@ def test_backup_onto_a_full_disk_is_told_and_leaves_no_part(tmp_path: Path) -> N
 
 def test_server_that_is_down_is_told(tmp_path: Path, closed_port: int) -> None:
     for where in (f"postgresql://127.0.0.1:{closed_port}/precast", f"postgresql:///precast?host={tmp_path}"):
-        for ran in run_all(where, tmp_path).values():
-            assert_refused(ran, 75, "STORE-003", "cannot open the database postgresql://")
+        for words in (["migrate"], ["check"], ["restore", tmp_path / "file"]):
+            ran = run(*words, "--database", where)
+            assert_refused(ran, 75, "STORE-003", f"cannot open the database {where}")
 
 
 def test_database_that_the_server_does_not_have_is_told(postgres: PostgresServer) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from precast.store import sqlite_errors
 from precast.store.location import PostgresLocation, SqliteLocation
-from tests.e2e.precast_command import assert_fine, fill, finish, names_in, run, start
+from tests.e2e.precast_command import assert_fine, back_up, fill, finish, make, names_in, run, start
 
 # Far less than any wait for a lock or an answer, far more than a busy machine needs to end a process.
 SOON_S = sqlite_errors.BUSY_S / 2
@@ -54,7 +54,7 @@ def has_open(process: "subprocess.Popen[str]", path: Path) -> bool:
 @pytest.fixture
 def migrated(tmp_path: Path) -> Path:
     path = tmp_path / "precast.db"
-    assert_fine(run("migrate", "--database", path))
+    make(path)
     return path
 
 
@@ -100,7 +100,7 @@ def test_interrupt_of_a_backup_leaves_no_part_of_it(location: PostgresLocation, 
 
 def test_interrupt_of_a_restore_leaves_no_database(migrated: Path, tmp_path: Path) -> None:
     fill(SqliteLocation(migrated))
-    assert_fine(run("backup", tmp_path / "backup", "--database", migrated))
+    back_up(migrated, tmp_path / "backup")
     os.mkfifo(tmp_path / "pipe")
     process = start("restore", tmp_path / "pipe", "--database", tmp_path / "new.db")
     # Opening a pipe waits for its reader: from here on the restore is under way, and stuck.

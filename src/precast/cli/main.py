@@ -20,6 +20,7 @@ from precast.cli.parser import Parser
 # The module of each command group, and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
+    "facts": ("precast.cli.facts", "what a machine says about itself"),
     "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
 }
 

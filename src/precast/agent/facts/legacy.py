@@ -1,0 +1,159 @@
+"""Facter's flat names, derived from the structured facts: `ipaddress_eth0` is `networking.interfaces.eth0.ip`.
+
+They are shown only on demand. Manifests ask for them by name, so they are made from whatever facts there are, overridden ones too.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from precast.agent.facts import paths
+from precast.agent.facts.machine import Facts
+from precast.agent.facts.units import mebibytes
+
+_NAMES = {
+    "architecture": "os.architecture",
+    "bios_release_date": "dmi.bios.release_date",
+    "bios_vendor": "dmi.bios.vendor",
+    "bios_version": "dmi.bios.version",
+    "boardassettag": "dmi.board.asset_tag",
+    "boardmanufacturer": "dmi.board.manufacturer",
+    "boardproductname": "dmi.board.product",
+    "boardserialnumber": "dmi.board.serial_number",
+    "chassisassettag": "dmi.chassis.asset_tag",
+    "chassistype": "dmi.chassis.type",
+    "domain": "networking.domain",
+    "fqdn": "networking.fqdn",
+    "gid": "identity.group",
+    "hardwareisa": "processors.isa",
+    "hardwaremodel": "os.hardware",
+    "hostname": "networking.hostname",
+    "id": "identity.user",
+    "ipaddress": "networking.ip",
+    "ipaddress6": "networking.ip6",
+    "lsbdistcodename": "os.distro.codename",
+    "lsbdistdescription": "os.distro.description",
+    "lsbdistid": "os.distro.id",
+    "lsbdistrelease": "os.distro.release.full",
+    "lsbmajdistrelease": "os.distro.release.major",
+    "lsbminordistrelease": "os.distro.release.minor",
+    "macaddress": "networking.mac",
+    "manufacturer": "dmi.manufacturer",
+    "memoryfree": "memory.system.available",
+    "memorysize": "memory.system.total",
+    "netmask": "networking.netmask",
+    "netmask6": "networking.netmask6",
+    "network": "networking.network",
+    "network6": "networking.network6",
+    "operatingsystem": "os.name",
+    "operatingsystemmajrelease": "os.release.major",
+    "operatingsystemrelease": "os.release.full",
+    "osfamily": "os.family",
+    "physicalprocessorcount": "processors.physicalcount",
+    "processorcount": "processors.count",
+    "productname": "dmi.product.name",
+    "scope6": "networking.scope6",
+    "selinux": "os.selinux.enabled",
+    "selinux_config_mode": "os.selinux.config_mode",
+    "selinux_config_policy": "os.selinux.config_policy",
+    "selinux_current_mode": "os.selinux.current_mode",
+    "selinux_enforced": "os.selinux.enforced",
+    "selinux_policyversion": "os.selinux.policy_version",
+    "serialnumber": "dmi.product.serial_number",
+    "swapfree": "memory.swap.available",
+    "swapsize": "memory.swap.total",
+    "uptime": "system_uptime.uptime",
+    "uptime_days": "system_uptime.days",
+    "uptime_hours": "system_uptime.hours",
+    "uptime_seconds": "system_uptime.seconds",
+    "uuid": "dmi.product.uuid",
+}
+_MEBIBYTES = {
+    "memoryfree_mb": "memory.system.available_bytes",
+    "memorysize_mb": "memory.system.total_bytes",
+    "swapfree_mb": "memory.swap.available_bytes",
+    "swapsize_mb": "memory.swap.total_bytes",
+}
+_OF_AN_INTERFACE = {
+    "ipaddress": "ip",
+    "ipaddress6": "ip6",
+    "macaddress": "mac",
+    "mtu": "mtu",
+    "netmask": "netmask",
+    "netmask6": "netmask6",
+    "network": "network",
+    "network6": "network6",
+    "scope6": "scope6",
+}
+
+
+def legacy(facts: Facts) -> Facts:
+    """Every flat name that the facts allow, sorted."""
+    found = dict(_plain(facts))
+    found |= dict(_interfaces(_mapping(facts, "networking.interfaces")))
+    found |= dict(_disks(_mapping(facts, "disks")))
+    found |= dict(_keys(_mapping(facts, "ssh")))
+    models = _value(facts, "processors.models")
+    found |= {f"processor{at}": model for at, model in enumerate(models if isinstance(models, list) else [])}
+    servers = _dhcp_servers(facts)
+    if servers:
+        found["dhcp_servers"] = servers
+    return dict(sorted(found.items()))
+
+
+def _plain(facts: Facts) -> Iterator[tuple[str, Any]]:
+    for name, path in _NAMES.items():
+        if (value := _value(facts, path)) is not None:
+            yield name, value
+    for name, path in _MEBIBYTES.items():
+        if isinstance(count := _value(facts, path), int):
+            yield name, mebibytes(count)
+
+
+def _interfaces(interfaces: Facts) -> Iterator[tuple[str, Any]]:
+    if interfaces:
+        yield "interfaces", ",".join(sorted(map(_flat, interfaces)))
+    for name, values in interfaces.items():
+        for old, new in _OF_AN_INTERFACE.items():
+            if isinstance(values, dict) and new in values:
+                yield f"{old}_{_flat(name)}", values[new]
+
+
+def _flat(name: str) -> str:
+    """An interface's name as part of a variable's: eth0.100 is eth0_100."""
+    return "".join(char if char.isalnum() else "_" for char in name)
+
+
+def _disks(disks: Facts) -> Iterator[tuple[str, Any]]:
+    if disks:
+        yield "blockdevices", ",".join(sorted(disks))
+    for name, values in disks.items():
+        for old, new in (("size", "size_bytes"), ("vendor", "vendor"), ("model", "model")):
+            if isinstance(values, dict) and new in values:
+                yield f"blockdevice_{name}_{old}", values[new]
+
+
+def _keys(keys: Facts) -> Iterator[tuple[str, Any]]:
+    for name, values in keys.items():
+        prints = _mapping(values, "fingerprints") if isinstance(values, dict) else {}
+        if prints.keys() >= {"sha1", "sha256"}:
+            yield f"ssh{name}key", values.get("key")
+            yield f"sshfp_{name}", f"{prints['sha1']}\n{prints['sha256']}"
+
+
+def _dhcp_servers(facts: Facts) -> Facts:
+    interfaces = _mapping(facts, "networking.interfaces")
+    given = {name: one["dhcp"] for name, one in interfaces.items() if isinstance(one, dict) and "dhcp" in one}
+    system = _value(facts, "networking.dhcp")
+    return {"system": system, **given} if system else given
+
+
+def _value(facts: Facts, path: str) -> Any:
+    try:
+        return paths.find(facts, path)
+    except LookupError:
+        return None
+
+
+def _mapping(facts: Facts, path: str) -> Facts:
+    value = _value(facts, path)
+    return value if isinstance(value, dict) else {}

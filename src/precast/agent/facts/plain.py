@@ -1,0 +1,115 @@
+"""Makes sure that facts are plain JSON data, and not too much of it.
+
+What a person or a plug-in supplies is checked value by value, without recursion and with a budget: aliases in a small YAML file can
+stand for more values than any memory holds. A fact that does not pass is left out whole, with a warning that says which and why.
+"""
+
+import math
+from typing import Any
+
+from precast.agent import issues
+from precast.agent.facts.machine import Facts
+from precast.base import canonical
+from precast.base.errors import PrecastError
+
+MAX_DEPTH = 32
+MAX_VALUES = 20_000
+MAX_BYTES = 1_000_000
+
+
+def to_plain(name: str, value: Any) -> Any:
+    """The value as plain data. Raises InputError FACT-030 to FACT-032 for what has no such form."""
+    return _Copy(name).of(value)
+
+
+class _Copy:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.count = 0
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        self.count += 1
+        if self.count > MAX_VALUES:
+            raise issues.TOO_MANY.error(name=self._name, count=self.count, limit=MAX_VALUES)
+        if value is None or isinstance(value, (bool, int)):
+            return self._number(value)
+        if isinstance(value, str):
+            return _text(value)
+        if isinstance(value, float):
+            return self._finite(value)
+        if depth >= MAX_DEPTH:
+            raise issues.TOO_DEEP.error(name=self._name, limit=MAX_DEPTH)
+        if isinstance(value, dict):
+            return {self._key(key): self.of(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.of(item, depth + 1) for item in value]
+        raise issues.NO_VALUE.error(path=self._name, reason=f"it holds a {type(value).__name__}")
+
+    def _number(self, value: Any) -> Any:
+        if value is not None and not -(2**63) <= value < 2**64:
+            raise issues.NO_VALUE.error(path=self._name, reason="it holds a number of more than 64 bits")
+        return value
+
+    def _finite(self, value: float) -> float:
+        if not math.isfinite(value):
+            raise issues.NO_VALUE.error(path=self._name, reason=f"it holds {value}")
+        return value
+
+    def _key(self, key: Any) -> str:
+        """YAML has keys that are numbers and booleans; in JSON they are text."""
+        if isinstance(key, bool):
+            return "true" if key else "false"
+        if not isinstance(key, (str, int, float)):
+            raise issues.NO_VALUE.error(path=self._name, reason=f"it has a key that is a {type(key).__name__}")
+        return _text(str(key))
+
+
+def _text(text: str) -> str:
+    """Text that can be written as UTF-8: what was no character becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return (
+            text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if _is_bytes(text) else _scrubbed(text)
+        )
+    return text
+
+
+def _is_bytes(text: str) -> bool:
+    """Whether all surrogates in it stand for bytes, as in file names."""
+    return all("\udc80" <= char <= "\udcff" for char in text if "\ud800" <= char <= "\udfff")
+
+
+def _scrubbed(text: str) -> str:
+    return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+
+
+class Budget:
+    """Counts what has been let in; the first to come are the first to stay."""
+
+    def __init__(self, max_values: int = MAX_VALUES, max_bytes: int = MAX_BYTES) -> None:
+        self._values_left = self._max_values = max_values
+        self._bytes_left = self._max_bytes = max_bytes
+
+    def admit(self, facts: Facts) -> tuple[Facts, list[PrecastError]]:
+        """The facts that fit, made plain, and a warning for each that does not."""
+        kept: Facts = {}
+        warnings = []
+        for name, value in facts.items():
+            try:
+                kept[name] = self._admit(name, value)
+            except PrecastError as error:
+                warnings.append(error)
+        return kept, warnings
+
+    def _admit(self, name: str, value: Any) -> Any:
+        copy = _Copy(name)
+        plain = copy.of(value)
+        size = len(canonical.encode({name: plain}))
+        if copy.count > self._values_left:
+            raise issues.TOO_MANY.error(name=name, count=copy.count, limit=self._max_values)
+        if size > self._bytes_left:
+            raise issues.TOO_BIG.error(name=name, size_bytes=size, limit_bytes=self._max_bytes)
+        self._values_left -= copy.count
+        self._bytes_left -= size
+        return plain

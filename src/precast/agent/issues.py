@@ -1,0 +1,77 @@
+"""What can go wrong on a node. While facts are collected these are warnings: the rest is collected all the same."""
+
+from precast.base.errors import Issue, Kind
+
+UNKNOWN_FACT = Issue("FACT-001", Kind.NOT_FOUND, "there is no fact {path}{guess}", "{hint}")
+NO_ROOT = Issue("FACT-002", Kind.NOT_FOUND, "{path} is no directory", "give --root the directory of a system")
+
+SLOW = Issue(
+    "FACT-010",
+    Kind.UNAVAILABLE,
+    "{source} gave no facts within {deadline_s:g} s",
+    "its facts are missing this time; find out what it waits for",
+)
+STILL_STUCK = Issue(
+    "FACT-011",
+    Kind.UNAVAILABLE,
+    "{source} still waits since an earlier collection",
+    "its facts are missing; a mount or a name service that never answers is the usual reason",
+)
+OUT_OF_TIME = Issue(
+    "FACT-012",
+    Kind.UNAVAILABLE,
+    "{source} was not asked: the {deadline_s:g} s for all facts were over",
+    "look for a slow source among the other warnings",
+)
+FAILED = Issue("FACT-013", Kind.INTERNAL, "{source} failed: {reason}", "its facts are missing; please report this")
+
+UNREADABLE = Issue("FACT-020", Kind.UNAVAILABLE, "cannot read {path}: {reason}", "check its owner and mode")
+NOT_TRUSTED = Issue(
+    "FACT-021",
+    Kind.DENIED,
+    "{path} is left out: {reason}",
+    "let it belong to root (or to who runs Precast), writable by nobody else: chmod o-w",
+)
+LEADS_OUT = Issue(
+    "FACT-022", Kind.DENIED, "{path} is left out: it is a link out of its directory", "copy the file into the directory"
+)
+UNKNOWN_FORM = Issue(
+    "FACT-023",
+    Kind.INPUT,
+    "{path} is left out: it is neither .json, .yaml nor .txt, and not executable",
+    "give it one of these endings, or chmod +x",
+)
+BROKEN = Issue("FACT-024", Kind.INPUT, "{path} gives no facts: {reason}", "{hint}")
+BAD_LINE = Issue("FACT-025", Kind.INPUT, "line {line} of {path} is no fact", "write each line as key=value")
+TOO_LARGE = Issue(
+    "FACT-026", Kind.INPUT, "{path} is left out: it has more than {limit_bytes} bytes", "split it, or tell less"
+)
+RUN_FAILED = Issue("FACT-027", Kind.INPUT, "{path} gives no facts: {reason}", "run it by hand: {path}")
+NOT_RUN = Issue(
+    "FACT-028",
+    Kind.CONFLICT,
+    "{path} was not run: it would describe this machine, not the one under {root}",
+    "collect without --root, or inside that system",
+)
+
+NO_VALUE = Issue(
+    "FACT-030",
+    Kind.INPUT,
+    "fact {path} is left out: {reason}",
+    "use null, booleans, finite numbers, text, lists, and maps with text keys",
+)
+TOO_DEEP = Issue(
+    "FACT-031", Kind.INPUT, "fact {name} is left out: it is nested more than {limit} levels deep", "flatten it"
+)
+TOO_MANY = Issue(
+    "FACT-032",
+    Kind.INPUT,
+    "fact {name} is left out: with its {count} values there are more than {limit}",
+    "tell less, or put the data where the catalog is made",
+)
+TOO_BIG = Issue(
+    "FACT-033",
+    Kind.INPUT,
+    "fact {name} is left out: with its {size_bytes} bytes there are more than {limit_bytes}",
+    "tell less, or put the data where the catalog is made",
+)

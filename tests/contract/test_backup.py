@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from precast.base.clock import ManualClock
@@ -120,6 +121,34 @@ async def test_cut_off_backup_restores_nothing(filled: Database, empty: Database
     with pytest.raises(InputError) as caught:
         await backup.restore(empty, tmp_path / "cut")
     assert caught.value.code == "STORE-033"
+    assert await Schema(empty).applied() == []
+
+
+async def test_backup_with_one_changed_bit_restores_nothing(filled: Database, empty: Database, tmp_path: Path) -> None:
+    await backup.take(filled, tmp_path / "backup")
+    whole = (tmp_path / "backup").read_bytes()
+    for place in range(10, len(whole), len(whole) // 40):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(InputError) as caught:
+            await backup.restore(empty, tmp_path / "damaged")
+        assert caught.value.code == "STORE-033", place
+    assert await Schema(empty).applied() == []
+
+
+async def test_backup_of_a_newer_program_is_refused_by_its_number(
+    filled: Database, empty: Database, tmp_path: Path
+) -> None:
+    await backup.take(filled, tmp_path / "backup")
+    frames = gzip.decompress((tmp_path / "backup").read_bytes())
+    end = 4 + int.from_bytes(frames[:4])
+    header = msgspec.msgpack.decode(frames[4:end]) | {"schema": 99}
+    data = msgspec.msgpack.encode(header)
+    (tmp_path / "newer").write_bytes(gzip.compress(len(data).to_bytes(4) + data + frames[end:]))
+    with pytest.raises(ConflictError) as caught:
+        await backup.restore(empty, tmp_path / "newer")
+    assert caught.value.code == "STORE-035"
     assert await Schema(empty).applied() == []
 
 

@@ -1,6 +1,7 @@
 """Reads and writes the files that are named on a command line. `-` is standard input or output.
 
-What cannot be read is one clear error. An output file is complete or untouched: it is written beside its place, synced, and moved there.
+What cannot be read is one clear error. An output file is complete or untouched: it is written beside its place, synced, and
+moved there.
 """
 
 import contextlib

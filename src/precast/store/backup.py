@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from precast.base.clock import to_micros
+from precast.base.errors import ConflictError, InternalError
 from precast.store import issues
 from precast.store.database import Database
 from precast.store.query import Query, Unit
@@ -86,11 +87,12 @@ async def restore(database: Database, path: Path) -> dict[str, int]:
     Raises ConflictError STORE-034 if there is data in it, InputError STORE-033 for a file that is not whole; then nothing is stored.
     """
     try:
-        counts = await database.write(_restoring, database, path)
-    except (OSError, EOFError, zlib.error) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise issues.BACKUP_UNREADABLE.error(path=path, reason=error.strerror) from error
-        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off") from error
+        with _telling(path):
+            counts = await database.write(_restoring, database, path)
+    except (ConflictError, InternalError):
+        # A row that does not fit may be damage that the checksum, at the end of the file, would have shown.
+        _verify(path)
+        raise
     await Schema(database).expand()
     return counts
 
@@ -113,10 +115,11 @@ def _taking(now: datetime, source: str, file: BinaryIO) -> Unit[dict[str, int]]:
 
 
 def _restoring(database: Database, path: Path) -> Unit[dict[str, int]]:
-    with path.open("rb") as raw, gzip.open(raw) as file:
-        frames = _frames(cast("BinaryIO", file), path)
+    with _opened(path) as frames:
         header = next(frames)
         assert isinstance(header, Header), "_frames yields it first"
+        if header.schema > (known := Schema(database).known):
+            raise issues.BACKUP_NEWER.error(path=path, found=header.schema, known=known)
         yield from Schema(database).expanding(header.schema)
         yield from _refuse_filled(database)
         counts = {table.name: 0 for table in TABLES}
@@ -139,6 +142,31 @@ def _table(name: str) -> Table:
     return next(table for table in TABLES if table.name == name)
 
 
+def _verify(path: Path) -> None:
+    """Read a file to its end. Raises InputError STORE-033 if it is damaged; what can be read only once is not looked at."""
+    if path.is_file():
+        with _telling(path), _opened(path) as frames:
+            for _ in frames:
+                pass
+
+
+@contextlib.contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """What goes wrong in reading a file, in our words."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise issues.BACKUP_UNREADABLE.error(path=path, reason=error.strerror) from error
+        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off") from error
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Iterator[Frame]]:
+    with path.open("rb") as raw, gzip.open(raw) as file:
+        yield _frames(cast("BinaryIO", file), path)
+
+
 def _frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
     """The frames of a file, checked: a header of a format we know, known tables and columns, and an end with the right counts."""
     header = _read(file, path)
@@ -155,6 +183,9 @@ def _frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
         yield frame
     if not isinstance(frame, End) or {**counts, **frame.counts} != counts:
         raise issues.BACKUP_BROKEN.error(path=path, reason="rows are missing")
+    # Reading to the end makes gzip compare its checksum: only now is every byte known to be as it was written.
+    if file.read(1):
+        raise issues.BACKUP_BROKEN.error(path=path, reason="something follows its end")
 
 
 def _write(file: BinaryIO, frame: Frame) -> None:

@@ -51,6 +51,7 @@ class GroupCommit:
         self._committers = committers
         self._tasks: list[asyncio.Task[None]] = []
         self._is_closing = False
+        self._is_closed = False
 
     def start(self) -> None:
         self._tasks = [
@@ -77,6 +78,8 @@ class GroupCommit:
         for _ in self._tasks:
             await self._pending.put(None)
         await asyncio.gather(*self._tasks)
+        # Who waited for a place in the queue gets it now, too late, and is told so by `_put_patiently`.
+        self._is_closed = True
         while not self._pending.empty():
             if job := self._pending.get_nowait():
                 job.fail(issues.CLOSED.error())
@@ -96,6 +99,8 @@ class GroupCommit:
                 await self._pending.put(job)
         except TimeoutError:
             raise issues.BUSY.error(waited_s=PATIENCE_S) from None
+        if self._is_closed:
+            raise issues.CLOSED.error()
 
     async def _commit_groups(self) -> None:
         while (job := await self._pending.get()) is not None:

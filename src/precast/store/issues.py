@@ -120,6 +120,12 @@ BACKUP_BROKEN = Issue(
     "{path} is not a whole Precast backup: {reason}",
     "use another backup; nothing was restored",
 )
+BACKUP_NEWER = Issue(
+    "STORE-035",
+    Kind.CONFLICT,
+    "{path} was made by a newer Precast (schema {found}, this program has {known})",
+    "install a newer Precast, then restore",
+)
 NOT_EMPTY = Issue(
     "STORE-034",
     Kind.CONFLICT,

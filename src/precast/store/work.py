@@ -106,9 +106,7 @@ class WorkQueue:
         held = _held(claim)
         if (yield work_queries.REMOVE_DONE(**held)):
             self._change_room(claim.kind, 1)
-        elif not (
-            yield work_queries.WAIT_AGAIN(**held, now=self._now_micros(), steps=LANE_STEPS)
-        ):
+        elif not (yield work_queries.WAIT_AGAIN(**held, now=self._now_micros(), steps=LANE_STEPS)):
             return False
         else:
             yield Wake(topic(claim.kind))

@@ -107,6 +107,20 @@ async def test_full_queue_makes_the_next_writer_wait_and_then_tells_it(
     assert await asyncio.gather(taken, *waiting) == [0] + [1] * group_commit.MAX_PENDING
 
 
+async def test_writer_who_waits_for_a_place_while_the_database_closes_is_told(engine: HeldEngine) -> None:
+    group = GroupCommit(engine, lambda topics: None, committers=1)
+    group.start()
+    writes = [asyncio.create_task(group.submit(lambda: value(1))) for _ in range(group_commit.MAX_PENDING + 300)]
+    while not engine.groups or not group._pending.full():
+        await asyncio.sleep(0)
+    closing = asyncio.create_task(group.close())
+    await asyncio.sleep(0)
+    engine.may_commit.set()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    await closing
+    assert {getattr(result, "code", result) for result in results} <= {1, "STORE-013"}
+
+
 async def test_database_failure_is_told_to_everyone_once(commits: GroupCommit, engine: HeldEngine) -> None:
     engine.failure = DatabaseFailed(issues.DISK_FULL.error(location="held"))
     writes = [asyncio.create_task(commits.submit(lambda: value(1))) for _ in range(5)]

@@ -66,7 +66,7 @@ def test_facts_with_a_path_that_leads_nowhere_guess_and_exit_66(tmp_path: Path) 
     assert (done.returncode, done.stdout) == (66, "")
     assert done.stderr == (
         "precast: error: there is no fact os.relase.major; did you mean os.release.major? [FACT-001]\n"
-        "  hint: see all: precast facts local\n"
+        "  hint: see all that there are: precast facts local\n"
     )
 
 

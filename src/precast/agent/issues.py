@@ -2,7 +2,9 @@
 
 from precast.base.errors import Issue, Kind
 
-UNKNOWN_FACT = Issue("FACT-001", Kind.NOT_FOUND, "there is no fact {path}{guess}", "{hint}")
+UNKNOWN_FACT = Issue(
+    "FACT-001", Kind.NOT_FOUND, "there is no fact {path}{guess}", "see all that there are: precast facts local"
+)
 NO_ROOT = Issue("FACT-002", Kind.NOT_FOUND, "{path} is no directory", "give --root the directory of a system")
 
 SLOW = Issue(
@@ -41,7 +43,7 @@ UNKNOWN_FORM = Issue(
     "{path} is left out: it is neither .json, .yaml nor .txt, and not executable",
     "give it one of these endings, or chmod +x",
 )
-BROKEN = Issue("FACT-024", Kind.INPUT, "{path} gives no facts: {reason}", "{hint}")
+BROKEN = Issue("FACT-024", Kind.INPUT, "{path} gives no facts: {reason}", "write a map from names to values")
 BAD_LINE = Issue("FACT-025", Kind.INPUT, "line {line} of {path} is no fact", "write each line as key=value")
 TOO_LARGE = Issue(
     "FACT-026", Kind.INPUT, "{path} is left out: it has more than {limit_bytes} bytes", "split it, or tell less"
@@ -57,7 +59,7 @@ NOT_RUN = Issue(
 NO_VALUE = Issue(
     "FACT-030",
     Kind.INPUT,
-    "fact {path} is left out: {reason}",
+    "fact {name} is left out: {reason}",
     "use null, booleans, finite numbers, text, lists, and maps with text keys",
 )
 TOO_DEEP = Issue(

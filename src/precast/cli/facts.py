@@ -7,7 +7,7 @@ from typing import Any
 
 from precast.agent import issues
 from precast.agent.facts import external, paths, plugins
-from precast.agent.facts.collection import Collection, Collector
+from precast.agent.facts.collection import Collection, Collector, all_sources
 from precast.agent.facts.legacy import legacy
 from precast.agent.facts.machine import Facts, Machine, NoKernel
 from precast.agent.facts.running_kernel import RunningKernel
@@ -59,11 +59,12 @@ def _local(args: argparse.Namespace) -> int:
 def _collect(args: argparse.Namespace) -> Collection:
     is_here = args.root.resolve() == Path("/")
     machine = Machine(Path("/"), RunningKernel()) if is_here else Machine(args.root, NoKernel())
-    return Collector(
+    sources = all_sources(
         machine,
         external_directories=_absolute(args.facts_d) or external.DIRECTORIES,
         plugin_directories=_absolute(args.plugins) or plugins.DIRECTORIES,
-    ).collect()
+    )
+    return Collector(sources).collect()
 
 
 def _absolute(given: list[str] | None) -> list[str]:

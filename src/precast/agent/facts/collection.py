@@ -29,23 +29,24 @@ class Collection(NamedTuple):
     warnings: list[PrecastError]
 
 
-class Collector:
-    """Collects again and again for one machine; remembers only which sources are stuck. Used by one thread at a time."""
+def all_sources(
+    machine: Machine,
+    external_directories: Sequence[str] = external.DIRECTORIES,
+    plugin_directories: Sequence[str] = plugins.DIRECTORIES,
+) -> list[Source]:
+    """Everything that knows facts of a machine, in order of precedence."""
+    return [
+        *groups.sources(machine),
+        *(plugins.listing(machine, path) for path in plugin_directories),
+        *(external.listing(machine, path) for path in external_directories),
+    ]
 
-    def __init__(
-        self,
-        machine: Machine,
-        *,
-        external_directories: Sequence[str] = external.DIRECTORIES,
-        plugin_directories: Sequence[str] = plugins.DIRECTORIES,
-        total_s: float = TOTAL_S,
-        clock: Clock | None = None,
-    ) -> None:
-        self._sources = [
-            *groups.sources(machine),
-            *(plugins.listing(machine, path) for path in plugin_directories),
-            *(external.listing(machine, path) for path in external_directories),
-        ]
+
+class Collector:
+    """Collects again and again from the same sources; remembers only which sources are stuck. Used by one thread at a time."""
+
+    def __init__(self, sources: Sequence[Source], *, total_s: float = TOTAL_S, clock: Clock | None = None) -> None:
+        self._sources = sources
         self._total_s = total_s
         self._clock = clock or SystemClock()
         self._deadlines = Deadlines()

@@ -16,6 +16,8 @@ from typing import NamedTuple
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/"}
 MAX_ERROR_BYTES = 10_000
 REAP_S = 0.2
+# How soon it shows that a program has ended whose output somebody else keeps open.
+LOOK_S = 0.05
 
 
 class Ended(NamedTuple):
@@ -47,29 +49,42 @@ def run(words: Sequence[str], deadline_s: float, max_bytes: int) -> Ended:
         raise TimeoutError from None
     finally:
         _end(process)
-    return Ended(process.returncode, out, error)
+    return Ended(-signal.SIGKILL if process.returncode is None else process.returncode, out, error)
 
 
 def _read(process: "subprocess.Popen[bytes]", until_s: float, max_bytes: int) -> tuple[bytes, bytes]:
-    """Output and errors until both are closed, or the program has ended and its output is drained."""
+    """Output and errors, until both are closed, or the program has ended and nothing is left to read, or there is too much."""
     assert process.stdout is not None
     assert process.stderr is not None
-    held = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
-    out, error = held.values()
+    out, error = bytearray(), bytearray()
     with selectors.DefaultSelector() as ready:
-        for handle in held:
-            ready.register(handle, selectors.EVENT_READ)
+        ready.register(process.stdout, selectors.EVENT_READ, out)
+        ready.register(process.stderr, selectors.EVENT_READ, error)
         while ready.get_map() and len(out) <= max_bytes:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError
-            for key, _ in ready.select(left_s):
-                piece = os.read(key.fd, 1 << 16)
-                held[key.fd] += piece
-                if not piece:
-                    ready.unregister(key.fd)
+            has_ended = _has_ended(process.pid)
+            events = ready.select(0 if has_ended else min(left_s, LOOK_S))
+            if has_ended and not events:
+                break
+            for key, _ in events:
+                if not _take(key):
+                    ready.unregister(key.fileobj)
             del error[:-MAX_ERROR_BYTES]
     return bytes(out), bytes(error)
+
+
+def _has_ended(pid: int) -> bool:
+    """Without reaping it: as long as it is there, nobody else gets the number of its group."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _take(key: selectors.SelectorKey) -> bool:
+    """Read what there is; whether there may be more."""
+    piece = os.read(key.fd, 1 << 16)
+    key.data.extend(piece)
+    return bool(piece)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

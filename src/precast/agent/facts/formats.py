@@ -93,7 +93,7 @@ def _top_level(path: str, value: Any) -> Facts:
 
 
 def _broken(path: str, reason: str) -> Exception:
-    return issues.BROKEN.error(path=path, reason=reason, hint="write a map from names to values")
+    return issues.BROKEN.error(path=path, reason=reason)
 
 
 def _short(error: BaseException) -> str:

@@ -39,7 +39,9 @@ def collect(machine: Machine) -> Facts:
 
 def hostnames(machine: Machine) -> Facts:
     """`hostname`, `domain`, `fqdn`, from files alone: a name server that is away must not hold facts up, nor change them."""
-    name = machine.read_line("/proc/sys/kernel/hostname") or machine.read_line("/etc/hostname")
+    name = machine.read_line("/proc/sys/kernel/hostname")
+    if name in (None, "(none)"):  # the kernel's word for a name that nobody has set
+        name = machine.read_line("/etc/hostname")
     if name is None:
         return {}
     host, _, domain = name.partition(".")

@@ -54,4 +54,4 @@ def unknown(facts: Facts, path: str) -> Exception:
     }
     near = difflib.get_close_matches(path, sorted(known), n=1, cutoff=0.7)
     guess = f"; did you mean {near[0]}?" if near else ""
-    return issues.UNKNOWN_FACT.error(path=path, guess=guess, hint="see all: precast facts local")
+    return issues.UNKNOWN_FACT.error(path=path, guess=guess)

@@ -1,7 +1,7 @@
 """Makes sure that facts are plain JSON data, and not too much of it.
 
-What a person or a plug-in supplies is checked value by value, without recursion and with a budget: aliases in a small YAML file can
-stand for more values than any memory holds. A fact that does not pass is left out whole, with a warning that says which and why.
+What a person or a plug-in supplies is checked value by value, to a depth and a count: aliases in a small YAML file can stand for more
+values than any memory holds. A fact that does not pass is left out whole, with a warning that says which and why.
 """
 
 import math
@@ -17,12 +17,9 @@ MAX_VALUES = 20_000
 MAX_BYTES = 1_000_000
 
 
-def to_plain(name: str, value: Any) -> Any:
-    """The value as plain data. Raises InputError FACT-030 to FACT-032 for what has no such form."""
-    return _Copy(name).of(value)
-
-
 class _Copy:
+    """A fact made plain, and how many values it has. Raises InputError FACT-030 to FACT-032 for what has no such form."""
+
     def __init__(self, name: str) -> None:
         self._name = name
         self.count = 0
@@ -43,16 +40,16 @@ class _Copy:
             return {self._key(key): self.of(item, depth + 1) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [self.of(item, depth + 1) for item in value]
-        raise issues.NO_VALUE.error(path=self._name, reason=f"it holds a {type(value).__name__}")
+        raise issues.NO_VALUE.error(name=self._name, reason=f"it holds a {type(value).__name__}")
 
     def _number(self, value: Any) -> Any:
         if value is not None and not -(2**63) <= value < 2**64:
-            raise issues.NO_VALUE.error(path=self._name, reason="it holds a number of more than 64 bits")
+            raise issues.NO_VALUE.error(name=self._name, reason="it holds a number of more than 64 bits")
         return value
 
     def _finite(self, value: float) -> float:
         if not math.isfinite(value):
-            raise issues.NO_VALUE.error(path=self._name, reason=f"it holds {value}")
+            raise issues.NO_VALUE.error(name=self._name, reason=f"it holds {value}")
         return value
 
     def _key(self, key: Any) -> str:
@@ -60,7 +57,7 @@ class _Copy:
         if isinstance(key, bool):
             return "true" if key else "false"
         if not isinstance(key, (str, int, float)):
-            raise issues.NO_VALUE.error(path=self._name, reason=f"it has a key that is a {type(key).__name__}")
+            raise issues.NO_VALUE.error(name=self._name, reason=f"it has a key that is a {type(key).__name__}")
         return _text(str(key))
 
 

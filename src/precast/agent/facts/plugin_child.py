@@ -15,8 +15,8 @@ MAX_MEMORY_BYTES = 1 << 30
 
 
 def main(path: str) -> int:
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES)
+    _limit(resource.RLIMIT_CORE, 0)
     answer = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -27,6 +27,13 @@ def main(path: str) -> int:
     with os.fdopen(answer, "wb") as out:
         out.write(data)
     return 0
+
+
+def _limit(what: int, most: int) -> None:
+    """Lower a limit, unless it is lower already."""
+    _, hard = resource.getrlimit(what)
+    if hard == resource.RLIM_INFINITY or hard > most:
+        resource.setrlimit(what, (most, most))
 
 
 def _facts(path: str) -> dict[str, Any]:

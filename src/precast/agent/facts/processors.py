@@ -2,7 +2,7 @@
 
 import re
 
-from precast.agent.facts.machine import Facts, Machine, present, whole_number
+from precast.agent.facts.machine import Facts, Machine, present
 from precast.agent.facts.units import human_hertz
 
 _TOPOLOGY = "/sys/devices/system/cpu"
@@ -50,9 +50,8 @@ def _members(text: str | None) -> int | None:
     """How many a list such as 0-3,8 names; None if it is no such list."""
     total = 0
     for part in (text or "").split(","):
-        first, _, last = part.partition("-")
-        low, high = whole_number(first), whole_number(last or first)
-        if low is None or high is None or high < low:
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
             return None
-        total += high - low + 1
+        total += int(match[2] or match[1]) - int(match[1]) + 1
     return total

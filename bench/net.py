@@ -7,19 +7,15 @@ rounds.
 The full run writes bench/results/net.json; the quick one (under a minute) writes nothing.
 """
 
-import argparse
-import datetime
 import gc
 import graphlib
-import json
-import platform
 import random
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from bench.report import Goal, finish, parse_quick, print_rows
 from precast.net.builder import Builder
 from precast.net.check import check
 from precast.net.deadlock import Verdict, search
@@ -27,7 +23,6 @@ from precast.net.declarations import Outcome
 from precast.net.execution import Execution
 from precast.net.structure import Net
 
-RESULTS = Path(__file__).parent / "results" / "net.json"
 LAYER = 1_000
 SEED = 4
 TARGET_US, TARGET_CHECK_S = 10, 2
@@ -187,32 +182,26 @@ def measure_search(count: int) -> tuple[str, int, float, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes, writes nothing")
-    quick = parser.parse_args().quick
-    rows, figures = measure(100_000, 3 if quick else 7)
-    if not quick:
+    is_quick = parse_quick(__doc__)
+    rows, figures = measure(100_000, 3 if is_quick else 7)
+    if not is_quick:
         rows += measure(10_000, 7)[0]
-    rows += measure_peers(200 if quick else 1_000)
-    rows.append(measure_search(6 if quick else 8))
-    print(f"{'what':<40} {'transitions':>11} {'seconds':>9} {'µs each':>8}  note")
-    for what, count, seconds, note in rows:
-        print(f"{what:<40} {count:>11,} {seconds:>9.3f} {seconds / count * 1e6:>8.2f}  {note}")
+    rows += measure_peers(200 if is_quick else 1_000)
+    rows.append(measure_search(6 if is_quick else 8))
+    print_rows(
+        ["what", "transitions", "seconds", "µs each", "note"],
+        [(what, f"{count:,}", f"{seconds:.3f}", seconds / count * 1e6, note) for what, count, seconds, note in rows],
+    )
     value_us, check_s = round(figures["us_per_transition"], 2), round(figures["check_s"], 3)
-    report = {
-        "command": "bench/net.py" + (" --quick" if quick else ""),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "python": platform.python_version(),
-        "rows": [{"what": what, "transitions": n, "seconds": round(s, 4)} for what, n, s, _ in rows],
-        "goals": [
-            {"goal": "net-us", "value": value_us, "target": TARGET_US, "met": value_us <= TARGET_US},
-            {"goal": "net-check-s", "value": check_s, "target": TARGET_CHECK_S, "met": check_s <= TARGET_CHECK_S},
+    finish(
+        "net",
+        is_quick,
+        {"rows": [{"what": what, "transitions": count, "seconds": round(seconds, 4)} for what, count, seconds, _ in rows]},
+        [
+            Goal("net-us", value_us, TARGET_US, value_us <= TARGET_US),
+            Goal("net-check-s", check_s, TARGET_CHECK_S, check_s <= TARGET_CHECK_S),
         ],
-    }
-    if not quick:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps(report, ensure_ascii=False))
+    )
 
 
 if __name__ == "__main__":

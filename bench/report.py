@@ -45,7 +45,7 @@ def finish(name: str, is_quick: bool, figures: dict[str, Any], goals: Sequence[G
     """Print the last line; in a full run also keep it."""
     result = {
         "bench": name,
-        "command": f".venv/bin/python -m bench.{name}" + (" --quick" if is_quick else ""),
+        "command": f".venv/bin/python bench/{name}.py" + (" --quick" if is_quick else ""),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),
         "figures": figures,

@@ -1,6 +1,6 @@
 """The store: group commit against single rows on both databases, and the work queue; with peers beside it.
 
-    .venv/bin/python -m bench.store [--quick]
+    .venv/bin/python bench/store.py [--quick]
 
 Rows have 20 KB and are durable (WAL and synchronous=FULL, fsync=on). "Single" is our own store with one row a transaction;
 "stdlib sqlite3" and "asyncpg" are the bare drivers doing the same. Peers come from `make peers`.

@@ -4,19 +4,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-from demo import store, work
+from demo import net, store, work
 from demo.stage import DemoFailed, Stage
 from lab.postgres import PostgresServer
 
 
 def main() -> int:
-    stage = Stage()
+    with tempfile.TemporaryDirectory(prefix="precast-demo-") as name:
+        return run(Stage(Path(name)))
+
+
+def run(stage: Stage) -> int:
     try:
-        with tempfile.TemporaryDirectory(prefix="precast-demo-") as name, PostgresServer() as server:
-            directory = Path(name)
-            store.show(stage, directory, server)
-            work.show(stage, str(directory / "work.db"), "SQLite")
+        with PostgresServer() as server:
+            store.show(stage, server)
+            work.show(stage, str(stage.directory / "work.db"), "SQLite")
             work.show(stage, server.url(server.create_database()), "PostgreSQL")
+        net.show(stage)
     except DemoFailed as failure:
         stage.event(f"not true: {failure}")
         return 1

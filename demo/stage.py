@@ -23,7 +23,9 @@ class DemoFailed(Exception):
 class Stage:
     """Prints. Everything shown goes through here, so that a check that fails ends the demo."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path) -> None:
+        """Commands run in this directory, so that what they print has short names."""
+        self.directory = directory
         self._is_live = sys.stdout.isatty()
         self._has_colour = self._is_live and "NO_COLOR" not in os.environ
         self._started_s = time.monotonic()
@@ -62,24 +64,26 @@ class Stage:
             print(flush=True)
             self._bar_shown = False
 
-    def run(self, *args: str, shown: str | None = None) -> str:
+    def run(self, *args: str, shown: str | None = None, expected: int = 0) -> str:
         """Run a `precast` command and show it with its output."""
         self._print(self._paint("1", f" $ precast {shown or ' '.join(args)}"))
-        output = self._capture(args)
+        output = self._capture(args, expected)
         for line in output.splitlines():
             self._print(f"   {self._paint('2', line)}")
         return output
 
-    def ask(self, *args: str) -> Any:
+    def ask(self, *args: str, expected: int = 0) -> Any:
         """Run a `precast` command quietly; what it answers with --json."""
-        return msgspec.json.decode(self._capture((*args, "--json")))
+        return msgspec.json.decode(self._capture((*args, "--json"), expected))
 
     def elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
 
-    def _capture(self, args: tuple[str, ...]) -> str:
-        done = subprocess.run([PRECAST, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode:
+    def _capture(self, args: tuple[str, ...], expected: int) -> str:
+        done = subprocess.run(
+            [PRECAST, *args], cwd=self.directory, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        if done.returncode != expected:
             raise DemoFailed(f"precast {args[0]} {args[1]}: {done.stderr.strip()}")
         return done.stdout
 

@@ -1,7 +1,6 @@
 """The store: what is acknowledged survives, on both databases, and moves from one to the other."""
 
 import signal
-from pathlib import Path
 
 from demo.stage import Stage
 from lab.killing import Books, start_writer
@@ -12,17 +11,16 @@ ROUNDS = 3
 ACKS = 1_500
 
 
-def show(stage: Stage, directory: Path, server: PostgresServer) -> None:
+def show(stage: Stage, server: PostgresServer) -> None:
     stage.title("The store: what is acknowledged survives kill -9")
-    file = directory / "precast.db"
     for name, location, shown in (
-        ("SQLite", str(file), file.name),
+        ("SQLite", str(stage.directory / "precast.db"), "precast.db"),
         ("PostgreSQL", server.url(server.create_database()), "postgresql://…"),
     ):
         stage.run("db", "migrate", "--database", location, shown=f"db migrate --database {shown}")
         stage.run("db", "check", "--database", location, shown=f"db check --database {shown}")
         crash(stage, name, location)
-    move(stage, directory, str(file), server)
+    move(stage, server)
 
 
 def crash(stage: Stage, name: str, location: str) -> None:
@@ -56,15 +54,15 @@ def write_and_kill(stage: Stage, name: str, location: str, first: int) -> Books:
     return books
 
 
-def move(stage: Stage, directory: Path, file: str, server: PostgresServer) -> None:
+def move(stage: Stage, server: PostgresServer) -> None:
     """A backup of one database fills the other."""
     stage.title("Moving house: back up SQLite, restore into PostgreSQL")
-    backup = directory / "monday.backup"
     target = server.url(server.create_database())
-    stage.run("db", "backup", str(backup), "--database", file, shown=f"db backup {backup.name} --database precast.db")
+    stage.run("db", "backup", "monday.backup", "--database", "precast.db")
     stage.run(
-        "db", "restore", str(backup), "--database", target, shown=f"db restore {backup.name} --database postgresql://…"
+        *("db", "restore", "monday.backup", "--database", target),
+        shown="db restore monday.backup --database postgresql://…",
     )
-    before = stage.ask("db", "work", "--items", "--database", file)
+    before = stage.ask("db", "work", "--items", "--database", "precast.db")
     after = stage.ask("db", "work", "--items", "--database", target)
     stage.claim(f"the {len(after):,} items there are the {len(before):,} that were here", before == after)

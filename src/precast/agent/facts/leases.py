@@ -4,35 +4,38 @@ import re
 
 from precast.agent.facts.machine import Machine
 
-_DHCLIENT = ("/var/lib/dhclient", "/var/lib/dhcp", "/var/lib/dhcp3", "/var/lib/NetworkManager", "/var/db")
+_SYSTEMD = "/run/systemd/netif/leases"
+_NETWORK_MANAGER = "/var/lib/NetworkManager"
+_DHCLIENT = ("/var/lib/dhclient", "/var/lib/dhcp", "/var/lib/dhcp3", _NETWORK_MANAGER, "/var/db")
 
 
-def server_of(machine: Machine, name: str, index: int) -> str | None:
-    """The server's address; None if no client left a lease for this interface."""
-    return (
-        _assigned(machine, f"/run/systemd/netif/leases/{index}")
-        or _of_dhclient(machine, name)
-        or _of_network_manager(machine, name)
-    )
+class Leases:
+    """The leases of a machine, looked up once for all its interfaces."""
 
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._systemd = set(machine.names_in(_SYSTEMD))
+        self._network_manager = [
+            name for name in machine.names_in(_NETWORK_MANAGER) if re.fullmatch(r"internal.*\.lease", name)
+        ]
+        self._dhclient = [
+            machine.read_text(f"{directory}/{name}") or ""
+            for directory in _DHCLIENT
+            for name in machine.names_in(directory)
+            if re.search(r"dhclient.*\.lease", name)
+        ]
 
-def _assigned(machine: Machine, path: str) -> str | None:
-    found = re.search(r"(?m)^SERVER_ADDRESS=(\S+)", machine.read_text(path) or "")
-    return found[1] if found else None
+    def server_of(self, name: str, number: int) -> str | None:
+        """The server's address; None if no client left a lease for this interface."""
+        if str(number) in self._systemd and (server := self._assigned(f"{_SYSTEMD}/{number}")):
+            return server
+        for text in self._dhclient:
+            given = re.findall(r"dhcp-server-identifier\s+([0-9.]+)", text)
+            if given and re.search(rf'interface\s+"{re.escape(name)}"', text):
+                return str(given[-1])  # leases are appended: the last one holds
+        files = (file for file in self._network_manager if file.endswith(f"-{name}.lease"))
+        return next((self._assigned(f"{_NETWORK_MANAGER}/{file}") for file in files), None)
 
-
-def _of_dhclient(machine: Machine, name: str) -> str | None:
-    for directory in _DHCLIENT:
-        for file in machine.names_in(directory):
-            if re.search(r"dhclient.*\.lease", file):
-                text = machine.read_text(f"{directory}/{file}") or ""
-                given = re.findall(r"dhcp-server-identifier\s+([0-9.]+)", text)
-                if given and re.search(rf'interface\s+"{re.escape(name)}"', text):
-                    return str(given[-1])  # leases are appended: the last one holds
-    return None
-
-
-def _of_network_manager(machine: Machine, name: str) -> str | None:
-    directory = "/var/lib/NetworkManager"
-    files = [file for file in machine.names_in(directory) if file.startswith("internal")]
-    return next((_assigned(machine, f"{directory}/{file}") for file in files if file.endswith(f"-{name}.lease")), None)
+    def _assigned(self, path: str) -> str | None:
+        found = re.search(r"(?m)^SERVER_ADDRESS=(\S+)", self._machine.read_text(path) or "")
+        return found[1] if found else None

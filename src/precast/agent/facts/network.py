@@ -3,7 +3,7 @@
 import ipaddress
 import re
 
-from precast.agent.facts import leases
+from precast.agent.facts.leases import Leases
 from precast.agent.facts.machine import Address, Facts, Link, Machine, present
 
 _FLAGS = {
@@ -90,12 +90,13 @@ def _addresses_in_files(machine: Machine) -> list[Address]:
 
 
 def _interfaces(machine: Machine, links: list[Link], addresses: list[Address]) -> dict[str, Facts]:
-    by_index = {link.number: link.name for link in links}
+    by_number = {link.number: link.name for link in links}
+    leases = Leases(machine)
     found: dict[str, Facts] = {}
     for link in links:
-        mac = _permanent_mac(machine, link.name, by_index.get(link.master)) or link.mac.lower()
+        mac = _permanent_mac(machine, link.name, by_number.get(link.master)) or link.mac.lower()
         is_mac = _MAC.fullmatch(mac) is not None and set(mac) != {"0", ":"}
-        dhcp = leases.server_of(machine, link.name, link.number)
+        dhcp = leases.server_of(link.name, link.number)
         found[link.name] = present(mac=mac if is_mac else None, mtu=link.mtu, dhcp=dhcp)
     for one in addresses:
         key, bound = _binding(one)

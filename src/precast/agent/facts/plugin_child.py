@@ -1,4 +1,4 @@
-"""The process that runs one plug-in: `python -I -m precast.agent.facts.plugin_child FILE`.
+"""The program that runs one plug-in: `python -I plugin_child.py FILE`. It imports nothing of Precast.
 
 It prints the facts as one JSON document. What the plug-in itself prints goes to standard error, and an error in it is one line there.
 """

@@ -5,6 +5,7 @@ A plug-in that hangs, crashes or fills the memory costs its own facts and a warn
 
 import functools
 import sys
+from pathlib import Path
 
 from precast.agent import issues
 from precast.agent.facts.directory import TrustedFile, trusted_files
@@ -16,6 +17,8 @@ from precast.agent.facts.sources import Found, Source
 DIRECTORIES = ("/etc/precast/facts.py.d",)
 LIST_S = 5.0
 PLUGIN_S = 10.0
+
+_CHILD = Path(__file__).with_name("plugin_child.py")
 
 
 def listing(machine: Machine, path: str) -> Source:
@@ -38,5 +41,5 @@ def _source(file: TrustedFile) -> Source:
 
 def _run(file: TrustedFile, deadline_s: float) -> Found:
     # Isolated: neither the directory we are in nor variables of whoever started us decide what is imported.
-    words = [sys.executable, "-I", "-m", "precast.agent.facts.plugin_child", file.place]
+    words = [sys.executable, "-I", str(_CHILD), file.place]
     return from_json(file.path, printed(file.path, words, deadline_s))

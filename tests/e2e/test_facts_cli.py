@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -77,10 +78,28 @@ def test_legacy_names_are_hidden_until_asked_for(tmp_path: Path) -> None:
     assert facts("--root", root, "osfamily").stdout == "Debian\n"
 
 
-def test_root_that_is_no_directory_is_refused(tmp_path: Path) -> None:
-    done = facts("--root", tmp_path / "missing")
-    assert done.returncode == 66
-    assert "[FACT-002]" in done.stderr
+@pytest.mark.parametrize("option", ["--root", "--facts-d", "--plugins"])
+def test_directory_that_is_asked_for_and_missing_is_refused(tmp_path: Path, option: str) -> None:
+    done = facts(option, tmp_path / "missing")
+    assert (done.returncode, done.stdout) == (66, "")
+    assert done.stderr == (
+        f"precast: error: {tmp_path}/missing is no directory [FACT-002]\n"
+        f"  hint: give {option} a directory that exists\n"
+    )
+
+
+def test_interrupt_ends_a_program_that_is_being_run(tmp_path: Path) -> None:
+    place, pipe = tmp_path / "facts.d", tmp_path / "pipe"
+    place.mkdir(mode=0o755)
+    os.mkfifo(pipe)
+    (place / "run").write_text(f"#!/bin/sh\necho $$ > {pipe}\nexec sleep 600\n")
+    (place / "run").chmod(0o755)
+    command = subprocess.Popen([PRECAST, "facts", "local", "--facts-d", place], stdout=subprocess.DEVNULL)
+    pid = int(pipe.read_text())
+    command.send_signal(signal.SIGINT)
+    assert command.wait(20) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_external_facts_of_a_directory_override_and_warn(tmp_path: Path) -> None:

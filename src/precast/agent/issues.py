@@ -5,7 +5,7 @@ from precast.base.errors import Issue, Kind
 UNKNOWN_FACT = Issue(
     "FACT-001", Kind.NOT_FOUND, "there is no fact {path}{guess}", "see all that there are: precast facts local"
 )
-NO_ROOT = Issue("FACT-002", Kind.NOT_FOUND, "{path} is no directory", "give --root the directory of a system")
+NO_DIRECTORY = Issue("FACT-002", Kind.NOT_FOUND, "{path} is no directory", "give {option} a directory that exists")
 
 SLOW = Issue(
     "FACT-010",

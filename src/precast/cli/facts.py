@@ -38,8 +38,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _local(args: argparse.Namespace) -> int:
-    if not args.root.is_dir():
-        raise issues.NO_ROOT.error(path=args.root)
     collected = _collect(args)
     for warning in collected.warnings:
         print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
@@ -57,18 +55,25 @@ def _local(args: argparse.Namespace) -> int:
 
 
 def _collect(args: argparse.Namespace) -> Collection:
+    if not args.root.is_dir():
+        raise issues.NO_DIRECTORY.error(path=args.root, option="--root")
     is_here = args.root.resolve() == Path("/")
     machine = Machine(Path("/"), RunningKernel()) if is_here else Machine(args.root, NoKernel())
     sources = all_sources(
         machine,
-        external_directories=_absolute(args.facts_d) or external.DIRECTORIES,
-        plugin_directories=_absolute(args.plugins) or plugins.DIRECTORIES,
+        external_directories=_given(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,
+        plugin_directories=_given(machine, args.plugins, "--plugins") or plugins.DIRECTORIES,
     )
     return Collector(sources).collect()
 
 
-def _absolute(given: list[str] | None) -> list[str]:
-    return [str(Path(path).absolute()) for path in given or []]
+def _given(machine: Machine, paths: list[str] | None, option: str) -> list[str]:
+    """Directories of the command line. The usual ones may be missing; one that is asked for may not."""
+    found = [str(Path(path).absolute()) for path in paths or []]
+    for path in found:
+        if not Path(machine.place(path)).is_dir():
+            raise issues.NO_DIRECTORY.error(path=path, option=option)
+    return found
 
 
 def _find(facts: Facts, old: Facts, path: str) -> Any:

@@ -18,8 +18,6 @@ from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
 
 TOTAL_S = 30.0
-# So that a source which keeps its deadline itself can still end what it started.
-GRACE_S = 0.5
 
 
 class Collection(NamedTuple):
@@ -52,7 +50,7 @@ class Collector:
         self._deadlines = Deadlines()
 
     def collect(self) -> Collection:
-        """All facts, within the deadline and a moment. Never raises for what a source does."""
+        """All facts, within the deadline. Never raises for what a source does."""
         until_s = self._clock.monotonic_s() + self._total_s
         budget = Budget()
         facts: Facts = {}
@@ -72,7 +70,9 @@ class Collector:
             return nothing_but(issues.OUT_OF_TIME.error(source=source.name, deadline_s=self._total_s))
         deadline_s = min(source.deadline_s, left_s)
         try:
-            return self._deadlines.within(deadline_s + GRACE_S, source.name, lambda: source.ask(deadline_s))
+            if source.keeps_deadline:
+                return source.ask(deadline_s)
+            return self._deadlines.within(deadline_s, source.name, lambda: source.ask(deadline_s))
         except StillStuck:
             return nothing_but(issues.STILL_STUCK.error(source=source.name))
         except TimeoutError:

@@ -56,7 +56,7 @@ def _source(machine: Machine, file: TrustedFile) -> Source:
         raise issues.UNKNOWN_FORM.error(path=file.path)
     if not machine.is_running:
         raise issues.NOT_RUN.error(path=file.path, root=machine.root)
-    return Source(file.path, COMMAND_S, functools.partial(_run, file))
+    return Source(file.path, COMMAND_S, functools.partial(_run, file), keeps_deadline=True)
 
 
 def _run(file: TrustedFile, deadline_s: float) -> Found:

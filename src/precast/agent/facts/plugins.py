@@ -36,7 +36,7 @@ def listing(machine: Machine, path: str) -> Source:
 
 
 def _source(file: TrustedFile) -> Source:
-    return Source(file.path, PLUGIN_S, functools.partial(_run, file))
+    return Source(file.path, PLUGIN_S, functools.partial(_run, file), keeps_deadline=True)
 
 
 def _run(file: TrustedFile, deadline_s: float) -> Found:

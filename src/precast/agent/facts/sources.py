@@ -16,11 +16,15 @@ class Found(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Asked with the seconds it may take. It may raise: PrecastError and TimeoutError become warnings, others are bugs and say so."""
+    """Asked with the seconds it may take. It may raise: PrecastError and TimeoutError become warnings, others are bugs and say so.
+
+    One that keeps its deadline itself is asked in the thread of who collects, so that an interrupt also ends what it has started.
+    """
 
     name: str
     deadline_s: float
     ask: Callable[[float], Found]
+    keeps_deadline: bool = False
 
 
 def nothing_but(*warnings: PrecastError) -> Found:

@@ -1,4 +1,7 @@
-"""`system_uptime`: since when the machine runs. In a container that is since its first process: /proc/uptime is the host's."""
+"""`system_uptime`: since when the machine runs. In a container that is since its first process: /proc/uptime is the host's.
+
+Not in LXC, which shows a container its own /proc/uptime.
+"""
 
 import os
 import re
@@ -12,7 +15,8 @@ def collect(machine: Machine) -> Facts:
     if match is None:
         return {}
     seconds = int(match[1])
-    if container(machine) is not None and (started := _first_process_s(machine)) is not None:
+    held = container(machine)
+    if held is not None and held.kind != "lxc" and (started := _first_process_s(machine)) is not None:
         seconds = max(0, seconds - started)
     hours, days = seconds // 3600, seconds // 86400
     return {"system_uptime": {"seconds": seconds, "hours": hours, "days": days, "uptime": _words(days, hours, seconds)}}

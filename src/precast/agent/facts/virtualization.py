@@ -67,10 +67,14 @@ def container(machine: Machine) -> Container | None:
         return Container("docker", {"id": match[1]})
     if match := re.search(r":/lxc(?:\.payload)?[./]([^/\s]+)", groups):
         return Container("lxc", {"name": match[1]})
+    if match := re.search(r"(cri-containerd|crio)[-:]([0-9a-f]{12,64})", groups):
+        return Container(match[1].removeprefix("cri-"), {"id": match[2]})
     # In a namespace of its own the control group is only "/", but files of the runtime are mounted over some of the image's.
     mounted = machine.read_text("/proc/self/mountinfo") or ""
     if match := re.search(r"/docker/containers/([0-9a-f]{64})/", mounted):
         return Container("docker", {"id": match[1]})
+    if "/kubelet/pods/" in mounted:
+        return Container("container_other", {})
     if machine.exists("/run/.containerenv"):
         return Container("podman", _podman_id(machine))
     return _declared(machine)

@@ -106,8 +106,13 @@ def test_uptime_is_in_words_that_grow_coarser(tmp_path: Path, text: str, words: 
 
 def test_uptime_of_a_container_counts_from_its_first_process(tmp_path: Path) -> None:
     stat = "1 (a) b) S " + " ".join(["0"] * 18) + " 900000 0 0\n"
-    files = {"/proc/uptime": "10000.5 1.0", "/proc/1/stat": stat, "/proc/1/environ": "container=lxc\0"}
+    files = {"/proc/uptime": "10000.5 1.0", "/proc/1/stat": stat, "/run/.containerenv": ""}
     assert uptime.collect(machine(tmp_path, files))["system_uptime"]["seconds"] == 1000
+
+
+def test_uptime_in_lxc_is_its_own_already(tmp_path: Path) -> None:
+    files = {"/proc/uptime": "50.5 1.0", "/proc/1/stat": "1 (init) S", "/proc/1/environ": "container=lxc\0"}
+    assert uptime.collect(machine(tmp_path, files))["system_uptime"]["seconds"] == 50
 
 
 def test_uptime_that_is_no_number_is_absent(tmp_path: Path) -> None:

@@ -65,6 +65,13 @@ def test_virtual_machine_is_known_by_firmware_or_clock(
             {"id": "4711"},
         ),
         ({"/run/systemd/container": "lxc\n"}, "lxc", {}),
+        ({"/proc/1/cgroup": f"0::/kubepods.slice/cri-containerd-{ID}.scope\n"}, "containerd", {"id": ID}),
+        ({"/proc/1/cgroup": f"0::/kubepods.slice/crio-{ID}.scope\n"}, "crio", {"id": ID}),
+        (
+            {"/proc/self/mountinfo": "1 2 8:1 /var/lib/kubelet/pods/0815/etc-hosts /etc/hosts rw - ext4 x rw\n"},
+            "container_other",
+            {},
+        ),
     ],
 )
 def test_container_is_known_by_what_its_runtime_leaves(

@@ -51,11 +51,9 @@ def hostnames(machine: Machine) -> Facts:
 
 
 def _domain_in_hosts(machine: Machine, host: str) -> str | None:
-    for line in (machine.read_text("/etc/hosts") or "").splitlines():
-        names = line.partition("#")[0].split()[1:]
-        if host in names or any(name.startswith(f"{host}.") for name in names):
-            return next((name[len(host) + 1 :] for name in names if name.startswith(f"{host}.")), None)
-    return None
+    lines = (machine.read_text("/etc/hosts") or "").splitlines()
+    names = (name for line in lines for name in line.partition("#")[0].split()[1:])
+    return next((name[len(host) + 1 :] for name in names if name.startswith(f"{host}.")), None)
 
 
 def _domain_of_resolver(machine: Machine) -> str | None:

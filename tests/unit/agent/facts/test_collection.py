@@ -1,5 +1,7 @@
 """A whole collection: precedence, deadlines, limits, and that nothing is left out in silence."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +75,14 @@ def test_fact_that_is_too_large_is_left_out_with_its_size() -> None:
 def test_external_fact_overrides_a_plugin_and_a_plugin_overrides_a_group(tmp_path: Path) -> None:
     names = [one.name for one in all_sources(machine(tmp_path), ["/external"], ["/plugins"])]
     assert names.index("the group os") < names.index("/plugins") < names.index("/external")
+
+
+def test_collector_loads_little_because_the_daemon_loads_it() -> None:
+    code = "import sys, precast.agent.facts.collection; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()} | set(done.stdout.split())
+    heavy = {"asyncio", "asyncpg", "cryptography", "ssl", "precast.lang", "precast.store", "precast.net"}
+    assert loaded & heavy == set()
 
 
 @pytest.mark.parametrize("distribution", [DEBIAN, UBUNTU, ROCKY, ALPINE])

@@ -131,7 +131,7 @@ def test_alias_of_an_interface_is_an_interface_with_a_binding_only(tmp_path: Pat
     [
         ({"/proc/sys/kernel/hostname": "web1.example.org\n"}, ("web1", "example.org", "web1.example.org")),
         (
-            {"/proc/sys/kernel/hostname": "web1\n", "/etc/hosts": "127.0.1.1 web1.a.example web1 # x\n"},
+            {"/proc/sys/kernel/hostname": "web1\n", "/etc/hosts": "127.0.0.1 web1\n10.0.0.5 web1.a.example web1 # x\n"},
             ("web1", "a.example", "web1.a.example"),
         ),
         (

@@ -92,7 +92,8 @@ def test_interrupt_ends_a_program_that_is_being_run(tmp_path: Path) -> None:
     place, pipe = tmp_path / "facts.d", tmp_path / "pipe"
     place.mkdir(mode=0o755)
     os.mkfifo(pipe)
-    (place / "run").write_text(f"#!/bin/sh\necho $$ > {pipe}\nexec sleep 600\n")
+    # A pipe holds 64 KB: once more is written, the command is known to read.
+    (place / "run").write_text(f"#!/bin/sh\nhead -c 200000 /dev/zero\necho $$ > {pipe}\nexec sleep 600\n")
     (place / "run").chmod(0o755)
     command = subprocess.Popen([PRECAST, "facts", "local", "--facts-d", place], stdout=subprocess.DEVNULL)
     pid = int(pipe.read_text())

@@ -26,6 +26,8 @@ class Stage:
     def __init__(self, directory: Path) -> None:
         """Commands run in this directory, so that what they print has short names."""
         self.directory = directory
+        # What commands see of it beside our own, such as which server to ask.
+        self.environment: dict[str, str] = {}
         self._is_live = sys.stdout.isatty()
         self._has_colour = self._is_live and "NO_COLOR" not in os.environ
         self._started_s = time.monotonic()
@@ -76,16 +78,38 @@ class Stage:
         """Run a `precast` command quietly; what it answers with --json."""
         return msgspec.json.decode(self._capture((*args, "--json"), expected))
 
+    def ask_maybe(self, *args: str) -> Any:
+        """The same, or None if the command fails: for what may not be there yet."""
+        done = self._start((*args, "--json"))
+        return None if done.returncode else msgspec.json.decode(done.stdout)
+
     def elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
 
+    def refused(self, *args: str) -> str:
+        """Run a `precast` command that must fail; what it says. Shown as the one line it is."""
+        done = self._start(args)
+        said = done.stderr.strip().splitlines()
+        if not done.returncode or not said:
+            raise DemoFailed(f"precast {args[0]} {args[1]} was not refused")
+        self._print(f"   {self._paint('2', said[0])}")
+        return said[0]
+
     def _capture(self, args: tuple[str, ...], expected: int) -> str:
-        done = subprocess.run(
-            [PRECAST, *args], cwd=self.directory, capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
+        done = self._start(args)
         if done.returncode != expected:
             raise DemoFailed(f"precast {args[0]} {args[1]}: {done.stderr.strip()}")
         return done.stdout
+
+    def _start(self, args: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [PRECAST, *args],
+            cwd=self.directory,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
 
     def _print(self, text: str) -> None:
         self.end_bar()

@@ -1,10 +1,161 @@
-"""The composition root: the only place that joins services to adapters."""
+"""The composition root: the only place that joins services to adapters.
 
+The server's parts are imported when a server is made: a node has none of them, and no other command should wait for them.
+"""
+
+import asyncio
+import secrets
+import signal
+import socket
 import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from precast.base.clock import Clock, SystemClock
+from precast.base.ids import TimeOrderedIds
+from precast.cli import issues
 from precast.cli.main import main as run_command_line
+from precast.cli.server import Initialised, ServerSettings
+
+if TYPE_CHECKING:
+    from precast.api.server import HttpServer
+    from precast.services.authority import Authority
+    from precast.services.facts import FactService
+    from precast.services.people import PeopleService
+    from precast.store.database import Database
+
+
+class App:
+    """What the command line can ask of the rest."""
+
+    async def initialise(self, settings: ServerSettings) -> Initialised:
+        """Make authority, database and one admin token. Raises ConflictError CA-002 if there is an authority already."""
+        from precast.services.authority import Authority
+        from precast.wire.identity import NewPersonToken
+
+        place = settings.data / "authority"
+        Authority.refuse_existing(place)
+        _make_directory(settings.data)
+        # The database first: if it cannot be reached, nothing is left that would keep `init` from being run again.
+        async with _opened(settings) as database:
+            authority = Authority.create(place, SystemClock().now())
+            token = await _people(database).create(NewPersonToken(settings.admin, "admin"), "system")
+        return Initialised(authority.fingerprint, settings.data / "authority" / "certificate.pem", token.token)
+
+    async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
+        """Serve until SIGTERM or SIGINT; `started` is told the port."""
+        from precast.api.server import tls_context
+        from precast.services.authority import Authority
+
+        authority = Authority.load(settings.data / "authority")
+        async with _opened(settings) as database:
+            certificate, key = _certify_server(settings, authority, database.clock)
+            facts = _facts(database)
+            server = _http_server(database, authority, facts)
+            try:
+                port = await server.start(settings.host, settings.port, tls_context(certificate, key, authority.pem))
+            except OSError as error:
+                raise issues.CANNOT_LISTEN.error(
+                    host=settings.host, port=settings.port, reason=error.strerror
+                ) from error
+            started(port)
+            async with asyncio.TaskGroup() as tasks:
+                worker = tasks.create_task(facts.run(TimeOrderedIds(database.clock).new()))
+                await _until_told_to_stop()
+                await server.stop()
+                worker.cancel()
+
+
+def _make_directory(place: Path) -> None:
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise issues.NO_DIRECTORY.error(path=place, reason=error.strerror) from error
 
 
 def main() -> None:
     """The `precast` command."""
-    sys.exit(run_command_line(sys.argv[1:]))
+    sys.exit(run_command_line(sys.argv[1:], App()))
+
+
+@asynccontextmanager
+async def _opened(settings: ServerSettings) -> "AsyncIterator[Database]":
+    from precast.store import location
+    from precast.store.connect import connect
+    from precast.store.schema import Schema
+
+    database = await connect(location.parse(settings.database), may_create=True)
+    try:
+        await Schema(database).expand()
+        yield database
+    finally:
+        await database.close()
+
+
+def _people(database: "Database") -> "PeopleService":
+    from precast.services.people import PeopleService
+    from precast.store.audit import AuditLog
+    from precast.store.tokens import Tokens
+
+    ids = TimeOrderedIds(database.clock)
+    return PeopleService(database, Tokens(database), AuditLog(database, ids), ids, secrets)
+
+
+def _facts(database: "Database") -> "FactService":
+    from precast.services.facts import COMPILE, FACTS, EveryChange, FactService
+    from precast.store.facts import Facts
+    from precast.store.work import WorkQueue
+
+    return FactService(database, Facts(database), WorkQueue(database, [FACTS, COMPILE]), EveryChange())
+
+
+def _http_server(database: "Database", authority: "Authority", facts: "FactService") -> "HttpServer":
+    from precast.api.callers import Callers
+    from precast.api.facts import FactsApi
+    from precast.api.identity import IdentityApi
+    from precast.api.metrics import Metrics
+    from precast.api.routes import Routes
+    from precast.api.server import HttpServer
+    from precast.services.enrolment import EnrolmentService
+    from precast.store.audit import AuditLog
+    from precast.store.nodes import Nodes
+    from precast.store.tokens import Tokens
+
+    ids = TimeOrderedIds(database.clock)
+    nodes, tokens, audit = Nodes(database), Tokens(database), AuditLog(database, ids)
+    people = _people(database)
+    enrolment = EnrolmentService(database, nodes, tokens, audit, authority, ids, secrets)
+    routes = Routes()
+    IdentityApi(enrolment, people, nodes, audit).declare(routes)
+    FactsApi(facts).declare(routes)
+    return HttpServer(routes, Callers(people, nodes, database.clock), Metrics(database))
+
+
+def _certify_server(settings: ServerSettings, authority: "Authority", clock: Clock) -> tuple[Path, Path]:
+    """A new key and certificate for this server at every start."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    from precast.base.files import write_private
+    from precast.services.authority import CURVE, certificate_pem, private_pem
+
+    key = ec.generate_private_key(CURVE)
+    hosts = list(dict.fromkeys([*settings.names, socket.gethostname(), "localhost", "127.0.0.1", "::1"]))
+    certificate = authority.sign_server(key.public_key(), hosts, clock.now())
+    place = settings.data / "server"
+    _make_directory(place)
+    try:
+        write_private(place / "key.pem", private_pem(key))
+        write_private(place / "certificate.pem", certificate_pem(certificate).encode())
+    except OSError as error:
+        raise issues.NO_DIRECTORY.error(path=place, reason=error.strerror) from error
+    return place / "certificate.pem", place / "key.pem"
+
+
+async def _until_told_to_stop() -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    await told.wait()

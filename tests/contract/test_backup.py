@@ -11,14 +11,18 @@ import pytest
 
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, NotFoundError, UnavailableError
+from precast.base.ids import CountedIds
 from precast.store import backup
+from precast.store.audit import AuditLog
 from precast.store.connect import connect
 from precast.store.database import Database
 from precast.store.location import Location
+from precast.store.nodes import Certificate, Nodes
 from precast.store.query import Row, Unit
 from precast.store.schema import Schema
 from precast.store.streams import Streams
 from precast.store.tables import TABLES
+from precast.store.tokens import EnrolmentToken, PersonToken, Tokens
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import WorkKind
 
@@ -49,7 +53,18 @@ async def filled(database: Database, clock: ManualClock) -> Database:
     for name in ("a", "ü", ""):
         await streams.append(name, [bytes(range(256))] * 300)
     await streams.trim("a", 7)
+    await database.write(known, database)
     return database
+
+
+def known(database: Database) -> Unit[None]:
+    """One row in every table of identity."""
+    now = database.clock.now()
+    yield from Nodes(database).taking("web1")
+    yield from Nodes(database).adding(Certificate("a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
+    yield from Tokens(database).adding_enrolment(EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, now), "ann")
+    yield from Tokens(database).adding_person(PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now), "system")
+    yield from AuditLog(database, CountedIds()).adding("system", "token.create", "p", person="ann")
 
 
 def everything() -> Unit[dict[str, list[Row]]]:
@@ -61,7 +76,18 @@ def everything() -> Unit[dict[str, list[Row]]]:
 
 async def test_restored_database_equals_the_one_backed_up(filled: Database, empty: Database, tmp_path: Path) -> None:
     taken = await backup.take(filled, tmp_path / "backup")
-    assert taken == {"work_item": 250, "work_dead": 1, "stream": 3, "stream_record": 900 - 7}
+    assert taken == {
+        **{table.name: 0 for table in TABLES},
+        "work_item": 250,
+        "work_dead": 1,
+        "stream": 3,
+        "stream_record": 900 - 7,
+        "node": 1,
+        "certificate": 1,
+        "enrolment_token": 1,
+        "person_token": 1,
+        "audit": 1,
+    }
     assert await backup.restore(empty, tmp_path / "backup") == taken
     assert await empty.read(everything) == await filled.read(everything)
     await Schema(empty).verify()

@@ -13,7 +13,10 @@ from precast.store.migrations import Migration
 from precast.store.migrations.all import MIGRATIONS
 from precast.store.query import Dialect, Query, Unit
 from precast.store.schema import Schema
+from precast.store.streams import Streams
 from precast.store.tables import TABLES
+from precast.store.work import WorkQueue
+from precast.store.work_kinds import WorkKind
 
 OLD = Migration(1, "notes", runs_with=1, expand=("CREATE TABLE note (id {int} PRIMARY KEY, text TEXT)",))
 # The column is added beside the old one; only when no old program is left does the old one go.
@@ -30,7 +33,7 @@ COLUMNS = Query(
     postgresql="SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()",
 )
 # A released migration never changes. A new one adds a line here.
-RELEASED = {1: "4ad7e7"}
+RELEASED = {1: "4ad7e7", 2: "ed9312", 3: "f519fd"}
 
 
 @pytest.fixture
@@ -70,6 +73,23 @@ async def test_previous_program_runs_on_the_expanded_schema(empty: Database) -> 
     previous = Schema(empty, [OLD])
     await previous.verify()
     assert await previous.expand() == []
+    await empty.close()
+
+
+async def test_previous_release_works_on_the_expanded_schema(empty: Database) -> None:
+    """A program that knows migration 1 alone, on the schema of today: queue and streams as ever."""
+    await Schema(empty).expand()
+    previous = Schema(empty, MIGRATIONS[:1])
+    await previous.verify()
+    assert await previous.expand() == []
+    queue, streams = WorkQueue(empty, [WorkKind("compile")]), Streams(empty)
+    await queue.enqueue("compile", "web1", b"x")
+    (claim,) = await queue.claim("compile", "worker", limit=1, lease_s=60)
+    assert (claim.key, claim.payload) == ("web1", b"x")
+    await queue.complete(claim)
+    assert await queue.claim("compile", "worker", limit=1, lease_s=60) == []
+    await streams.append("events", [b"1", b"2"])
+    assert [record.body for record in (await streams.read("events", 0)).records] == [b"1", b"2"]
     await empty.close()
 
 

@@ -10,13 +10,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from precast.base.ids import CountedIds
 from precast.store import backup
+from precast.store.audit import AuditLog
 from precast.store.connect import connect
+from precast.store.database import Database
 from precast.store.location import Location, PostgresLocation, SqliteLocation
+from precast.store.nodes import Certificate, Nodes
 from precast.store.query import Query, Row, Unit
 from precast.store.schema import APPLIED, Schema
 from precast.store.streams import Streams
 from precast.store.tables import TABLES
+from precast.store.tokens import EnrolmentToken, PersonToken, Tokens
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import WorkKind
 
@@ -131,10 +136,31 @@ async def _fill(location: Location) -> None:
         await queue.enqueue("deliver", f"knöten{number}", bytes([number]), due_at=later)
     await Streams(database).append("events", [bytes([number]) * 300 for number in range(256)])
     await Streams(database).trim("events", 6)
+    await database.write(_filling, database)
     await database.close()
 
 
-COUNTS = {"work_item": 4, "work_dead": 1, "stream": 1, "stream_record": 250}
+def _filling(database: Database) -> Unit[None]:
+    now = database.clock.now()
+    yield from Nodes(database).taking("web1")
+    yield from Nodes(database).adding(Certificate("a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
+    yield from Tokens(database).adding_enrolment(EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, now), "ann")
+    yield from Tokens(database).adding_person(PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now), "system")
+    yield from AuditLog(database, CountedIds()).adding("system", "token.create", "p", person="ann")
+
+
+COUNTS = {
+    **{table.name: 0 for table in TABLES},
+    "work_item": 4,
+    "work_dead": 1,
+    "node": 1,
+    "certificate": 1,
+    "enrolment_token": 1,
+    "person_token": 1,
+    "audit": 1,
+    "stream": 1,
+    "stream_record": 250,
+}
 
 
 def contents(location: Location) -> dict[str, list[Row]]:

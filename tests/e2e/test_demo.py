@@ -16,7 +16,15 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "\033" not in done.stdout, "no colours and no moving bars without a terminal"
-    for scene in ("The store", "Moving house", "The work queue on SQLite", "The work queue on PostgreSQL", "The net kernel"):
+    for scene in (
+        "The store",
+        "Moving house",
+        "The work queue on SQLite",
+        "The work queue on PostgreSQL",
+        "The net kernel",
+        "A server, three nodes",
+        "Facts",
+    ):
         assert f"━━ {scene}" in done.stdout
     assert "not true" not in done.stdout
     assert done.stderr == ""

@@ -77,3 +77,22 @@ TOO_BIG = Issue(
     "fact {name} is left out: with its {size_bytes} bytes there are more than {limit_bytes}",
     "tell less, or put the data where the catalog is made",
 )
+ENROLLED = Issue(
+    "AGENT-001",
+    Kind.CONFLICT,
+    "this machine has a certificate already ({path})",
+    "renew it with `precast agent renew`, or remove it to begin anew",
+)
+OTHER_AUTHORITY = Issue(
+    "AGENT-002",
+    Kind.DENIED,
+    "{url} does not have the authority that the token names",
+    "check the address; the token is for another server, or somebody is in between",
+)
+NOT_ENROLLED = Issue(
+    "AGENT-003", Kind.NOT_FOUND, "this machine has no certificate yet", "enrol it with `precast agent enrol`"
+)
+CANNOT_KEEP = Issue(
+    "AGENT-004", Kind.UNAVAILABLE, "cannot use {path}: {reason}", "check who owns it, and the space left"
+)
+NOT_KEPT = Issue("AGENT-005", Kind.UNAVAILABLE, "{url} did not keep the facts", "try again later")

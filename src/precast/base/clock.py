@@ -81,5 +81,9 @@ def to_micros(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+def from_optional_micros(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
 def from_micros(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)

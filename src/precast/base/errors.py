@@ -18,6 +18,7 @@ class Kind(enum.Enum):
     INPUT = "input"
     NOT_FOUND = "not_found"
     CONFLICT = "conflict"
+    UNAUTHENTICATED = "unauthenticated"
     DENIED = "denied"
     UNAVAILABLE = "unavailable"
     INTERNAL = "internal"
@@ -36,6 +37,7 @@ CONSEQUENCES: dict[Kind, Consequence] = {
     Kind.INPUT: Consequence(exit_code=64, http_status=400, retry=False),
     Kind.NOT_FOUND: Consequence(exit_code=66, http_status=404, retry=False),
     Kind.CONFLICT: Consequence(exit_code=73, http_status=409, retry=False),
+    Kind.UNAUTHENTICATED: Consequence(exit_code=77, http_status=401, retry=False),
     Kind.DENIED: Consequence(exit_code=77, http_status=403, retry=False),
     Kind.UNAVAILABLE: Consequence(exit_code=75, http_status=503, retry=True),
     Kind.INTERNAL: Consequence(exit_code=70, http_status=500, retry=False),
@@ -60,6 +62,11 @@ class PrecastError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Exception would call the class with the message alone, and whoever waits for a worker process would get that failure.
         return type(self), (self.code, self.message, self.hint, self.source, self.span)
+
+    @staticmethod
+    def of_kind(kind: Kind, code: str, message: str, hint: str) -> "PrecastError":
+        """An error that another process has raised, with its kind, so that it is the same error here."""
+        return _CLASSES[kind](code, message, hint)
 
     @property
     def consequence(self) -> Consequence:
@@ -92,6 +99,12 @@ class ConflictError(PrecastError):
     kind = Kind.CONFLICT
 
 
+class UnauthenticatedError(PrecastError):
+    """The caller has not shown who they are."""
+
+    kind = Kind.UNAUTHENTICATED
+
+
 class DeniedError(PrecastError):
     """The caller may not do this."""
 
@@ -111,7 +124,16 @@ class InternalError(PrecastError):
 
 
 _CLASSES: dict[Kind, type[PrecastError]] = {
-    cls.kind: cls for cls in (InputError, NotFoundError, ConflictError, DeniedError, UnavailableError, InternalError)
+    cls.kind: cls
+    for cls in (
+        InputError,
+        NotFoundError,
+        ConflictError,
+        UnauthenticatedError,
+        DeniedError,
+        UnavailableError,
+        InternalError,
+    )
 }
 
 _declared: dict[str, "Issue"] = {}

@@ -20,3 +20,24 @@ NOT_JSON = Issue(
     "the value cannot be written as JSON: {reason}",
     "use only null, booleans, numbers, Unicode strings, arrays, and objects with string keys",
 )
+BAD_URL = Issue(
+    "HTTP-001", Kind.INPUT, "this is not the address of a server", "write it as https://HOST or https://HOST:PORT"
+)
+NO_ANSWER = Issue(
+    "HTTP-002",
+    Kind.UNAVAILABLE,
+    "the server {url} does not answer: {reason}",
+    "check the address and that `precast server` runs there",
+)
+NOT_TRUSTED = Issue(
+    "HTTP-003",
+    Kind.DENIED,
+    "the server {url} is not one we trust: {reason}",
+    "check the address and the authority's certificate; somebody may be in between",
+)
+STRANGE_ANSWER = Issue(
+    "HTTP-004",
+    Kind.UNAVAILABLE,
+    "{url} does not answer like a Precast server (status {status})",
+    "check the address, and that both sides are of neighbouring versions",
+)

@@ -205,7 +205,8 @@ def _print_counts(args: argparse.Namespace, what: str, counts: dict[str, int]) -
     if args.json:
         print_json(counts)
     else:
-        print(what, ", ".join(f"{count} {table}" for table, count in counts.items()))
+        filled = [f"{count} {table}" for table, count in counts.items() if count]
+        print(what, ", ".join(filled) or "no rows")
 
 
 def _moment(moment: datetime | None) -> str | None:

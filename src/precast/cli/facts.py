@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from precast.agent import issues
 from precast.agent.facts import external, paths, plugins
 from precast.agent.facts.collection import Collection, Collector, all_sources
@@ -12,7 +14,9 @@ from precast.agent.facts.legacy import legacy
 from precast.agent.facts.machine import Facts, Machine, NoKernel
 from precast.agent.facts.running_kernel import RunningKernel
 from precast.base.spans import visible
-from precast.cli.output import print_json
+from precast.cli.client import add_connection, connect
+from precast.cli.output import print_json, print_table
+from precast.wire.facts import FactChangeRow, FactsView
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +39,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--plugins", metavar="DIR", action="append", help=f"Python facts from here, not from {plugins.DIRECTORIES[0]}"
     )
     local.set_defaults(run=_local)
+    for name, command, summary in (
+        ("show", _show, "show the facts that a node has sent"),
+        ("history", _history, "show how a node's facts changed"),
+    ):
+        added = commands.add_parser(name, help=summary, description=summary)
+        add_connection(added)
+        added.add_argument("node", metavar="NODE")
+        added.set_defaults(run=command)
+        if command is _show:
+            added.add_argument("paths", metavar="PATH", nargs="*", help="a fact or a part of one; default: all")
 
 
 def _local(args: argparse.Namespace) -> int:
@@ -54,11 +68,41 @@ def _local(args: argparse.Namespace) -> int:
     return 0
 
 
+def _show(args: argparse.Namespace) -> int:
+    view = connect(args).ask("GET", f"/v1/nodes/{args.node}/facts", FactsView)
+    shown = {path: _find(view.facts, legacy(view.facts), path) for path in args.paths} if args.paths else view.facts
+    if args.json:
+        print_json({**msgspec.to_builtins(view), "facts": shown})
+        return 0
+    _print_lines(shown)
+    print(f"\nreceived {view.received_at:%Y-%m-%d %H:%M:%SZ}; {view.decision}")
+    return 0
+
+
+def _history(args: argparse.Namespace) -> int:
+    rows = connect(args).ask("GET", f"/v1/nodes/{args.node}/facts/changes", list[FactChangeRow])
+    if args.json:
+        print_json(msgspec.to_builtins(rows))
+        return 0
+    cells = [(f"{row.at:%Y-%m-%d %H:%M:%SZ}", row.path, _was(row.before), _was(row.after)) for row in rows]
+    print_table(["AT", "PATH", "BEFORE", "AFTER"], cells)
+    return 0
+
+
+def _was(value: Any) -> str | None:
+    return None if value is msgspec.UNSET else _word(value)
+
+
+def machine_at(root: Path) -> Machine:
+    """The machine we run on, or the system under a directory. Raises NotFoundError FACT-002 if that is none."""
+    if not root.is_dir():
+        raise issues.NO_DIRECTORY.error(path=root, option="--root")
+    is_here = root.resolve() == Path("/")
+    return Machine(Path("/"), RunningKernel()) if is_here else Machine(root, NoKernel())
+
+
 def _collect(args: argparse.Namespace) -> Collection:
-    if not args.root.is_dir():
-        raise issues.NO_DIRECTORY.error(path=args.root, option="--root")
-    is_here = args.root.resolve() == Path("/")
-    machine = Machine(Path("/"), RunningKernel()) if is_here else Machine(args.root, NoKernel())
+    machine = machine_at(args.root)
     sources = all_sources(
         machine,
         external_directories=_given(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,

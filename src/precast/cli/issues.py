@@ -23,3 +23,35 @@ NOT_WRITTEN = Issue(
     "cannot write {path}: {reason}",
     "what was there before is unchanged; check the directory and the space left",
 )
+NO_SETTING = Issue(
+    "CLI-020",
+    Kind.INPUT,
+    "which {name} to use is not set",
+    "export {variable}=…, or write it into ~/.config/precast/client.toml",
+)
+NO_AUTHORITY_FILE = Issue(
+    "CLI-021",
+    Kind.INPUT,
+    "cannot use {path} as the authority's certificate: {reason}",
+    "copy authority/certificate.pem from the server's data directory",
+)
+OPEN_FILE = Issue("CLI-022", Kind.DENIED, "others may read {path}, and it holds a token", "chmod 600 {path}")
+BAD_FILE = Issue("CLI-023", Kind.INPUT, "cannot use {path}: {reason}", "it is TOML with url, ca and token")
+NO_SERVER_PARTS = Issue(
+    "CLI-025",
+    Kind.INPUT,
+    "this installation of Precast has no server",
+    "install the server parts: pip install 'precast[server]'",
+)
+NO_DIRECTORY = Issue(
+    "CLI-027",
+    Kind.UNAVAILABLE,
+    "cannot write into {path}: {reason}",
+    "check who owns it, or choose another with --data",
+)
+CANNOT_LISTEN = Issue(
+    "CLI-026",
+    Kind.UNAVAILABLE,
+    "cannot listen on {host}:{port}: {reason}",
+    "choose another address with --listen, or stop whoever has it",
+)

@@ -8,8 +8,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from precast import __version__
 from precast.base.errors import PrecastError
@@ -17,19 +16,18 @@ from precast.cli import issues
 from precast.cli.output import OutputFailed, discard, watched_stdout
 from precast.cli.parser import Parser
 
-# The module of each command group, and its line in `precast --help`.
+# Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
     "facts": ("precast.cli.facts", "what a machine says about itself"),
     "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
+    "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
+    "agent": ("precast.cli.agent", "this machine as a node: enrol it"),
+    "node": ("precast.cli.identity:configure_node", "the nodes a server knows"),
+    "ca": ("precast.cli.identity:configure_ca", "certificates of nodes: list, revoke, clean"),
+    "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
+    "audit": ("precast.cli.identity:configure_audit", "who did what"),
 }
-
-
-class Group(Protocol):
-    """A module of this package that brings a command group."""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the group's commands; each sets `run`, which takes the parsed arguments and returns the exit code."""
 
 
 def build_parser(groups: Sequence[str]) -> Parser:
@@ -41,20 +39,31 @@ def build_parser(groups: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="group", required=True, parser_class=Parser
     )
-    for name, (module, summary) in GROUPS.items():
+    for name, (place, summary) in GROUPS.items():
         group_parser = commands.add_parser(name, help=summary, description=summary)
         if name in groups:
-            group: Group = importlib.import_module(module)
-            group.configure(group_parser)
+            _configure(place)(group_parser)
     return parser
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run one command line; returns the exit code. The boundary where every error becomes words."""
+def _configure(place: str) -> Callable[[argparse.ArgumentParser], None]:
+    """What adds a group's commands; each of these sets `run`, which takes the parsed arguments and returns the exit code."""
+    module, _, function = place.partition(":")
+    configure: Callable[[argparse.ArgumentParser], None] = getattr(
+        importlib.import_module(module), function or "configure"
+    )
+    return configure
+
+
+def main(argv: Sequence[str], app: object = None) -> int:
+    """Run one command line; returns the exit code. The boundary where every error becomes words.
+
+    `app` is what commands that run a server ask for it; each says by a Protocol what it needs.
+    """
     code = 0
     try:
         with watched_stdout():
-            code = _run(argv)
+            code = _run(argv, app)
     except OutputFailed as failed:
         discard(sys.stdout)
         # Whoever closed the pipe has seen enough: that alone is no failure.
@@ -63,10 +72,11 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str], app: object) -> int:
     try:
         # Options before the group take no value, so the first word without a dash is the group.
         args = build_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)
+        args.app = app
         code: int = args.run(args)
     except PrecastError as error:
         return _report(error)

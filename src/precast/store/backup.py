@@ -199,7 +199,7 @@ def _read(file: BinaryIO, path: Path) -> Frame:
         raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off")
     try:
         frame: Frame = _decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise issues.BACKUP_BROKEN.error(path=path, reason=error) from error
     return frame
 

@@ -18,6 +18,7 @@ MAX_SKEW_S = 1.0
 
 QUICK_CHECK = Query("check.quick_check", "PRAGMA quick_check(5)")
 FOREIGN_KEYS = Query("check.foreign_keys", "PRAGMA foreign_key_check")
+PING = Query("check.ping", "SELECT 1")
 SYNCHRONOUS = Query("check.synchronous", "SELECT * FROM pragma_synchronous, pragma_journal_mode")
 
 
@@ -35,6 +36,11 @@ class Finding(msgspec.Struct, frozen=True):
     level: Level
     text: str
     hint: str = ""
+
+
+async def ping(database: Database) -> None:
+    """Raises UnavailableError if the database does not answer."""
+    await database.read(_pinging)
 
 
 async def inspect(database: Database) -> list[Finding]:
@@ -98,3 +104,7 @@ def _inspecting_postgres() -> Unit[list[Finding]]:
         text = f"the database's clock is {skew_s:.1f} s away from this machine's"
         findings.append(Finding(Level.WARNING, text, "keep both machines on NTP"))
     return findings
+
+
+def _pinging() -> Unit[None]:
+    yield PING()

@@ -52,6 +52,37 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table("work_dead", ("kind", "key"), ("lane", "payload", "attempts", "last_error", "queued_at", "died_at")),
+    Table("node", ("name",), ("created_at", "deactivated_at")),
+    Table(
+        "certificate",
+        ("serial",),
+        ("node", "key_digest", "extensions", "issued_at", "not_after", "revoked_at", "revoked_why"),
+    ),
+    Table(
+        "enrolment_token",
+        ("id",),
+        (
+            *("secret_hash", "pattern", "extensions", "uses_left"),
+            *("expires_at", "created_at", "created_by", "revoked_at"),
+        ),
+    ),
+    Table(
+        "person_token",
+        ("id",),
+        (
+            *("secret_hash", "person", "role", "environments"),
+            *("expires_at", "created_at", "created_by", "revoked_at"),
+        ),
+    ),
+    Table("fact_inbox", ("node",), ("digest", "stable", "volatile", "received_at")),
+    Table(
+        "fact_set",
+        ("node",),
+        ("digest", "stable", "received_at", "decision", "decided_at", "allowed_at"),
+    ),
+    Table("fact_volatile", ("node",), ("body", "received_at")),
+    Table("fact_change", ("node", "at", "path"), ("before", "after")),
+    Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),
 )

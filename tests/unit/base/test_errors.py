@@ -79,7 +79,10 @@ def test_consequences_table_covers_every_kind_and_nothing_else() -> None:
 
 
 def test_consequences_of_different_kinds_are_told_apart_by_exit_code_and_status() -> None:
-    assert len({row.exit_code for row in CONSEQUENCES.values()}) == len(Kind)
+    # For a command it is one thing not to be known and not to be allowed: EX_NOPERM.
+    by_exit_code = {row.exit_code: kind for kind, row in CONSEQUENCES.items() if kind is not Kind.UNAUTHENTICATED}
+    assert len(by_exit_code) == len(Kind) - 1
+    assert by_exit_code[CONSEQUENCES[Kind.UNAUTHENTICATED].exit_code] is Kind.DENIED
     assert len({row.http_status for row in CONSEQUENCES.values()}) == len(Kind)
 
 
@@ -89,6 +92,7 @@ def test_consequences_of_different_kinds_are_told_apart_by_exit_code_and_status(
         (Kind.INPUT, "InputError", (64, 400, False)),
         (Kind.NOT_FOUND, "NotFoundError", (66, 404, False)),
         (Kind.CONFLICT, "ConflictError", (73, 409, False)),
+        (Kind.UNAUTHENTICATED, "UnauthenticatedError", (77, 401, False)),
         (Kind.DENIED, "DeniedError", (77, 403, False)),
         (Kind.UNAVAILABLE, "UnavailableError", (75, 503, True)),
         (Kind.INTERNAL, "InternalError", (70, 500, False)),

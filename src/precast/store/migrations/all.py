@@ -1,5 +1,5 @@
 """Every migration, in order."""
 
-from precast.store.migrations import Migration, m0001_ground_floor
+from precast.store.migrations import Migration, m0001_ground_floor, m0002_identity, m0003_facts
 
-MIGRATIONS: tuple[Migration, ...] = (m0001_ground_floor.MIGRATION,)
+MIGRATIONS: tuple[Migration, ...] = (m0001_ground_floor.MIGRATION, m0002_identity.MIGRATION, m0003_facts.MIGRATION)

@@ -1,0 +1,162 @@
+"""How a machine becomes a node: a key of its own, a request, a certificate.
+
+The key is made once and kept, and written before anyone is asked: a machine that was cut off asks again with the same key and
+is given its certificate. The authority is known by the fingerprint in the token before anything is trusted.
+"""
+
+import base64
+import ssl
+from pathlib import Path
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from precast.agent import issues
+from precast.base import digests, https
+from precast.base.digests import Digest
+from precast.base.files import write_private
+from precast.wire.identity import AuthorityBody, CertificateBody, EnrolBody, RenewBody
+from precast.wire.names import check_name
+from precast.wire.tokens import parse_enrolment
+
+STATE = Path("var/lib/precast/agent")
+
+
+class Identity:
+    """The key and certificate of this machine, in one directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.directory = root / STATE
+        self.key = self.directory / "key.pem"
+        self.next_key = self.directory / "next-key.pem"
+        self.certificate = self.directory / "certificate.pem"
+        self.authority = self.directory / "authority.pem"
+
+    def enrol(self, url: str, token: str, name: str) -> x509.Certificate:
+        """Ask for the first certificate and keep it.
+
+        Raises ConflictError AGENT-001 if there is one, DeniedError AGENT-002 if the server is not of the token's authority,
+        and what the server says.
+        """
+        check_name(name)
+        shown = parse_enrolment(token)
+        if self.certificate.exists():
+            raise issues.ENROLLED.error(path=self.certificate)
+        key = self._own_key()
+        authority = _trusted_authority(url, shown.fingerprint)
+        request = _request(key, name)
+        body = EnrolBody(request.public_bytes(serialization.Encoding.PEM).decode(), token.strip())
+        came = _post(url, https.trusting(authority), "/v1/enrolments", body)
+        return self._keep(came, key)
+
+    def renew(self, url: str) -> x509.Certificate:
+        """Ask for the next certificate, with a new key, by proof of the old one. Raises NotFoundError AGENT-003 before the first."""
+        old_key, old = self._load()
+        key = ec.generate_private_key(ec.SECP256R1())
+        request = _request(key, _name(old))
+        proof = old_key.sign(request.public_bytes(serialization.Encoding.DER), ec.ECDSA(hashes.SHA256()))
+        body = RenewBody(
+            request.public_bytes(serialization.Encoding.PEM).decode(),
+            old.public_bytes(serialization.Encoding.PEM).decode(),
+            base64.b64encode(proof).decode(),
+        )
+        return self._keep(_post(url, self._trusting(), "/v1/renewals", body), key)
+
+    def context(self) -> ssl.SSLContext:
+        """TLS as this node. Raises NotFoundError AGENT-003 if it is none."""
+        self._load()
+        context = self._trusting()
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ValueError) as error:
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
+        return context
+
+    def _trusting(self) -> ssl.SSLContext:
+        try:
+            return https.trusting(self.authority.read_text(encoding="ascii"))
+        except (OSError, ValueError) as error:
+            raise issues.CANNOT_KEEP.error(path=self.authority, reason=_reason(error)) from error
+
+    def _own_key(self) -> ec.EllipticCurvePrivateKey:
+        """The key of an enrolment that was cut off, or a new one, on the disk before it is used."""
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self.key.exists():
+                return _load_key(self.key)
+            key = ec.generate_private_key(ec.SECP256R1())
+            write_private(self.key, _key_pem(key))
+        except (OSError, ValueError) as error:
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
+        return key
+
+    def _load(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+        try:
+            certificate = x509.load_pem_x509_certificate(self.certificate.read_bytes())
+            # A renewal that was cut off after its certificate came: the key that belongs to it waits beside the old one.
+            if self.next_key.exists() and _load_key(self.next_key).public_key() == certificate.public_key():
+                self.next_key.replace(self.key)
+            return _load_key(self.key), certificate
+        except FileNotFoundError:
+            raise issues.NOT_ENROLLED.error() from None
+        except (OSError, ValueError) as error:
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
+
+    def _keep(self, came: CertificateBody, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+        """Put everything in its place. A crash at any point leaves a certificate with its key, the old pair or the new one."""
+        try:
+            certificate = x509.load_pem_x509_certificate(came.certificate.encode())
+            write_private(self.authority, came.authority.encode())
+            write_private(self.next_key, _key_pem(key))
+            write_private(self.certificate, came.certificate.encode())
+            self.next_key.replace(self.key)
+        except (OSError, ValueError) as error:
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
+        return certificate
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or "it is not a key or certificate in PEM"
+
+
+def _trusted_authority(url: str, fingerprint: Digest) -> str:
+    """The authority's certificate, taken from anyone, kept only if its fingerprint is the token's."""
+    came = https.call(url, https.trusting_nobody(), "GET", "/v1/authority")
+    try:
+        pem = msgspec.json.decode(came.body, type=AuthorityBody).certificates
+        found = x509.load_pem_x509_certificates(pem.encode())
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+        raise issues.OTHER_AUTHORITY.error(url=url) from None
+    for certificate in found:
+        if digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER)) == fingerprint:
+            return certificate.public_bytes(serialization.Encoding.PEM).decode()
+    raise issues.OTHER_AUTHORITY.error(url=url)
+
+
+def _post(url: str, context: ssl.SSLContext, path: str, body: msgspec.Struct) -> CertificateBody:
+    return https.read_answer(url, https.call(url, context, "POST", path, msgspec.json.encode(body)), CertificateBody)
+
+
+def _request(key: ec.EllipticCurvePrivateKey, name: str) -> x509.CertificateSigningRequest:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    return x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+
+
+def _name(certificate: x509.Certificate) -> str:
+    return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+
+
+def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("it is not a key on an elliptic curve")
+    return key
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

@@ -1,0 +1,58 @@
+"""Sends facts: digest and volatile part first, the rest only if it is wanted."""
+
+from typing import Any
+
+import msgspec
+
+from precast.agent import issues
+from precast.agent.enrolment import Identity
+from precast.agent.facts.machine import Facts
+from precast.agent.facts.volatile import is_volatile
+from precast.base import canonical, digests, https
+from precast.wire.facts import FactsAnswer, FactsBody
+
+
+def send(identity: Identity, url: str, facts: Facts) -> bool:
+    """Send facts; whether the server wanted the stable part. Returns when they are acknowledged.
+
+    Raises NotFoundError AGENT-003 if this machine is no node, and what the server says.
+    """
+    stable, volatile = split(facts)
+    digest = digests.of_bytes(canonical.encode(stable))
+    if not _ask(identity, url, FactsBody(digest, volatile)).wants_stable:
+        return False
+    if _ask(identity, url, FactsBody(digest, volatile, stable)).wants_stable:
+        raise issues.NOT_KEPT.error(url=url)
+    return True
+
+
+def split(facts: Facts) -> tuple[Facts, Facts]:
+    """What stays as it is, and what changes by nature."""
+    stable: Facts = {}
+    volatile: Facts = {}
+    for name, value in facts.items():
+        _sort(value, (name,), stable, volatile)
+    return stable, volatile
+
+
+def _sort(value: Any, path: tuple[str, ...], stable: Facts, volatile: Facts) -> None:
+    name = path[-1]
+    if is_volatile(path):
+        volatile[name] = value
+    elif isinstance(value, dict):
+        inner_stable: Facts = {}
+        inner_volatile: Facts = {}
+        for key, item in value.items():
+            _sort(item, (*path, key), inner_stable, inner_volatile)
+        # A mapping stays where something of it does, also if it was empty.
+        if inner_stable or not inner_volatile:
+            stable[name] = inner_stable
+        if inner_volatile:
+            volatile[name] = inner_volatile
+    else:
+        stable[name] = value
+
+
+def _ask(identity: Identity, url: str, body: FactsBody) -> FactsAnswer:
+    came = https.call(url, identity.context(), "POST", "/v1/facts", msgspec.json.encode(body))
+    return https.read_answer(url, came, FactsAnswer)

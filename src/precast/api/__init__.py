@@ -1,0 +1,1 @@
+"""The way in: HTTP on one TLS port. Parse, authorise, call a service, answer."""

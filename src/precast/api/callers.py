@@ -1,0 +1,60 @@
+"""Who is calling: a person by token, a node by certificate, or nobody."""
+
+import ssl
+from typing import Any
+
+from precast.api import issues
+from precast.api.routes import Caller, Node, Requirement
+from precast.base.clock import Clock
+from precast.base.errors import PrecastError
+from precast.services import roles
+from precast.services.people import PeopleService, Person
+from precast.store.nodes import Nodes
+from precast.wire import issues as wire_issues
+
+
+class Callers:
+    """Recognises callers and holds them to what a route requires. Denies by default."""
+
+    def __init__(self, people: PeopleService, nodes: Nodes, clock: Clock) -> None:
+        self._people = people
+        self._nodes = nodes
+        self._clock = clock
+
+    async def authorise(self, requires: Requirement, header: str | None, connection: ssl.SSLObject | None) -> Caller:
+        """The caller, if they are what is required. Raises UnauthenticatedError API-001, API-002 or DeniedError API-003."""
+        if requires.sort == "public":
+            return None
+        if requires.sort == "node":
+            return await self._node(requires, connection)
+        return await self._person(requires, header)
+
+    async def _person(self, requires: Requirement, header: str | None) -> Person:
+        scheme, _, token = (header or "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise issues.NO_CREDENTIALS.error(needed=requires)
+        try:
+            who = await self._people.recognise(token)
+        except PrecastError as error:
+            if not wire_issues.BAD_TOKEN.matches(error):
+                raise
+            who = None
+        if who is None:
+            raise issues.BAD_CREDENTIALS.error()
+        if not roles.includes(who.role, requires.role):
+            raise issues.NOT_ALLOWED.error(needed=requires)
+        # Every route so far concerns the whole site; a token for some environments opens what is inside one, when that comes.
+        if who.environments:
+            raise issues.NOT_ALLOWED.error(needed="a token for all environments")
+        return who
+
+    async def _node(self, requires: Requirement, connection: ssl.SSLObject | None) -> Node:
+        shown: dict[str, Any] | None = connection.getpeercert() if connection is not None else None
+        if not shown:
+            raise issues.NO_CREDENTIALS.error(needed=requires)
+        # TLS has checked signature and time when the connection began; it may have ended or been taken back since.
+        serial = str(shown["serialNumber"]).lower().lstrip("0")
+        known = await self._nodes.certificate(serial)
+        if known is None or known.revoked_at is not None or known.not_after <= self._clock.now():
+            raise issues.BAD_CREDENTIALS.error()
+        return Node(known.node, known.extensions)

@@ -1,0 +1,24 @@
+"""What can go wrong at the edge."""
+
+from precast.base.errors import Issue, Kind
+
+NO_CREDENTIALS = Issue(
+    "API-001",
+    Kind.UNAUTHENTICATED,
+    "this needs {needed}, and the request shows none",
+    "people send `Authorization: Bearer TOKEN`, nodes their client certificate",
+)
+BAD_CREDENTIALS = Issue(
+    "API-002",
+    Kind.UNAUTHENTICATED,
+    "these credentials are not good",
+    "the token or certificate may be expired, revoked or cut off",
+)
+NOT_ALLOWED = Issue("API-003", Kind.DENIED, "this needs {needed}", "ask an admin for a token with that role")
+BAD_BODY = Issue("API-004", Kind.INPUT, "the body is not what this takes: {reason}", "see /v1/openapi.json")
+TOO_LARGE = Issue("API-005", Kind.INPUT, "the body is larger than {limit} bytes", "send less")
+NO_ROUTE = Issue("API-006", Kind.NOT_FOUND, "there is nothing at this address", "see /v1/openapi.json")
+TOO_BUSY = Issue(
+    "API-007", Kind.UNAVAILABLE, "{who} has {limit} requests under way", "wait for one of them, then try again"
+)
+FAILED = Issue("API-008", Kind.INTERNAL, "something went wrong here", "the server's log says more; please report it")

@@ -1,0 +1,60 @@
+"""Counts for Prometheus, and the health of this process."""
+
+import time
+from collections import Counter
+
+from precast.api.routes import PUBLIC, Call, Route, Routes, Text
+from precast.store.check import ping
+from precast.store.database import Database
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """What this process has done since it started. Bounded: there is one count for each route and status."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._started_s = time.time()
+        self.under_way = 0
+
+    def declare(self, routes: Routes) -> None:
+        routes.add(Route("GET", "/metrics", self.show, PUBLIC, "Counts for Prometheus", Text))
+        routes.add(Route("GET", "/health/live", self.live, PUBLIC, "Whether this process runs", dict[str, str]))
+        routes.add(Route("GET", "/health/ready", self.ready, PUBLIC, "Whether the database answers", dict[str, str]))
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        self._requests[route, status] += 1
+        self._seconds[route] += seconds  # type: ignore[assignment] # a Counter adds floats as well
+
+    async def show(self, call: Call) -> Text:
+        lines = [
+            "# HELP precast_requests_total Requests answered.",
+            "# TYPE precast_requests_total counter",
+            *(
+                f'precast_requests_total{{route="{route}",status="{status}"}} {count}'
+                for (route, status), count in sorted(self._requests.items())
+            ),
+            "# HELP precast_request_seconds_total Time spent on them.",
+            "# TYPE precast_request_seconds_total counter",
+            *(
+                f'precast_request_seconds_total{{route="{route}"}} {spent:.6f}'
+                for route, spent in sorted(self._seconds.items())
+            ),
+            "# HELP precast_requests_under_way Requests being answered now.",
+            "# TYPE precast_requests_under_way gauge",
+            f"precast_requests_under_way {self.under_way}",
+            "# HELP precast_start_time_seconds When this process started.",
+            "# TYPE precast_start_time_seconds gauge",
+            f"precast_start_time_seconds {self._started_s:.3f}",
+        ]
+        return Text(TEXT, "\n".join(lines) + "\n")
+
+    async def live(self, call: Call) -> dict[str, str]:
+        return {"status": "live"}
+
+    async def ready(self, call: Call) -> dict[str, str]:
+        await ping(self._database)
+        return {"status": "ready"}

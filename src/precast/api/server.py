@@ -1,0 +1,154 @@
+"""The HTTP server: one TLS port, every request authorised before its body is read, every error a problem with a code.
+
+uvloop is required: TLS of the standard library's event loop costs six times the memory for each connection.
+"""
+
+import contextlib
+import logging
+import ssl
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from precast.api import issues, openapi
+from precast.api.callers import Callers
+from precast.api.metrics import Metrics
+from precast.api.routes import PUBLIC, Call, Route, Routes, Text
+from precast.base.errors import PrecastError
+
+log = logging.getLogger("precast.api")
+
+MAX_BODY_BYTES = 256 * 1024
+# One caller cannot take all of the server: beyond this many at once the next is told API-007.
+MAX_UNDER_WAY = 64
+
+
+class HttpServer:
+    """Serves routes, from `start` to `stop`."""
+
+    def __init__(self, routes: Routes, callers: Callers, metrics: Metrics) -> None:
+        self._routes = routes
+        self._callers = callers
+        self._metrics = metrics
+        self._under_way: Counter[str] = Counter()
+        metrics.declare(routes)
+        routes.add(Route("GET", "/v1/openapi.json", self._describe, PUBLIC, "This description", dict[str, Any]))
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, host: str, port: int, context: ssl.SSLContext) -> int:
+        """Listen; the port. Raises OSError if that cannot be."""
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        for route in self._routes:
+            app.router.add_route(route.method, route.path, self._serving(route))
+        app.router.add_route("*", "/{anything:.*}", self._nowhere)
+        # Bodies are taken as they come: unpacking would let a small one become a large one.
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, auto_decompress=False)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, ssl_context=context, shutdown_timeout=10)
+        await site.start()
+        addresses = self._runner.addresses
+        return int(addresses[0][1])
+
+    async def stop(self) -> None:
+        """Finish what is under way, then close."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _describe(self, call: Call) -> dict[str, Any]:
+        return openapi.describe(self._routes)
+
+    async def _nowhere(self, request: web.Request) -> web.Response:
+        return _problem(issues.NO_ROUTE.error())
+
+    def _serving(self, route: Route) -> Any:
+        async def serve(request: web.Request) -> web.Response:
+            started_s = time.monotonic()
+            self._metrics.under_way += 1
+            try:
+                response = await self._answer(route, request)
+            finally:
+                self._metrics.under_way -= 1
+            self._metrics.count(route.path, response.status, time.monotonic() - started_s)
+            return response
+
+        return serve
+
+    async def _answer(self, route: Route, request: web.Request) -> web.Response:
+        """The boundary of the HTTP side: whatever happens becomes an answer."""
+        try:
+            transport = request.transport
+            connection = transport.get_extra_info("ssl_object") if transport is not None else None
+            address = f"address {request.remote}"
+            # Whoever is not known yet counts by address: guessing tokens is limited like everything else.
+            with self._slot(address):
+                caller = await self._callers.authorise(route.requires, request.headers.get("Authorization"), connection)
+            with self._slot(caller.actor if caller is not None else address):
+                body = await _read_body(route, request)
+                query = {name: request.query[name] for name in route.query if name in request.query}
+                path = dict(request.match_info)
+                if not all(value.isprintable() for value in (*path.values(), *query.values())):
+                    raise issues.NO_ROUTE.error()
+                return _respond(await route.handler(Call(caller, path, query, body)))
+        except PrecastError as error:
+            return _problem(error)
+        except Exception:
+            log.exception("%s failed", route.name)
+            return _problem(issues.FAILED.error())
+
+    @contextlib.contextmanager
+    def _slot(self, who: str) -> Iterator[None]:
+        if self._under_way[who] >= MAX_UNDER_WAY:
+            raise issues.TOO_BUSY.error(who=who, limit=MAX_UNDER_WAY)
+        self._under_way[who] += 1
+        try:
+            yield
+        finally:
+            self._under_way[who] -= 1
+            if not self._under_way[who]:
+                del self._under_way[who]
+
+
+def tls_context(certificate: Path, key: Path, authority_pem: str) -> ssl.SSLContext:
+    """TLS 1.3 with our certificate; a client may show one of our authority's."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0  # nobody resumes here, and two tickets cost a third of the handshake
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(cadata=authority_pem)
+    return context
+
+
+async def _read_body(route: Route, request: web.Request) -> Any:
+    if route.body is None:
+        return None
+    try:
+        raw = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise issues.TOO_LARGE.error(limit=MAX_BODY_BYTES) from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise issues.BAD_BODY.error(reason="it is cut off, or not encoded as its headers say") from None
+    try:
+        return msgspec.json.decode(raw, type=route.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise issues.BAD_BODY.error(reason=error) from None
+
+
+def _respond(answer: Any) -> web.Response:
+    if isinstance(answer, Text):
+        return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
+    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+
+def _problem(error: PrecastError) -> web.Response:
+    status = error.consequence.http_status
+    problem = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
+    headers = {"Retry-After": "1"} if error.consequence.retry else {}
+    return web.Response(
+        status=status, body=msgspec.json.encode(problem), content_type="application/problem+json", headers=headers
+    )

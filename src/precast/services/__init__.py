@@ -1,0 +1,1 @@
+"""What Precast does, without HTTP and without SQL text."""

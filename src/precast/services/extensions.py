@@ -1,0 +1,44 @@
+"""Certificate extensions by Puppet's names: what `trusted.extensions` shows. The object identifiers are Puppet's registered ones."""
+
+from collections.abc import Mapping
+
+from cryptography import x509
+
+from precast.services import issues, texts
+
+_ARC = "1.3.6.1.4.1.34380.1"
+# In the order of their numbers, from 1.
+_NAMES = (
+    *("pp_uuid", "pp_instance_id", "pp_image_name", "pp_preshared_key", "pp_cost_center", "pp_product", "pp_project"),
+    *("pp_application", "pp_service", "pp_employee", "pp_created_by", "pp_environment", "pp_role"),
+    *("pp_software_version", "pp_department", "pp_cluster", "pp_provisioner", "pp_region", "pp_datacenter", "pp_zone"),
+    *("pp_network", "pp_securitypolicy", "pp_cloudplatform", "pp_apptier", "pp_hostname"),
+)
+
+IDENTIFIERS: dict[str, x509.ObjectIdentifier] = {
+    **{name: x509.ObjectIdentifier(f"{_ARC}.1.{number}") for number, name in enumerate(_NAMES, start=1)},
+    "pp_authorization": x509.ObjectIdentifier(f"{_ARC}.3.1"),
+    "pp_auth_role": x509.ObjectIdentifier(f"{_ARC}.3.13"),
+}
+_UTF8_STRING = b"\x0c"
+
+
+def check(extensions: Mapping[str, str]) -> None:
+    """Raises InputError AUTH-004 for a name that is not registered, AUTH-002 or AUTH-005 for a value that is too long or strange."""
+    for name, value in extensions.items():
+        if name not in IDENTIFIERS:
+            raise issues.UNKNOWN_EXTENSION.error(name=name, names=", ".join(sorted(IDENTIFIERS)))
+        texts.check(f"the extension {name}", value)
+
+
+def to_x509(extensions: Mapping[str, str]) -> list[x509.UnrecognizedExtension]:
+    return [x509.UnrecognizedExtension(IDENTIFIERS[name], _der(value)) for name, value in sorted(extensions.items())]
+
+
+def _der(text: str) -> bytes:
+    """A UTF8String in DER, as Puppet writes it."""
+    data = text.encode()
+    if len(data) < 0x80:
+        return _UTF8_STRING + bytes([len(data)]) + data
+    length = len(data).to_bytes((len(data).bit_length() + 7) // 8)
+    return _UTF8_STRING + bytes([0x80 | len(length)]) + length + data

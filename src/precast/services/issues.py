@@ -1,0 +1,65 @@
+"""What can go wrong in the services."""
+
+from precast.base.errors import Issue, Kind
+
+NO_AUTHORITY = Issue(
+    "CA-001",
+    Kind.NOT_FOUND,
+    "there is no certificate authority in {place}",
+    "make one with `precast server init`",
+)
+AUTHORITY_EXISTS = Issue(
+    "CA-002",
+    Kind.CONFLICT,
+    "there is a certificate authority in {place} already",
+    "it is never overwritten; choose another data directory",
+)
+AUTHORITY_UNREADABLE = Issue(
+    "CA-003", Kind.UNAVAILABLE, "cannot use {place}: {reason}", "check the file and who may read it"
+)
+BAD_REQUEST = Issue(
+    "CA-004",
+    Kind.INPUT,
+    "the certificate request is not usable: {reason}",
+    "make it anew with `precast agent enrol`",
+)
+NAME_TAKEN = Issue(
+    "CA-005",
+    Kind.CONFLICT,
+    "{node} has a certificate already",
+    "if the machine was made anew, run `precast ca clean {node}` first",
+)
+ENROLMENT_DENIED = Issue(
+    "CA-006",
+    Kind.DENIED,
+    "this token does not enrol {node}",
+    "the token may be used up, expired, revoked or for another name; `precast token list` tells an operator",
+)
+RENEWAL_DENIED = Issue(
+    "CA-007",
+    Kind.DENIED,
+    "this certificate cannot be renewed",
+    "it is revoked, too old, or not ours; enrol the node again with a new token",
+)
+NO_SUCH_NODE = Issue("NODE-001", Kind.NOT_FOUND, "there is no node {node}", "`precast node list` shows them")
+BAD_ROLE = Issue("AUTH-001", Kind.INPUT, "there is no role {role}", "it is one of: {roles}")
+BAD_VALUE = Issue("AUTH-002", Kind.INPUT, "{what} must be between {least} and {most}", "choose another value")
+NO_SUCH_TOKEN = Issue(
+    "AUTH-003", Kind.NOT_FOUND, "there is no token {id} that is still good", "`precast token list` shows them"
+)
+UNPRINTABLE = Issue(
+    "AUTH-005",
+    Kind.INPUT,
+    "{what} holds a character that cannot be printed",
+    "leave out line ends and control characters",
+)
+UNKNOWN_EXTENSION = Issue("AUTH-004", Kind.INPUT, "there is no certificate extension {name}", "it is one of: {names}")
+WRONG_DIGEST = Issue(
+    "FACTS-001",
+    Kind.INPUT,
+    "the facts of {node} are not those of their digest",
+    "send both anew; something changed them on the way",
+)
+NO_FACTS = Issue(
+    "FACTS-002", Kind.NOT_FOUND, "{node} has sent no facts", "run `precast agent facts` on it, or check its name"
+)

@@ -1,0 +1,180 @@
+"""Nodes and their certificates.
+
+Everything about a node's certificates happens under the node's row, so two requests for one name cannot both be granted, also
+on two servers.
+"""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from precast.base import canonical
+from precast.base.clock import from_micros, from_optional_micros, to_micros
+from precast.store.database import Database
+from precast.store.query import Query, Unit
+
+TAKE = Query(
+    "nodes.take",
+    """
+    -- The node's row, made if need be, ours until the commit. A node that was deactivated is active again.
+    INSERT INTO node (name, created_at) VALUES (:node, :now)
+    ON CONFLICT (name) DO UPDATE SET deactivated_at = NULL
+    RETURNING created_at
+    """,
+)
+LIVE = Query(
+    "nodes.live",
+    """
+    -- Certificates that are good, or could still be renewed.
+    SELECT key_digest, extensions FROM certificate WHERE node = :node AND revoked_at IS NULL AND not_after > :since
+    ORDER BY issued_at DESC, serial LIMIT 1
+    """,
+)
+ADD_CERTIFICATE = Query(
+    "nodes.add_certificate",
+    """
+    INSERT INTO certificate (serial, node, key_digest, extensions, issued_at, not_after)
+    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after)
+    """,
+)
+CERTIFICATE = Query(
+    "nodes.certificate",
+    """
+    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why
+    FROM certificate WHERE serial = :serial
+    """,
+)
+CERTIFICATES = Query(
+    "nodes.certificates",
+    """
+    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why
+    FROM certificate WHERE (node, issued_at, serial) > (:after_node, :after_at, :after_serial)
+    ORDER BY node, issued_at, serial LIMIT :limit
+    """,
+)
+REVOKE = Query(
+    "nodes.revoke",
+    """
+    UPDATE certificate SET revoked_at = :now, revoked_why = :why WHERE node = :node AND revoked_at IS NULL
+    RETURNING serial
+    """,
+)
+NODES = Query(
+    "nodes.list",
+    """
+    -- Each with its newest certificate that is not revoked, if any.
+    SELECT name, created_at, deactivated_at,
+        (SELECT max(not_after) FROM certificate WHERE node = node.name AND revoked_at IS NULL)
+    FROM node WHERE name > :after ORDER BY name LIMIT :limit
+    """,
+)
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    """A certificate that was given to a node."""
+
+    serial: str
+    node: str
+    key_digest: str
+    extensions: dict[str, str]
+    issued_at: datetime
+    not_after: datetime
+    revoked_at: datetime | None = None
+    revoked_why: str | None = None
+
+
+class LiveKey(msgspec.Struct, frozen=True):
+    """Whose a name is now: the digest of its key, and what was certified with it."""
+
+    digest: str
+    extensions: dict[str, str]
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A machine we know."""
+
+    name: str
+    created_at: datetime
+    deactivated_at: datetime | None
+    certified_until: datetime | None
+
+
+class Nodes:
+    """All nodes of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def taking(self, node: str) -> Unit[None]:
+        """Make the node known and hold its row until the commit."""
+        yield TAKE(node=node, now=to_micros(self._database.clock.now()))
+
+    def live_key(self, node: str, grace_s: float) -> Unit[LiveKey | None]:
+        """The key in the newest certificate that is good, or expired so recently that it can be renewed."""
+        since = self._database.clock.now() - timedelta(seconds=grace_s)
+        rows = yield LIVE(node=node, since=to_micros(since))
+        return LiveKey(rows[0][0], msgspec.json.decode(rows[0][1], type=dict[str, str])) if rows else None
+
+    def is_good(self, serial: str) -> Unit[bool]:
+        """Whether a certificate exists and is not revoked, whatever its age."""
+        rows = yield CERTIFICATE(serial=serial)
+        return bool(rows) and rows[0][6] is None
+
+    def adding(self, certificate: Certificate) -> Unit[None]:
+        yield ADD_CERTIFICATE(
+            serial=certificate.serial,
+            node=certificate.node,
+            key_digest=certificate.key_digest,
+            extensions=canonical.encode(certificate.extensions),
+            issued_at=to_micros(certificate.issued_at),
+            not_after=to_micros(certificate.not_after),
+        )
+
+    def revoking(self, node: str, why: str) -> Unit[list[str]]:
+        """Revoke every certificate of the name; their serials."""
+        rows = yield REVOKE(node=node, now=to_micros(self._database.clock.now()), why=why)
+        return [row[0] for row in rows]
+
+    async def certificate(self, serial: str) -> Certificate | None:
+        return await self._database.read(_reading_certificate, serial)
+
+    async def certificates(self, after: Certificate | None = None, limit: int = 100) -> list[Certificate]:
+        return await self._database.read(_listing_certificates, after, limit)
+
+    async def list(self, after: str = "", limit: int = 100) -> list[Node]:
+        return await self._database.read(_listing, after, limit)
+
+
+def _reading_certificate(serial: str) -> Unit[Certificate | None]:
+    rows = yield CERTIFICATE(serial=serial)
+    return _certificate(*rows[0]) if rows else None
+
+
+def _listing_certificates(after: Certificate | None, limit: int) -> Unit[list[Certificate]]:
+    place = ("", 0, "") if after is None else (after.node, to_micros(after.issued_at), after.serial)
+    rows = yield CERTIFICATES(after_node=place[0], after_at=place[1], after_serial=place[2], limit=limit)
+    return [_certificate(*row) for row in rows]
+
+
+def _listing(after: str, limit: int) -> Unit[list[Node]]:
+    rows = yield NODES(after=after, limit=limit)
+    return [
+        Node(name, from_micros(created), from_optional_micros(left), from_optional_micros(until))
+        for name, created, left, until in rows
+    ]
+
+
+def _certificate(
+    serial: str,
+    node: str,
+    key_digest: str,
+    extensions: bytes,
+    issued: int,
+    until: int,
+    revoked: int | None,
+    why: str | None,
+) -> Certificate:
+    given = msgspec.json.decode(extensions, type=dict[str, str])
+    return Certificate(
+        serial, node, key_digest, given, from_micros(issued), from_micros(until), from_optional_micros(revoked), why
+    )

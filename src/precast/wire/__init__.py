@@ -1,0 +1,1 @@
+"""What travels between machines: bodies of the API, names, tokens. No sockets, no clock."""

@@ -1,0 +1,117 @@
+"""Bodies of the API about identity."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+MAX_REQUEST_CHARS = 8_192
+
+
+class AuthorityBody(msgspec.Struct, frozen=True):
+    """The certificates that nodes and people trust, as PEM."""
+
+    certificates: str
+
+
+class EnrolBody(msgspec.Struct, frozen=True):
+    """A node asks for its first certificate."""
+
+    request: str = msgspec.field()  # PEM
+    token: str = ""
+
+
+class RenewBody(msgspec.Struct, frozen=True):
+    """A node asks for its next certificate, and proves that it has the key of the last one."""
+
+    request: str  # PEM, of the new key
+    certificate: str  # PEM, the last one
+    proof: str  # base64: the old key's signature over the request's DER form
+
+
+class CertificateBody(msgspec.Struct, frozen=True):
+    """A certificate, and what to trust."""
+
+    certificate: str
+    authority: str
+
+
+class NewEnrolmentToken(msgspec.Struct, frozen=True):
+    """What a token for enrolment shall allow."""
+
+    pattern: str
+    extensions: dict[str, str] = {}
+    uses: int = 1
+    valid_s: int = 3600
+
+
+class NewPersonToken(msgspec.Struct, frozen=True):
+    """Whom a token shall stand for."""
+
+    person: str
+    role: str
+    environments: list[str] = []
+    valid_s: int = 90 * 86400
+
+
+class TokenBody(msgspec.Struct, frozen=True):
+    """A token, shown this once."""
+
+    id: str
+    token: str
+    expires_at: datetime
+
+
+class TokenRow(msgspec.Struct, frozen=True):
+    """A token as lists show it."""
+
+    id: str
+    sort: str
+    subject: str
+    allows: str
+    expires_at: datetime
+    is_good: bool
+
+
+class NodeRow(msgspec.Struct, frozen=True):
+    """A node as lists show it."""
+
+    name: str
+    created_at: datetime
+    deactivated_at: datetime | None
+    certified_until: datetime | None
+
+
+class CertificateRow(msgspec.Struct, frozen=True):
+    """A certificate as lists show it."""
+
+    node: str
+    serial: str
+    issued_at: datetime
+    not_after: datetime
+    extensions: dict[str, str]
+    revoked_at: datetime | None
+    revoked_why: str | None
+
+
+class AuditRow(msgspec.Struct, frozen=True):
+    """A deed as lists show it."""
+
+    id: str
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    detail: dict[str, Any]
+
+
+class Deed(msgspec.Struct, frozen=True):
+    """Why something is done, for the audit log."""
+
+    why: str = ""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a deed touched."""
+
+    touched: list[str]

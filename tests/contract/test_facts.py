@@ -1,0 +1,168 @@
+"""The fact service on both databases: digest first, durable before it is acknowledged, decided once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from precast.base import canonical, digests
+from precast.base.clock import ManualClock
+from precast.base.errors import InputError, NotFoundError
+from precast.services.facts import COMPILE, FACTS, EveryChange, FactService
+from precast.store.database import Database
+from precast.store.facts import FactChange, Facts
+from precast.store.nodes import Nodes
+from precast.store.query import Unit
+from precast.store.work import WorkQueue
+from precast.wire.facts import FactsBody
+
+
+class NoneMatters:
+    """A compiler that has read nothing."""
+
+    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
+        return False
+
+
+def body(stable: dict[str, Any], volatile: dict[str, Any] | None = None, *, is_whole: bool = True) -> FactsBody:
+    digest = digests.of_bytes(canonical.encode(stable))
+    return FactsBody(digest, volatile or {}, stable if is_whole else None)
+
+
+@pytest.fixture
+def work(database: Database) -> WorkQueue:
+    return WorkQueue(database, [FACTS, COMPILE])
+
+
+@pytest.fixture
+async def service(database: Database, work: WorkQueue) -> FactService:
+    def known() -> Unit[None]:
+        yield from Nodes(database).taking("web1")
+
+    await database.write(known)
+    return FactService(database, Facts(database), work, EveryChange())
+
+
+async def waiting(work: WorkQueue, kind: str) -> list[str]:
+    return [item.key for item in await work.waiting() if item.kind == kind]
+
+
+async def test_first_digest_is_not_known_and_the_stable_part_wanted(service: FactService, work: WorkQueue) -> None:
+    assert (await service.submit("web1", body({"os": 1}, is_whole=False))).wants_stable
+    assert await work.waiting() == []
+
+
+async def test_whole_set_is_queued_then_stored_and_leads_to_a_compile(service: FactService, work: WorkQueue) -> None:
+    assert not (await service.submit("web1", body({"os": {"name": "Debian"}}, {"uptime": 5}))).wants_stable
+    assert await waiting(work, "facts") == ["web1"]
+    with pytest.raises(NotFoundError):
+        await service.show("web1")
+    assert await service.work_off("worker") == 1
+    view = await service.show("web1")
+    assert (view.facts, view.decision) == ({"os": {"name": "Debian"}, "uptime": 5}, "1 changed: compile")
+    assert await waiting(work, "compile") == ["web1"]
+    assert await waiting(work, "facts") == []
+
+
+async def test_known_digest_costs_no_work_and_updates_the_volatile_part(service: FactService, work: WorkQueue) -> None:
+    await service.submit("web1", body({"os": 1}, {"uptime": 5}))
+    await service.work_off("worker")
+    assert not (await service.submit("web1", body({"os": 1}, {"uptime": 6}, is_whole=False))).wants_stable
+    assert await waiting(work, "facts") == []
+    assert (await service.show("web1")).facts == {"os": 1, "uptime": 6}
+    assert await service.changes("web1") == []
+
+
+async def test_digest_that_waits_in_the_inbox_is_known(service: FactService) -> None:
+    await service.submit("web1", body({"os": 1}))
+    assert not (await service.submit("web1", body({"os": 1}, is_whole=False))).wants_stable
+    assert (await service.submit("web1", body({"os": 2}, is_whole=False))).wants_stable
+
+
+async def test_change_is_in_the_history_path_by_path(service: FactService, clock: ManualClock) -> None:
+    await service.submit("web1", body({"os": {"name": "Debian", "release": "12"}, "old": [1, 2], "a/b": 1}))
+    await service.work_off("worker")
+    clock.advance(60)
+    await service.submit("web1", body({"os": {"name": "Debian", "release": "13"}, "new": None, "a/b": 1.0}))
+    await service.work_off("worker")
+    changes = {row.path: (row.before, row.after) for row in await service.changes("web1")}
+    assert changes.keys() == {"/os/release", "/old", "/new", "/a~1b"}
+    assert changes["/os/release"] == ("12", "13")
+    assert changes["/new"][1] is None
+    assert (await service.show("web1")).decision == "4 changed: compile"
+
+
+async def test_change_that_does_not_matter_leads_to_no_compile(
+    service: FactService, database: Database, work: WorkQueue
+) -> None:
+    other = FactService(database, Facts(database), work, NoneMatters())
+    await other.submit("web1", body({"os": 1}))
+    await other.work_off("worker")
+    assert (await other.show("web1")).decision == "1 changed, none of them matters"
+    assert await waiting(work, "compile") == []
+
+
+async def test_newest_of_two_sets_counts(service: FactService) -> None:
+    await service.submit("web1", body({"os": 1}))
+    await service.submit("web1", body({"os": 2}))
+    assert await service.work_off("worker") == 1
+    assert (await service.show("web1")).facts == {"os": 2}
+
+
+async def test_set_that_comes_during_the_work_is_looked_at_next(
+    service: FactService, database: Database, work: WorkQueue
+) -> None:
+    await service.submit("web1", body({"os": 1}))
+    (claim,) = await work.claim("facts", "slow", limit=1, lease_s=60)
+    await service.submit("web1", body({"os": 2}))
+    assert await work.complete(claim)
+    assert await service.work_off("worker") == 1
+    assert (await service.show("web1")).facts == {"os": 2}
+
+
+async def test_worker_that_lost_its_claim_stores_nothing(
+    service: FactService, other_database: Database, work: WorkQueue, clock: ManualClock
+) -> None:
+    await service.submit("web1", body({"os": 1}))
+    (lost,) = await work.claim("facts", "slow", limit=1, lease_s=1)
+    clock.advance(2)
+    other = FactService(
+        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, COMPILE]), EveryChange()
+    )
+    assert await other.work_off("quick") == 1
+    assert not await work.complete(lost)
+    assert (await service.show("web1")).facts == {"os": 1}
+
+
+async def test_flapping_node_is_slowed_down_and_nobody_else(
+    service: FactService, work: WorkQueue, clock: ManualClock
+) -> None:
+    """Three compiles at once, then one in five minutes."""
+    due: list[float] = []
+    for number in range(6):
+        await service.submit("web1", body({"os": number}))
+        await service.work_off("worker")
+        (item,) = [item for item in await work.waiting() if item.kind == "compile"]
+        due.append((item.ready_at - clock.now()).total_seconds())
+        clock.advance(max(due[-1], 0) + 0.001)
+        (claim,) = await work.claim("compile", "compiler", limit=1, lease_s=60)
+        await work.complete(claim)
+    assert due[:3] == [0, 0, 0]
+    assert all(250 < seconds <= 300 for seconds in due[3:])
+
+
+async def test_wrong_digest_is_refused_and_nothing_kept(service: FactService, work: WorkQueue) -> None:
+    with pytest.raises(InputError) as caught:
+        await service.submit("web1", FactsBody("0" * 64, {}, {"os": 1}))
+    assert caught.value.code == "FACTS-001"
+    assert await work.waiting() == []
+
+
+async def test_acknowledged_set_is_there_for_another_server(service: FactService, other_database: Database) -> None:
+    """The acknowledging server may die at once: the inbox and the queue are in the database."""
+    await service.submit("web1", body({"os": 1}))
+    other = FactService(
+        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, COMPILE]), EveryChange()
+    )
+    assert await other.work_off("heir") == 1
+    assert (await other.show("web1")).facts == {"os": 1}

@@ -196,7 +196,11 @@ def main() -> None:
     finish(
         "net",
         is_quick,
-        {"rows": [{"what": what, "transitions": count, "seconds": round(seconds, 4)} for what, count, seconds, _ in rows]},
+        {
+            "rows": [
+                {"what": what, "transitions": count, "seconds": round(seconds, 4)} for what, count, seconds, _ in rows
+            ]
+        },
         [
             Goal("net-us", value_us, TARGET_US, value_us <= TARGET_US),
             Goal("net-check-s", check_s, TARGET_CHECK_S, check_s <= TARGET_CHECK_S),

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from precast.store.location import Location, PostgresLocation, SqliteLocation, p
 from precast.store.schema import Schema
 
 ENGINES = ["sqlite", "postgresql"]
+
+# A shell starts what it puts in the background with interrupts ignored, and all our children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

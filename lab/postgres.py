@@ -106,7 +106,9 @@ class PostgresServer:
     def remove(self) -> None:
         if self.is_running():
             self._signal(signal.SIGQUIT)
-        if self._own_directory:
+        # An initdb that was interrupted leaves children that go on writing for a moment.
+        end_s = time.monotonic() + 5
+        while self._own_directory and self.directory.exists() and time.monotonic() < end_s:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def create_database(self, template: str = "template0") -> str:

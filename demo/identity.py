@@ -1,6 +1,5 @@
 """Identity: a server with an authority of its own, nodes that enrol by token, and what a stranger gets."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,9 +55,7 @@ def refuse(stage: Stage, url: str) -> None:
 def serving(stage: Stage) -> Iterator[str]:
     """A real server on a free port of this machine; its address."""
     command = [PRECAST, "server", "--data", "site", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(
-        command, cwd=stage.directory, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
-    ) as process:
+    with subprocess.Popen(command, cwd=stage.directory, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

@@ -1,7 +1,7 @@
 """Counts for Prometheus, and the health of this process."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 
 from precast.api.routes import PUBLIC, Call, Route, Routes, Text
 from precast.store.check import ping
@@ -16,7 +16,7 @@ class Metrics:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._requests: Counter[tuple[str, int]] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._started_s = time.time()
         self.under_way = 0
 
@@ -27,7 +27,7 @@ class Metrics:
 
     def count(self, route: str, status: int, seconds: float) -> None:
         self._requests[route, status] += 1
-        self._seconds[route] += seconds  # type: ignore[assignment] # a Counter adds floats as well
+        self._seconds[route] += seconds
 
     async def show(self, call: Call) -> Text:
         lines = [

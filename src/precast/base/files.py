@@ -1,7 +1,9 @@
 """Files that are whole or not there: written beside their place, flushed, then named."""
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -17,7 +19,28 @@ def write_private(path: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _flush_directory(path.parent)
+
+
+@contextlib.contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """An empty file (0600) beside `path` to be filled and flushed; it gets its name at the end, and is removed if that fails.
+
+    Raises FileExistsError if there is something of that name by then, which stays as it is.
+    """
+    handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
+    os.close(handle)
+    try:
+        yield Path(name)
+        os.link(name, path)  # unlike rename, this never replaces a file that came into being meanwhile
+    finally:
+        Path(name).unlink()
+    _flush_directory(path.parent)
+
+
+def _flush_directory(path: Path) -> None:
+    """A name is on the disk when its directory is."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(directory)
     finally:

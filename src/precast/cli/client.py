@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,14 +43,14 @@ class Client:
         )
         return https.read_answer(self._url, came, answer)
 
-    def pages(self, path: str, row: type[T], key: str, parameter: str = "after") -> list[T]:
-        """All rows of a list that comes in pages, each after the last one's key."""
+    def pages(self, path: str, row: type[T], key: str, parameter: str = "after", most: int = sys.maxsize) -> list[T]:
+        """The rows of a list that comes in pages, each from the last one's key on; `most` of them, or all."""
         rows: list[T] = []
         query: dict[str, str] = {}
-        while page := self.ask("GET", path, list[row], query=query):  # type: ignore[valid-type] # a type that was passed in
+        while len(rows) < most and (page := self.ask("GET", path, list[row], query=query)):  # type: ignore[valid-type] # a type that was passed in
             rows += page
             query = {parameter: str(getattr(page[-1], key))}
-        return rows
+        return rows[:most]
 
 
 def segment(text: str) -> str:

@@ -5,13 +5,13 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from precast.base.errors import PrecastError
-from precast.cli.output import print_json, print_table
+from precast.base.files import appearing
+from precast.cli.output import moment, print_json, print_table
 from precast.store import backup, issues, location
 from precast.store.check import Finding, Level, inspect
 from precast.store.connect import connect
@@ -127,7 +127,7 @@ def _new_if_missing(where: Location) -> Iterator[Location]:
         yield where
         return
     try:
-        with backup.appearing(where.path) as draft:
+        with appearing(where.path) as draft:
             log, index = (Path(f"{draft}{suffix}") for suffix in ("-wal", "-shm"))
             try:
                 yield SqliteLocation(draft)
@@ -172,7 +172,7 @@ async def _print_work(args: argparse.Namespace, queue: WorkQueue) -> None:
     if args.json:
         print_json(msgspec.to_builtins(counts))
         return
-    rows = [(one.kind, one.waiting, one.held, one.dead, _moment(one.oldest_at)) for one in counts]
+    rows = [(one.kind, one.waiting, one.held, one.dead, moment(one.oldest_at)) for one in counts]
     print_table(["KIND", "WAITING", "HELD", "DEAD", "OLDEST"], rows)
 
 
@@ -184,7 +184,7 @@ async def _print_items(args: argparse.Namespace, queue: WorkQueue) -> None:
         print_json(msgspec.to_builtins(items))
         return
     rows = [
-        (one.kind, one.key, one.owner, one.attempts, _moment(one.queued_at), _moment(one.ready_at), one.last_error)
+        (one.kind, one.key, one.owner, one.attempts, moment(one.queued_at), moment(one.ready_at), one.last_error)
         for one in items
     ]
     print_table(["KIND", "KEY", "HELD BY", "TRIES", "QUEUED", "READY", "LAST ERROR"], rows)
@@ -197,7 +197,7 @@ async def _print_dead(args: argparse.Namespace, queue: WorkQueue) -> None:
     if args.json:
         print_json(msgspec.to_builtins(letters))
         return
-    rows = [(one.kind, one.key, one.attempts, _moment(one.died_at), one.last_error) for one in letters]
+    rows = [(one.kind, one.key, one.attempts, moment(one.died_at), one.last_error) for one in letters]
     print_table(["KIND", "KEY", "TRIES", "DIED", "LAST ERROR"], rows)
 
 
@@ -207,10 +207,6 @@ def _print_counts(args: argparse.Namespace, what: str, counts: dict[str, int]) -
     else:
         filled = [f"{count} {table}" for table, count in counts.items() if count]
         print(what, ", ".join(filled) or "no rows")
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _text(word: str) -> str:

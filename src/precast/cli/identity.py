@@ -2,13 +2,12 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 import msgspec
 
 from precast.cli import issues
 from precast.cli.client import add_connection, connect, segment
-from precast.cli.output import print_json, print_table
+from precast.cli.output import moment, print_json, print_table
 from precast.wire.identity import (
     AuditRow,
     CertificateRow,
@@ -88,7 +87,7 @@ def _add(
 
 def _list_nodes(args: argparse.Namespace) -> int:
     nodes = connect(args).pages("/v1/nodes", NodeRow, "name")
-    rows = [(one.name, _moment(one.created_at), _moment(one.certified_until)) for one in nodes]
+    rows = [(one.name, moment(one.created_at), moment(one.certified_until)) for one in nodes]
     return _show(args, nodes, ["NODE", "SINCE", "CERTIFIED UNTIL"], rows)
 
 
@@ -98,8 +97,8 @@ def _list_certificates(args: argparse.Namespace) -> int:
         (
             one.node,
             one.serial[:16],
-            _moment(one.issued_at),
-            _moment(one.not_after),
+            moment(one.issued_at),
+            moment(one.not_after),
             one.revoked_why,
             _marks(one.extensions),
         )
@@ -146,7 +145,7 @@ def _show_token(args: argparse.Namespace, made: TokenBody) -> int:
 def _list_tokens(args: argparse.Namespace) -> int:
     tokens = connect(args).ask("GET", "/v1/tokens", list[TokenRow])
     rows = [
-        (one.id, one.sort, one.subject, one.allows, _moment(one.expires_at), "good" if one.is_good else "over")
+        (one.id, one.sort, one.subject, one.allows, moment(one.expires_at), "good" if one.is_good else "over")
         for one in tokens
     ]
     return _show(args, tokens, ["ID", "SORT", "FOR", "ALLOWS", "EXPIRES", "STATE"], rows)
@@ -162,8 +161,8 @@ def _revoke_token(args: argparse.Namespace) -> int:
 
 
 def _audit(args: argparse.Namespace) -> int:
-    entries = connect(args).ask("GET", "/v1/audit", list[AuditRow])[: args.limit]
-    rows = [(_moment(one.at), one.actor, one.action, one.target, _marks(one.detail)) for one in entries]
+    entries = connect(args).pages("/v1/audit", AuditRow, "id", "before", args.limit)
+    rows = [(moment(one.at), one.actor, one.action, one.target, _marks(one.detail)) for one in entries]
     return _show(args, entries, ["AT", "WHO", "WHAT", "TO", "DETAIL"], rows)
 
 
@@ -186,7 +185,3 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _marks(values: dict[str, object] | dict[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(values.items()))
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%SZ")

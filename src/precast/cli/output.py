@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, TextIO, cast
 
 from precast.base.spans import visible, width
@@ -23,6 +24,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     for row in [list(columns), *cells]:
         padded = (_pad(cell, size, right) for cell, size, right in zip(row, widths, is_right, strict=True))
         print("  ".join(padded).rstrip())
+
+
+def moment(at: datetime | None) -> str | None:
+    """A time as tables show it."""
+    return None if at is None else at.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def print_json(value: Any) -> None:

@@ -9,7 +9,6 @@ then expanded.
 import contextlib
 import gzip
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from datetime import datetime
@@ -20,6 +19,7 @@ import msgspec
 
 from precast.base.clock import to_micros
 from precast.base.errors import ConflictError, InternalError
+from precast.base.files import appearing
 from precast.store import issues
 from precast.store.database import Database
 from precast.store.query import Query, Unit
@@ -217,23 +217,3 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
             os.fsync(raw.fileno())
     except FileExistsError:
         raise issues.BACKUP_EXISTS.error(path=path) from None
-
-
-@contextlib.contextmanager
-def appearing(path: Path) -> Iterator[Path]:
-    """An empty file (0600) beside `path` to be filled and flushed; it gets its name at the end, and is removed if that fails.
-
-    Raises FileExistsError if there is something of that name by then, which stays as it is.
-    """
-    handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
-    os.close(handle)
-    try:
-        yield Path(name)
-        os.link(name, path)  # unlike rename, this never replaces a file that came into being meanwhile
-    finally:
-        Path(name).unlink()
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -5,8 +5,6 @@ from typing import Any
 
 import msgspec
 
-MAX_REQUEST_CHARS = 8_192
-
 
 class AuthorityBody(msgspec.Struct, frozen=True):
     """The certificates that nodes and people trust, as PEM."""

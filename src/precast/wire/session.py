@@ -1,0 +1,159 @@
+"""What a node and a server say to each other over their one connection.
+
+Each frame is one JSON message. A node opens with `Hello`, the server answers with `Welcome` or `Refused`; that settles the
+version both speak, the session's epoch, and from which number on each side repeats what the other does not have. After that
+both send numbered records and acknowledge what they have stored; everything else is a hint. Unknown fields are ignored, and
+what a record holds has a version of its own, because a record may wait through an upgrade.
+
+Numbers begin at 1 and have no gaps. A node's are of its local store (`instance`), a server's are of the node.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+# The newest first; a side speaks the newest that both know.
+VERSIONS = (1,)
+PATH = "/v1/session"
+# A record of facts is the largest there is.
+MAX_FRAME_BYTES = 512 * 1024
+# How many attempts without an answer a node remembers; more than these look like a clone's.
+MAX_ATTEMPTS = 32
+
+# Why a server ends a connection, as the websocket's close code.
+CLOSE_RECONNECT = 4000  # come back, as `Reconnect` said
+CLOSE_FENCED = 4001  # another connection of this node is newer
+CLOSE_REVOKED = 4003  # the certificate is not good any more
+CLOSE_PROTOCOL = 4004  # what came is not this protocol
+CLOSE_REFUSED = 4005  # see `Refused`
+CLOSE_SILENT = 4006  # nothing was heard for too long
+CLOSE_UNSTORED = 4007  # the server could not store what came; it comes again
+
+
+class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
+    """One frame."""
+
+
+class Hello(Message, frozen=True):
+    """A node opens. `attempts` holds this one and those before it back to the last that was welcomed, newest first."""
+
+    versions: list[int]
+    instance: str  # of the local store; a new store is a new instance
+    attempts: list[str]
+    boot_id: str
+    agent: str  # the program's version
+    first: int = 1  # the lowest number the node still has, or would give next
+    last: int = 0  # the highest it has given
+    received: int = 0  # of the server's records, stored through this number
+
+
+class Welcome(Message, frozen=True):
+    """The session has begun. The node repeats its records from `received` + 1 on."""
+
+    version: int
+    epoch: int
+    server: str
+    received: int  # of the node's records, stored through this number
+    heartbeat_s: float  # send a ping when silent for so long
+    cycle_s: float  # come back anew after so long
+    horizon_s: float  # keep acknowledged records for so long
+    facts_digest: str = ""  # the stable facts the server has, so that they are not sent again
+
+
+class Refused(Message, frozen=True):
+    """There is no session; the same words as any error of ours. The node may try again after `retry_s`."""
+
+    code: str
+    message: str
+    hint: str = ""
+    retry_s: float = 300.0
+
+
+class Record(Message, frozen=True):
+    """Something that must not get lost. The body's form follows from kind and version."""
+
+    number: int
+    kind: str
+    at: datetime
+    body: msgspec.Raw
+    version: int = 1
+
+
+class Ack(Message, frozen=True):
+    """Every record through this number is stored."""
+
+    through: int
+
+
+class Resend(Message, frozen=True):
+    """The records after this number have not come; begin there again."""
+
+    after: int
+
+
+class Want(Message, frozen=True):
+    """The server lacks the stable facts of this digest; send them whole."""
+
+    facts_digest: str
+
+
+class Reconnect(Message, frozen=True):
+    """Leave, and come back after a while chosen at random between `after_s` and `after_s` + `spread_s`, elsewhere if you can."""
+
+    why: str
+    after_s: float = 0.0
+    spread_s: float = 0.0
+
+
+FromNode = Hello | Record | Ack | Resend
+FromServer = Welcome | Refused | Record | Ack | Resend | Want | Reconnect
+
+
+class LossBody(msgspec.Struct, frozen=True):
+    """What a node had to drop because its spool was full. Kind `loss`."""
+
+    kind: str
+    count: int
+    first_at: datetime
+    last_at: datetime
+
+
+class CollectOrder(msgspec.Struct, frozen=True):
+    """Collect facts now and send them. Kind `collect`."""
+
+    why: str = ""
+
+
+class RenewOrder(msgspec.Struct, frozen=True):
+    """Renew the certificate now, and take the authorities that come with it. Kind `renew`."""
+
+    why: str = ""
+
+
+FACTS = "facts"
+LOSS = "loss"
+COLLECT = "collect"
+RENEW = "renew"
+
+_encoder = msgspec.json.Encoder()
+_from_node: msgspec.json.Decoder[FromNode] = msgspec.json.Decoder(FromNode)
+_from_server: msgspec.json.Decoder[FromServer] = msgspec.json.Decoder(FromServer)
+
+
+def encode(message: Message) -> bytes:
+    return _encoder.encode(message)
+
+
+def decode_from_node(frame: bytes | str) -> FromNode:
+    """A frame of a node's. Raises ValueError (of which msgspec's and UnicodeDecodeError are) or RecursionError."""
+    return _from_node.decode(frame)
+
+
+def decode_from_server(frame: bytes | str) -> FromServer:
+    """A frame of a server's. Raises as `decode_from_node` does."""
+    return _from_server.decode(frame)
+
+
+def choose_version(offered: list[int]) -> int | None:
+    """The newest version both know."""
+    return next((version for version in VERSIONS if version in offered), None)

@@ -28,6 +28,7 @@ TEXTS = {
     *("node", "serial", "key_digest", "why", "after_node", "after_serial"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision", "path"),
+    *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {"payload", "body", "extensions", "environments", "secret_hash", "detail", "stable", "volatile"}
 
@@ -85,6 +86,9 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "fact_set": {"facts"},
         "fact_volatile": {"facts"},
         "fact_change": {"facts"},
+        "server": {"sessions"},
+        "session": {"sessions"},
+        "session_stream": {"sessions"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }

@@ -11,7 +11,10 @@ import msgspec
 from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.database import Database
-from precast.store.query import Query, Unit
+from precast.store.query import Query, Unit, Wake
+
+# Woken when certificates were taken back: connections that rest on them end.
+REVOKED_TOPIC = "revoked"
 
 TAKE = Query(
     "nodes.take",
@@ -58,6 +61,10 @@ REVOKE = Query(
     UPDATE certificate SET revoked_at = :now, revoked_why = :why WHERE node = :node AND revoked_at IS NULL
     RETURNING serial
     """,
+)
+REVOKED = Query(
+    "nodes.revoked",
+    "SELECT serial FROM certificate WHERE revoked_at >= :since ORDER BY revoked_at, serial LIMIT :limit",
 )
 NODES = Query(
     "nodes.list",
@@ -133,6 +140,7 @@ class Nodes:
     def revoking(self, node: str, why: str) -> Unit[list[str]]:
         """Revoke every certificate of the name; their serials."""
         rows = yield REVOKE(node=node, now=to_micros(self._database.clock.now()), why=why)
+        yield Wake(REVOKED_TOPIC)
         return [row[0] for row in rows]
 
     async def certificate(self, serial: str) -> Certificate | None:
@@ -140,6 +148,10 @@ class Nodes:
 
     async def certificates(self, after: Certificate | None = None, limit: int = 100) -> list[Certificate]:
         return await self._database.read(_listing_certificates, after, limit)
+
+    async def revoked(self, since: datetime, limit: int = 10_000) -> list[str]:
+        """Serials of certificates that were taken back since."""
+        return await self._database.read(_reading_revoked, since, limit)
 
     async def list(self, after: str = "", limit: int = 100) -> list[Node]:
         return await self._database.read(_listing, after, limit)
@@ -154,6 +166,10 @@ def _listing_certificates(after: Certificate | None, limit: int) -> Unit[list[Ce
     place = ("", 0, "") if after is None else (after.node, to_micros(after.issued_at), after.serial)
     rows = yield CERTIFICATES(after_node=place[0], after_at=place[1], after_serial=place[2], limit=limit)
     return [_certificate(*row) for row in rows]
+
+
+def _reading_revoked(since: datetime, limit: int) -> Unit[list[str]]:
+    return [row[0] for row in (yield REVOKED(since=to_micros(since), limit=limit))]
 
 
 def _listing(after: str, limit: int) -> Unit[list[Node]]:

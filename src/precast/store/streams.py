@@ -37,6 +37,13 @@ READ = Query(
     ORDER BY number LIMIT :limit
     """,
 )
+WAITING = Query(
+    "streams.waiting",
+    """
+    -- Streams with a common prefix that hold records which nobody has trimmed yet.
+    SELECT name FROM stream WHERE last > trimmed AND substr(name, 1, :length) = :prefix ORDER BY name LIMIT :limit
+    """,
+)
 STATE = Query("streams.state", "SELECT last, trimmed FROM stream WHERE name = :stream")
 TRIM_TO = Query(
     "streams.trim_to",
@@ -98,6 +105,10 @@ class Streams:
         """Up to `limit` records with numbers above `after`; an unknown stream is an empty one."""
         return await self._database.read(_reading, stream, after, limit)
 
+    async def waiting(self, prefix: str, limit: int = 10_000) -> list[str]:
+        """The names, without the prefix, of its streams that hold records."""
+        return await self._database.read(_reading_waiting, prefix, limit)
+
     async def trim(self, stream: str, through: int) -> None:
         """Drop the records up to this number, in small transactions; the numbers are never given again.
 
@@ -119,6 +130,11 @@ def _reading(stream: str, after: int, limit: int) -> Unit[Page]:
     ((last, trimmed),) = state
     rows = yield READ(stream=stream, after=after, limit=limit)
     return Page([Record(number, body, from_micros(at)) for number, body, at in rows], last, trimmed)
+
+
+def _reading_waiting(prefix: str, limit: int) -> Unit[list[str]]:
+    rows = yield WAITING(prefix=prefix, length=len(prefix), limit=limit)
+    return [str(name).removeprefix(prefix) for (name,) in rows]
 
 
 def _trimming(stream: str, through: int) -> Unit[int]:

@@ -82,6 +82,16 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("fact_volatile", ("node",), ("body", "received_at")),
     Table("fact_change", ("node", "at", "path"), ("before", "after")),
+    Table("server", ("id",), ("name", "started_at", "lease_until", "connections")),
+    Table(
+        "session",
+        ("node",),
+        (
+            *("epoch", "server", "instance", "attempt", "address", "boot_id", "agent"),
+            *("connected_at", "disconnected_at", "lost", "clone_at", "clone_address"),
+        ),
+    ),
+    Table("session_stream", ("node", "instance"), ("received", "at")),
     Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),

@@ -42,6 +42,7 @@ class Hello(Message, frozen=True):
     attempts: list[str]
     boot_id: str
     agent: str  # the program's version
+    epoch: int = 0  # the last it was given; higher than the server's if the server's database went back in time
     first: int = 1  # the lowest number the node still has, or would give next
     last: int = 0  # the highest it has given
     received: int = 0  # of the server's records, stored through this number

@@ -1,5 +1,10 @@
 """Every migration, in order."""
 
-from precast.store.migrations import Migration, m0001_ground_floor, m0002_identity, m0003_facts
+from precast.store.migrations import Migration, m0001_ground_floor, m0002_identity, m0003_facts, m0004_sessions
 
-MIGRATIONS: tuple[Migration, ...] = (m0001_ground_floor.MIGRATION, m0002_identity.MIGRATION, m0003_facts.MIGRATION)
+MIGRATIONS: tuple[Migration, ...] = (
+    m0001_ground_floor.MIGRATION,
+    m0002_identity.MIGRATION,
+    m0003_facts.MIGRATION,
+    m0004_sessions.MIGRATION,
+)

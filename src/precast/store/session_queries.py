@@ -1,0 +1,98 @@
+"""What is asked of the tables of sessions and servers."""
+
+from precast.store.query import Query
+
+TAKE = Query(
+    "sessions.take",
+    """
+    -- The node's session as it was, made if need be, ours until the commit.
+    INSERT INTO session (node, epoch, instance, attempt, address, boot_id, agent, connected_at, lost)
+    VALUES (:node, 0, '', '', '', '', '', 0, 0)
+    ON CONFLICT (node) DO UPDATE SET node = excluded.node
+    RETURNING epoch, server, instance, attempt, clone_at,
+        (SELECT lease_until FROM server WHERE server.id = session.server)
+    """,
+)
+BEGIN = Query(
+    "sessions.begin",
+    """
+    UPDATE session SET epoch = :epoch, server = :server, instance = :instance, attempt = :attempt, address = :address,
+        boot_id = :boot_id, agent = :agent, connected_at = :now, disconnected_at = NULL, lost = lost + :lost
+    WHERE node = :node
+    """,
+)
+MARK_CLONE = Query(
+    "sessions.mark_clone", "UPDATE session SET clone_at = :now, clone_address = :address WHERE node = :node"
+)
+FORGET_CLONE = Query("sessions.forget_clone", "UPDATE session SET clone_at = NULL WHERE node = :node")
+OPEN_STREAM = Query(
+    "sessions.open_stream",
+    """
+    INSERT INTO session_stream (node, instance, received, at) VALUES (:node, :instance, 0, :now)
+    ON CONFLICT (node, instance) DO UPDATE SET at = excluded.at
+    RETURNING received
+    """,
+)
+KNOWS_INSTANCE = Query(
+    "sessions.knows_instance", "SELECT 1 FROM session_stream WHERE node = :node AND instance = :instance"
+)
+HOLD_STREAM = Query(
+    "sessions.hold_stream",
+    """
+    -- How far a node's records are stored; the row is ours until the commit.
+    UPDATE session_stream SET at = :now WHERE node = :node AND instance = :instance
+    RETURNING received, (SELECT epoch FROM session WHERE session.node = session_stream.node)
+    """,
+)
+ADVANCE = Query(
+    "sessions.advance", "UPDATE session_stream SET received = :received WHERE node = :node AND instance = :instance"
+)
+LOSE = Query("sessions.lose", "UPDATE session SET lost = lost + :lost WHERE node = :node")
+END = Query(
+    "sessions.end",
+    """
+    UPDATE session SET server = NULL, disconnected_at = :now WHERE node = :node AND epoch = :epoch AND server = :server
+    """,
+)
+NEWER = Query(
+    "sessions.newer",
+    """
+    -- Who has come lately, anywhere: a server whose connection of that node is older lets go of it.
+    SELECT node, epoch FROM session WHERE connected_at >= :since ORDER BY connected_at, node LIMIT :limit
+    """,
+)
+RENEW_LEASE = Query(
+    "sessions.renew_lease",
+    """
+    INSERT INTO server (id, name, started_at, lease_until, connections)
+    VALUES (:server, :name, :now, :until, :connections)
+    ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until, connections = excluded.connections
+    """,
+)
+END_LEASE = Query("sessions.end_lease", "UPDATE server SET lease_until = :now, connections = 0 WHERE id = :server")
+REAP = Query(
+    "sessions.reap",
+    """
+    -- Sessions of servers that are gone; they were there until the lease ended.
+    UPDATE session SET disconnected_at = (SELECT lease_until FROM server WHERE server.id = session.server), server = NULL
+    WHERE server IN (SELECT id FROM server WHERE lease_until < :now)
+    """,
+)
+FORGET_SERVERS = Query(
+    "sessions.forget_servers",
+    "DELETE FROM server WHERE lease_until < :gone_before AND id NOT IN (SELECT server FROM session WHERE server IS NOT NULL)",
+)
+SERVERS = Query(
+    "sessions.servers",
+    """
+    SELECT id, name, started_at, lease_until, connections FROM server WHERE id > :after ORDER BY id LIMIT :limit
+    """,
+)
+PRESENCE = Query(
+    "sessions.presence",
+    """
+    SELECT session.node, epoch, server.name, lease_until, address, agent, boot_id, connected_at, disconnected_at, lost,
+        clone_at, clone_address
+    FROM session LEFT JOIN server ON server.id = session.server WHERE session.node = :node
+    """,
+)

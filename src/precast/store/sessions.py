@@ -1,0 +1,211 @@
+"""Sessions: which node is connected where, which epoch it has, and how far its records are stored.
+
+A session is written when a node comes and when it goes. In between, that it is there follows from the lease of the server it
+is connected to: a server that dies takes its sessions with it when its lease ends, without a write for each.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from precast.base.clock import from_micros, from_optional_micros, to_micros
+from precast.store import session_queries as queries
+from precast.store.database import Database
+from precast.store.query import Unit, Wake
+
+
+class Previous(msgspec.Struct, frozen=True):
+    """A node's session as it was before."""
+
+    epoch: int
+    server: str | None
+    instance: str
+    attempt: str
+    clone_at: datetime | None
+    is_alive: bool
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A node that comes."""
+
+    node: str
+    server: str
+    instance: str
+    attempt: str
+    address: str
+    boot_id: str
+    agent: str
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A node's stream, held until the commit."""
+
+    received: int
+    epoch: int
+
+
+class Server(msgspec.Struct, frozen=True):
+    """A process that serves nodes."""
+
+    id: str
+    name: str
+    started_at: datetime
+    lease_until: datetime
+    connections: int
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """Where a node is: connected to `server`, or away since."""
+
+    node: str
+    epoch: int
+    server: str | None
+    away_since: datetime | None
+    address: str
+    agent: str
+    boot_id: str
+    connected_at: datetime
+    lost: int
+    clone_at: datetime | None
+    clone_address: str | None
+
+
+class Sessions:
+    """All sessions of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _now(self) -> int:
+        return to_micros(self._database.clock.now())
+
+    def taking(self, node: str) -> Unit[Previous]:
+        """The node's session as it was, held until the commit."""
+        now = self._now()
+        ((epoch, server, instance, attempt, clone_at, lease_until),) = yield queries.TAKE(node=node)
+        is_alive = server is not None and lease_until is not None and lease_until > now
+        return Previous(epoch, server, instance, attempt, from_optional_micros(clone_at), is_alive)
+
+    def beginning(self, arrival: Arrival, epoch: int, lost: int) -> Unit[None]:
+        """The node is here now, with this epoch. Other servers are told."""
+        yield queries.BEGIN(
+            node=arrival.node,
+            epoch=epoch,
+            server=arrival.server,
+            instance=arrival.instance,
+            attempt=arrival.attempt,
+            address=arrival.address,
+            boot_id=arrival.boot_id,
+            agent=arrival.agent,
+            now=self._now(),
+            lost=lost,
+        )
+        yield Wake(arrived_topic(arrival.node))
+
+    def marking_clone(self, node: str, address: str) -> Unit[None]:
+        yield queries.MARK_CLONE(node=node, now=self._now(), address=address)
+
+    def forgetting_clone(self, node: str) -> Unit[None]:
+        yield queries.FORGET_CLONE(node=node)
+
+    def opening_stream(self, node: str, instance: str) -> Unit[int]:
+        """How far the records of a node's store have come; the stream is begun if need be."""
+        ((received,),) = yield queries.OPEN_STREAM(node=node, instance=instance, now=self._now())
+        return int(received)
+
+    def knowing_instance(self, node: str, instance: str) -> Unit[bool]:
+        return bool((yield queries.KNOWS_INSTANCE(node=node, instance=instance)))
+
+    def holding_stream(self, node: str, instance: str) -> Unit[Held | None]:
+        rows = yield queries.HOLD_STREAM(node=node, instance=instance, now=self._now())
+        return Held(*rows[0]) if rows else None
+
+    def advancing(self, node: str, instance: str, received: int) -> Unit[None]:
+        yield queries.ADVANCE(node=node, instance=instance, received=received)
+
+    def losing(self, node: str, lost: int) -> Unit[None]:
+        yield queries.LOSE(node=node, lost=lost)
+
+    async def end(self, server: str, gone: Sequence[tuple[str, int]]) -> None:
+        """These nodes, each with its epoch, have left this server. A newer session is left as it is."""
+        await self._database.write(self._ending, server, gone)
+
+    def _ending(self, server: str, gone: Sequence[tuple[str, int]]) -> Unit[None]:
+        now = self._now()
+        yield queries.END.many({"node": node, "epoch": epoch, "server": server, "now": now} for node, epoch in gone)
+
+    async def newer(self, since: datetime, limit: int = 10_000) -> dict[str, int]:
+        """The epochs of nodes that came since."""
+        return await self._database.read(_reading_newer, since, limit)
+
+    async def renew_lease(self, server: str, name: str, lease_s: float, connections: int) -> None:
+        """This server goes on; sessions of servers whose lease has ended are over."""
+        await self._database.write(self._leasing, server, name, lease_s, connections)
+
+    def _leasing(self, server: str, name: str, lease_s: float, connections: int) -> Unit[None]:
+        now = self._database.clock.now()
+        yield queries.RENEW_LEASE(
+            server=server,
+            name=name,
+            now=to_micros(now),
+            until=to_micros(now + timedelta(seconds=lease_s)),
+            connections=connections,
+        )
+        yield queries.REAP(now=to_micros(now))
+        yield queries.FORGET_SERVERS(gone_before=to_micros(now - timedelta(days=1)))
+
+    async def end_lease(self, server: str) -> None:
+        await self._database.write(self._ending_lease, server)
+
+    def _ending_lease(self, server: str) -> Unit[None]:
+        now = self._now()
+        yield queries.END_LEASE(server=server, now=now)
+        yield queries.REAP(now=now + 1)
+
+    async def servers(self, after: str = "", limit: int = 100) -> list[Server]:
+        return await self._database.read(_listing_servers, after, limit)
+
+    async def presence(self, node: str) -> Presence | None:
+        """Where a node is, or None if it never came."""
+        return await self._database.read(_reading_presence, node, self._database.clock.now())
+
+
+def arrived_topic(node: str) -> str:
+    return f"arrived.{node}"
+
+
+def _reading_newer(since: datetime, limit: int) -> Unit[dict[str, int]]:
+    rows = yield queries.NEWER(since=to_micros(since), limit=limit)
+    return dict(rows)
+
+
+def _listing_servers(after: str, limit: int) -> Unit[list[Server]]:
+    rows = yield queries.SERVERS(after=after, limit=limit)
+    return [
+        Server(id_, name, from_micros(started), from_micros(until), connections)
+        for id_, name, started, until, connections in rows
+    ]
+
+
+def _reading_presence(node: str, now: datetime) -> Unit[Presence | None]:
+    rows = yield queries.PRESENCE(node=node)
+    if not rows:
+        return None
+    ((_, epoch, server, until, address, agent, boot_id, connected, gone, lost, clone_at, clone_address),) = rows
+    lease_until = from_optional_micros(until)
+    is_here = lease_until is not None and lease_until > now
+    return Presence(
+        node=node,
+        epoch=epoch,
+        server=server if is_here else None,
+        # A server that died has not said when; its lease has.
+        away_since=None if is_here else from_optional_micros(gone) or lease_until,
+        address=address,
+        agent=agent,
+        boot_id=boot_id,
+        connected_at=from_micros(connected),
+        lost=lost,
+        clone_at=from_optional_micros(clone_at),
+        clone_address=clone_address,
+    )

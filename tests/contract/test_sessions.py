@@ -1,0 +1,111 @@
+"""Sessions on both databases: who is where, by whose lease, and how far their records came."""
+
+from datetime import timedelta
+
+from precast.base.clock import ManualClock
+from precast.store.database import Database
+from precast.store.nodes import Nodes
+from precast.store.query import Unit
+from precast.store.sessions import Arrival, Previous, Sessions
+
+
+def arrival(node: str = "web1", server: str = "s1", attempt: str = "a1") -> Arrival:
+    return Arrival(node, server, "store", attempt, "192.0.2.1", "boot", "0.1")
+
+
+async def come(database: Database, who: Arrival) -> Previous:
+    sessions = Sessions(database)
+
+    def coming() -> Unit[Previous]:
+        yield from Nodes(database).taking(who.node)
+        previous = yield from sessions.taking(who.node)
+        yield from sessions.beginning(who, previous.epoch + 1, 0)
+        return previous
+
+    return await database.write(coming)
+
+
+async def test_epoch_grows_with_each_arrival(database: Database) -> None:
+    assert (await come(database, arrival())).epoch == 0
+    again = await come(database, arrival(attempt="a2"))
+    assert (again.epoch, again.attempt, again.instance) == (1, "a1", "store")
+
+
+async def test_presence_follows_the_lease_of_the_server(database: Database, clock: ManualClock) -> None:
+    sessions = Sessions(database)
+    await sessions.renew_lease("s1", "one:8140", 15, 0)
+    await come(database, arrival())
+    here = await sessions.presence("web1")
+    assert here is not None
+    assert (here.server, here.away_since, here.address) == ("one:8140", None, "192.0.2.1")
+    died_at = clock.now() + timedelta(seconds=15)
+    clock.advance(20)
+    away = await sessions.presence("web1")
+    assert away is not None
+    assert (away.server, away.away_since) == (None, died_at)
+    # Another server cleans up, and what it writes says the same.
+    await sessions.renew_lease("s2", "two:8140", 15, 0)
+    assert not (await come(database, arrival(server="s2", attempt="a2"))).is_alive
+    assert await sessions.presence("nobody") is None
+
+
+async def test_leaving_ends_only_the_session_that_left(database: Database, clock: ManualClock) -> None:
+    sessions = Sessions(database)
+    await sessions.renew_lease("s1", "one:8140", 60, 1)
+    await sessions.renew_lease("s2", "two:8140", 60, 0)
+    await come(database, arrival())
+    await come(database, arrival(server="s2", attempt="a2"))
+    await sessions.end("s1", [("web1", 1)])
+    moved = await sessions.presence("web1")
+    assert moved is not None
+    assert moved.server == "two:8140"
+    clock.advance(1)
+    await sessions.end("s2", [("web1", 2)])
+    gone = await sessions.presence("web1")
+    assert gone is not None
+    assert (gone.server, gone.away_since) == (None, clock.now())
+
+
+async def test_server_that_says_goodbye_takes_its_sessions_with_it(database: Database, clock: ManualClock) -> None:
+    sessions = Sessions(database)
+    await sessions.renew_lease("s1", "one:8140", 60, 1)
+    await come(database, arrival())
+    clock.advance(1)
+    await sessions.end_lease("s1")
+    gone = await sessions.presence("web1")
+    assert gone is not None
+    assert (gone.server, gone.away_since) == (None, clock.now())
+    assert [(one.id, one.connections) for one in await sessions.servers()] == [("s1", 0)]
+
+
+async def test_newer_tells_who_came_since(database: Database, clock: ManualClock) -> None:
+    sessions = Sessions(database)
+    await come(database, arrival("old1"))
+    clock.advance(10)
+    since = clock.now()
+    await come(database, arrival("web1"))
+    await come(database, arrival("web1", attempt="a2"))
+    assert await sessions.newer(since) == {"web1": 2}
+
+
+async def test_stream_remembers_how_far_it_came_for_each_store(database: Database) -> None:
+    sessions = Sessions(database)
+    await come(database, arrival())
+
+    def storing(instance: str, received: int) -> Unit[int]:
+        before = yield from sessions.opening_stream("web1", instance)
+        held = yield from sessions.holding_stream("web1", instance)
+        assert held is not None
+        assert held.epoch == 1
+        yield from sessions.advancing("web1", instance, received)
+        return before
+
+    assert await database.write(storing, "store", 5) == 0
+    assert await database.write(storing, "other", 2) == 0
+    assert await database.write(storing, "store", 9) == 5
+    assert await database.write(lambda: sessions.knowing_instance("web1", "other"))
+    assert not await database.write(lambda: sessions.knowing_instance("web1", "third"))
+
+
+async def test_revoked_certificates_are_told_since_a_moment(database: Database, clock: ManualClock) -> None:
+    assert await Nodes(database).revoked(clock.now()) == []

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from precast.agent import issues
+from precast.agent.credentials import Credentials, reason_of
 from precast.base import digests, https
 from precast.base.digests import Digest
 from precast.base.files import write_private
@@ -22,18 +23,9 @@ from precast.wire.identity import AuthorityBody, CertificateBody, EnrolBody, Ren
 from precast.wire.names import check_name
 from precast.wire.tokens import parse_enrolment
 
-STATE = Path("var/lib/precast/agent")
 
-
-class Identity:
-    """The key and certificate of this machine, in one directory."""
-
-    def __init__(self, root: Path) -> None:
-        self.directory = root / STATE
-        self.key = self.directory / "key.pem"
-        self.next_key = self.directory / "next-key.pem"
-        self.certificate = self.directory / "certificate.pem"
-        self.authority = self.directory / "authority.pem"
+class Identity(Credentials):
+    """Makes what the directory holds."""
 
     def enrol(self, url: str, token: str, name: str) -> x509.Certificate:
         """Ask for the first certificate and keep it.
@@ -63,23 +55,7 @@ class Identity:
             old.public_bytes(serialization.Encoding.PEM).decode(),
             base64.b64encode(proof).decode(),
         )
-        return self._keep(_post(url, self._trusting(), "/v1/renewals", body), key)
-
-    def context(self) -> ssl.SSLContext:
-        """TLS as this node. Raises NotFoundError AGENT-003 if it is none."""
-        self._load()
-        context = self._trusting()
-        try:
-            context.load_cert_chain(self.certificate, self.key)
-        except (OSError, ValueError) as error:
-            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
-        return context
-
-    def _trusting(self) -> ssl.SSLContext:
-        try:
-            return https.trusting(self.authority.read_text(encoding="ascii"))
-        except (OSError, ValueError) as error:
-            raise issues.CANNOT_KEEP.error(path=self.authority, reason=_reason(error)) from error
+        return self._keep(_post(url, self.trusting(), "/v1/renewals", body), key)
 
     def _own_key(self) -> ec.EllipticCurvePrivateKey:
         """The key of an enrolment that was cut off, or a new one, on the disk before it is used."""
@@ -90,7 +66,7 @@ class Identity:
             key = ec.generate_private_key(ec.SECP256R1())
             write_private(self.key, _key_pem(key))
         except (OSError, ValueError) as error:
-            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
         return key
 
     def _load(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
@@ -103,7 +79,7 @@ class Identity:
         except FileNotFoundError:
             raise issues.NOT_ENROLLED.error() from None
         except (OSError, ValueError) as error:
-            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
 
     def _keep(self, came: CertificateBody, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
         """Put everything in its place. A crash at any point leaves a certificate with its key, the old pair or the new one."""
@@ -114,12 +90,8 @@ class Identity:
             write_private(self.certificate, came.certificate.encode())
             self.next_key.replace(self.key)
         except (OSError, ValueError) as error:
-            raise issues.CANNOT_KEEP.error(path=self.directory, reason=_reason(error)) from error
+            raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
         return certificate
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or "it is not a key or certificate in PEM"
 
 
 def _trusted_authority(url: str, fingerprint: Digest) -> str:

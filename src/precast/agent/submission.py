@@ -5,23 +5,23 @@ from typing import Any
 import msgspec
 
 from precast.agent import issues
-from precast.agent.enrolment import Identity
+from precast.agent.credentials import Credentials
 from precast.agent.facts.machine import Facts
 from precast.agent.facts.volatile import is_volatile
 from precast.base import canonical, digests, https
 from precast.wire.facts import FactsAnswer, FactsBody
 
 
-def send(identity: Identity, url: str, facts: Facts) -> bool:
+def send(credentials: Credentials, url: str, facts: Facts) -> bool:
     """Send facts; whether the server wanted the stable part. Returns when they are acknowledged.
 
     Raises NotFoundError AGENT-003 if this machine is no node, and what the server says.
     """
     stable, volatile = split(facts)
     digest = digests.of_bytes(canonical.encode(stable))
-    if not _ask(identity, url, FactsBody(digest, volatile)).wants_stable:
+    if not _ask(credentials, url, FactsBody(digest, volatile)).wants_stable:
         return False
-    if _ask(identity, url, FactsBody(digest, volatile, stable)).wants_stable:
+    if _ask(credentials, url, FactsBody(digest, volatile, stable)).wants_stable:
         raise issues.NOT_KEPT.error(url=url)
     return True
 
@@ -53,6 +53,6 @@ def _sort(value: Any, path: tuple[str, ...], stable: Facts, volatile: Facts) -> 
         stable[name] = value
 
 
-def _ask(identity: Identity, url: str, body: FactsBody) -> FactsAnswer:
-    came = https.call(url, identity.context(), "POST", "/v1/facts", msgspec.json.encode(body))
+def _ask(credentials: Credentials, url: str, body: FactsBody) -> FactsAnswer:
+    came = https.call(url, credentials.context(), "POST", "/v1/facts", msgspec.json.encode(body))
     return https.read_answer(url, came, FactsAnswer)

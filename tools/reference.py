@@ -18,6 +18,8 @@ from types import ModuleType
 
 import precast
 from precast.base.errors import CONSEQUENCES, Issue
+from precast.base.settings import declared
+from precast.cli.config import AREAS
 from precast.cli.main import GROUPS, build_parser
 from precast.store import schema
 from precast.store.migrations import Migration
@@ -30,7 +32,12 @@ MADE_BY = "<!-- Written by tools/reference.py from the program itself; `make doc
 
 def pages() -> dict[str, str]:
     """Every generated page: its file name and its text."""
-    return {"cli.md": cli_page(), "errors.md": errors_page(), "schema.md": schema_page()}
+    return {
+        "cli.md": cli_page(),
+        "configuration.md": configuration_page(),
+        "errors.md": errors_page(),
+        "schema.md": schema_page(),
+    }
 
 
 def stale(directory: Path) -> list[str]:
@@ -140,6 +147,41 @@ def _argument(action: argparse.Action) -> tuple[str, str]:
         return f"`{forms[0]}`", "print the version"
     text = _escaped(action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
     return ", ".join(f"`{form}`" for form in forms), text
+
+
+# Settings
+
+
+def configuration_page() -> str:
+    """Every setting of every program, as it is declared."""
+    parts = [
+        MADE_BY,
+        "# Configuration\n",
+        "A setting is given by a flag, else by its variable, else in the program's TOML file, else it has its default. `--config FILE`",
+        "names another file, which then must exist. A key that is not listed here is an error. A variable that is empty counts as not",
+        "set; several values are separated by commas there, and by repeating the flag. A duration is written `90s`, `30m`, `12h` or",
+        "`7d`, a size `500KB`, `64MiB` or as a number of bytes. A file that holds a secret must not be readable by others.\n",
+        "`precast config show` prints each value and where it came from, without secrets.\n",
+    ]
+    for cls in AREAS:
+        place = str(cls.area.place({})).replace(str(Path.home()), "~")
+        doc = _sentence((cls.__doc__ or "").strip())
+        rows = [
+            (
+                f"`{one.name}`",
+                f"`{one.flag}`" if one.flag else "",
+                f"`{one.variable}`",
+                one.setting.show(one.default),
+                _escaped(one.setting.meaning) + ("; a secret" if one.setting.is_secret else ""),
+            )
+            for one in declared(cls)
+        ]
+        parts += [
+            f"## {cls.area.name}\n",
+            f"`{place}`. {doc}\n",
+            _table(["key", "flag", "variable", "default", "meaning"], rows),
+        ]
+    return "\n".join(parts)
 
 
 # Errors

@@ -17,7 +17,8 @@ from precast.base.clock import Clock, SystemClock
 from precast.base.ids import TimeOrderedIds
 from precast.cli import issues
 from precast.cli.main import main as run_command_line
-from precast.cli.server import Initialised, ServerSettings
+from precast.cli.server import Initialised
+from precast.cli.settings import ServerSettings
 
 if TYPE_CHECKING:
     from precast.api.server import HttpServer
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 class App:
     """What the command line can ask of the rest."""
 
-    async def initialise(self, settings: ServerSettings) -> Initialised:
+    async def initialise(self, settings: ServerSettings, admin: str) -> Initialised:
         """Make authority, database and one admin token. Raises ConflictError CA-002 if there is an authority already."""
         from precast.services.authority import Authority
         from precast.wire.identity import NewPersonToken
@@ -41,7 +42,7 @@ class App:
         # The database first: if it cannot be reached, nothing is left that would keep `init` from being run again.
         async with _opened(settings) as database:
             authority = Authority.create(place, SystemClock().now())
-            token = await _people(database).create(NewPersonToken(settings.admin, "admin"), "system")
+            token = await _people(database).create(NewPersonToken(admin, "admin"), "system")
         return Initialised(authority.fingerprint, settings.data / "authority" / "certificate.pem", token.token)
 
     async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
@@ -55,11 +56,9 @@ class App:
             facts = _facts(database)
             server = _http_server(database, authority, facts)
             try:
-                port = await server.start(settings.host, settings.port, tls_context(certificate, key, authority.pem))
+                port = await server.start(*settings.listen, tls_context(certificate, key, authority.pem))
             except OSError as error:
-                raise issues.CANNOT_LISTEN.error(
-                    host=settings.host, port=settings.port, reason=error.strerror
-                ) from error
+                raise issues.CANNOT_LISTEN.error(address=settings.listen, reason=error.strerror) from error
             started(port)
             async with asyncio.TaskGroup() as tasks:
                 worker = tasks.create_task(facts.run(TimeOrderedIds(database.clock).new()))
@@ -86,7 +85,7 @@ async def _opened(settings: ServerSettings) -> "AsyncIterator[Database]":
     from precast.store.connect import connect
     from precast.store.schema import Schema
 
-    database = await connect(location.parse(settings.database), may_create=True)
+    database = await connect(location.parse(settings.location), may_create=True)
     try:
         await Schema(database).expand()
         yield database

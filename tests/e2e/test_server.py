@@ -319,7 +319,7 @@ def test_client_file_that_others_may_read_is_refused(server: Server, tmp_path: P
     file.parent.mkdir()
     file.write_text(f'url = "{server.url}"\nca = "{server.authority}"\ntoken = "{server.admin}"\n')
     file.chmod(0o640)
-    assert_refused(precast("node", "list", env={"XDG_CONFIG_HOME": str(tmp_path)}), 77, "CLI-022")
+    assert_refused(precast("node", "list", env={"XDG_CONFIG_HOME": str(tmp_path)}), 77, "CONFIG-002")
     file.chmod(0o600)
     assert_fine(precast("node", "list", env={"XDG_CONFIG_HOME": str(tmp_path)}))
 

@@ -96,6 +96,7 @@ def test_reference_that_is_missing_or_old_is_named_once_each(tmp_path: Path) -> 
     (tmp_path / "schema.md").write_text(reference.schema_page().replace("work_item", "work_thing"))
     assert [line.split(":")[0] for line in reference.stale(tmp_path)] == [
         "docs/reference/cli.md is stale",
+        "docs/reference/configuration.md is stale",
         "docs/reference/schema.md is stale",
     ]
 
@@ -103,7 +104,9 @@ def test_reference_that_is_missing_or_old_is_named_once_each(tmp_path: Path) -> 
 def test_reference_names_every_command_issue_and_table() -> None:
     pages = reference.pages()
     assert "#### precast db restore" in pages["cli.md"]
-    assert "precast db work [--database LOCATION] [--json] [--items | --dead | --requeue KIND KEY]" in pages["cli.md"]
+    usage = "precast db work [--data DIR] [--database LOCATION] [--config FILE] [--json] [--items | --dead |\n    --requeue KIND KEY]"
+    assert usage in pages["cli.md"]
+    assert "| `listen` | `--listen` | `PRECAST_LISTEN` | 127.0.0.1:8140 |" in pages["configuration.md"]
     assert "### STORE-015" in pages["errors.md"]
     assert "| `fence` | integer |  | grows with each claim |" in pages["schema.md"]
 

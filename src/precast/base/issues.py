@@ -41,3 +41,15 @@ STRANGE_ANSWER = Issue(
     "{url} does not answer like a Precast server (status {status})",
     "check the address, and that both sides are of neighbouring versions",
 )
+NO_CONFIGURATION = Issue(
+    "CONFIG-001",
+    Kind.NOT_FOUND,
+    "cannot read {path}: {reason}",
+    "name another file with --config, or see `precast config show {area}`",
+)
+OPEN_CONFIGURATION = Issue(
+    "CONFIG-002", Kind.DENIED, "others may read {path}, and it holds the setting {name}", "chmod {mode} {path}"
+)
+BAD_TOML = Issue("CONFIG-003", Kind.INPUT, "this is not TOML: {reason}", "a setting is a line: name = value")
+UNKNOWN_SETTING = Issue("CONFIG-004", Kind.INPUT, "there is no setting {name}{guess}", "the settings are: {names}")
+BAD_SETTING = Issue("CONFIG-005", Kind.INPUT, "{name}: {value} is not {wanted}", "see docs/reference/configuration.md")

@@ -8,9 +8,11 @@ from pathlib import Path
 from precast.agent import submission
 from precast.agent.enrolment import Identity
 from precast.agent.facts.collection import Collector, all_sources
+from precast.agent.settings import AgentSettings
 from precast.cli import issues
 from precast.cli.facts import machine_at
 from precast.cli.output import print_json
+from precast.cli.settings import add_settings, load_settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,16 +42,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--url", metavar="URL", default=os.environ.get("PRECAST_URL"), help="the server (default: $PRECAST_URL)"
-    )
+    add_settings(parser, AgentSettings, "url")
     parser.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _enrol(args: argparse.Namespace) -> int:
     if not args.token:
-        raise issues.NO_SETTING.error(name="token", variable="PRECAST_ENROL_TOKEN")
+        raise issues.NO_SETTING.error(name="token", variable="PRECAST_ENROL_TOKEN", file="the flag --token")
     identity = Identity(args.root)
     certificate = identity.enrol(_url(args), args.token, args.name)
     return _tell(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
@@ -78,9 +78,10 @@ def _facts(args: argparse.Namespace) -> int:
 
 
 def _url(args: argparse.Namespace) -> str:
-    if not args.url:
-        raise issues.NO_SETTING.error(name="url", variable="PRECAST_URL")
-    return str(args.url)
+    url = load_settings(AgentSettings, args).values.url
+    if not url:
+        raise issues.NO_SETTING.error(name="url", variable="PRECAST_URL", file="/etc/precast/agent.toml")
+    return url
 
 
 def _tell(args: argparse.Namespace, what: str, identity: Identity, until: str) -> int:

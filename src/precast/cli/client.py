@@ -1,22 +1,19 @@
 """Asks the server: where it is, whom to trust and who we are come from flags, PRECAST_* or ~/.config/precast/client.toml."""
 
 import argparse
-import os
 import sys
-import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from precast.base import https
 from precast.cli import issues
+from precast.cli.settings import ClientSettings, add_settings, load_settings
 from precast.wire.tokens import parse_person
 
 T = TypeVar("T")
-
-NAMES = ("url", "ca", "token")
 
 
 class Client:
@@ -60,10 +57,7 @@ def segment(text: str) -> str:
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
     """The flags that every command of the API has."""
-    parser.add_argument("--url", metavar="URL", help="the server (default: $PRECAST_URL, then client.toml)")
-    parser.add_argument(
-        "--ca", metavar="FILE", help="the authority's certificate (default: $PRECAST_CA, then client.toml)"
-    )
+    add_settings(parser, ClientSettings)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -72,33 +66,18 @@ def connect(args: argparse.Namespace) -> Client:
 
     Raises InputError CLI-020 if something is missing, WIRE-002 if the token is none.
     """
-    file = _read_file()
-    found: dict[str, str] = {}
-    for name in NAMES:
-        value = getattr(args, name, None) or os.environ.get(f"PRECAST_{name.upper()}") or file.get(name)
-        if not value:
-            raise issues.NO_SETTING.error(name=name, variable=f"PRECAST_{name.upper()}")
-        found[name] = str(value)
+    found = load_settings(ClientSettings, args).values
+    for name in ("url", "ca", "token"):
+        if not getattr(found, name):
+            raise issues.NO_SETTING.error(
+                name=name, variable=f"PRECAST_{name.upper()}", file="~/.config/precast/client.toml"
+            )
     try:
-        authority = Path(found["ca"]).read_text(encoding="ascii")
+        authority = Path(found.ca).expanduser().read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not PEM"
-        raise issues.NO_AUTHORITY_FILE.error(path=found["ca"], reason=reason) from error
+        raise issues.NO_AUTHORITY_FILE.error(path=found.ca, reason=reason) from error
     try:
-        return Client(found["url"], authority, str(parse_person(found["token"])))
+        return Client(found.url, authority, str(parse_person(found.token)))
     except (ValueError, OSError) as error:
-        raise issues.NO_AUTHORITY_FILE.error(path=found["ca"], reason="it holds no certificate") from error
-
-
-def _read_file() -> dict[str, Any]:
-    path = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "precast" / "client.toml"
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & 0o077:
-                raise issues.OPEN_FILE.error(path=path)
-            return tomllib.load(file)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise issues.BAD_FILE.error(path=path, reason=reason) from error
+        raise issues.NO_AUTHORITY_FILE.error(path=found.ca, reason="it holds no certificate") from error

@@ -12,6 +12,7 @@ import msgspec
 from precast.base.errors import PrecastError
 from precast.base.files import appearing
 from precast.cli.output import moment, print_json, print_table
+from precast.cli.settings import ServerSettings, add_settings, load_settings
 from precast.store import backup, issues, location
 from precast.store.check import Finding, Level, inspect
 from precast.store.connect import connect
@@ -21,7 +22,6 @@ from precast.store.schema import Schema
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import DeadLetter, WaitingItem, WorkKind
 
-DEFAULT_DATABASE = "/var/lib/precast/precast.db"
 PAGE = 500
 
 Command = Callable[[argparse.Namespace], Coroutine[None, None, int]]
@@ -32,12 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     def add(name: str, command: Command, summary: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=summary)
-        added.add_argument(
-            "--database",
-            metavar="LOCATION",
-            default=os.environ.get("PRECAST_DATABASE", DEFAULT_DATABASE),
-            help=f"a file, or postgresql://… (default: $PRECAST_DATABASE, then {DEFAULT_DATABASE})",
-        )
+        add_settings(added, ServerSettings, "data", "database")
         added.add_argument("--json", action="store_true", help="print one JSON document")
         added.set_defaults(run=lambda args: asyncio.run(command(args)))
         return added
@@ -111,7 +106,7 @@ async def _backup(args: argparse.Namespace) -> int:
 
 
 async def _restore(args: argparse.Namespace) -> int:
-    where = location.parse(args.database)
+    where = _location(args)
     with _new_if_missing(where) as place:
         async with _opened_at(place, may_create=True) as database:
             counts = await backup.restore(database, args.file)
@@ -218,9 +213,13 @@ def _text(word: str) -> str:
     return word
 
 
+def _location(args: argparse.Namespace) -> Location:
+    return location.parse(load_settings(ServerSettings, args).values.location)
+
+
 @asynccontextmanager
 async def _opened(args: argparse.Namespace, *, may_create: bool = False) -> AsyncIterator[Database]:
-    async with _opened_at(location.parse(args.database), may_create=may_create) as database:
+    async with _opened_at(_location(args), may_create=may_create) as database:
         yield database
 
 

@@ -27,7 +27,7 @@ NO_SETTING = Issue(
     "CLI-020",
     Kind.INPUT,
     "which {name} to use is not set",
-    "export {variable}=…, or write it into ~/.config/precast/client.toml",
+    "export {variable}=…, or write it into {file}",
 )
 NO_AUTHORITY_FILE = Issue(
     "CLI-021",
@@ -35,8 +35,6 @@ NO_AUTHORITY_FILE = Issue(
     "cannot use {path} as the authority's certificate: {reason}",
     "copy authority/certificate.pem from the server's data directory",
 )
-OPEN_FILE = Issue("CLI-022", Kind.DENIED, "others may read {path}, and it holds a token", "chmod 600 {path}")
-BAD_FILE = Issue("CLI-023", Kind.INPUT, "cannot use {path}: {reason}", "it is TOML with url, ca and token")
 NO_SERVER_PARTS = Issue(
     "CLI-025",
     Kind.INPUT,
@@ -52,6 +50,6 @@ NO_DIRECTORY = Issue(
 CANNOT_LISTEN = Issue(
     "CLI-026",
     Kind.UNAVAILABLE,
-    "cannot listen on {host}:{port}: {reason}",
+    "cannot listen on {address}: {reason}",
     "choose another address with --listen, or stop whoever has it",
 )

@@ -27,6 +27,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "ca": ("precast.cli.identity:configure_ca", "certificates of nodes: list, revoke, clean"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "audit": ("precast.cli.identity:configure_audit", "who did what"),
+    "config": ("precast.cli.config", "settings, and where each came from"),
 }
 
 

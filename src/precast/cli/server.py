@@ -2,27 +2,13 @@
 
 import argparse
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from precast.cli import issues
 from precast.cli.output import print_json
-
-DEFAULT_DATA = "/var/lib/precast"
-DEFAULT_LISTEN = "127.0.0.1:8140"
-
-
-class ServerSettings(NamedTuple):
-    """Where a server lives and listens."""
-
-    data: Path
-    database: str
-    host: str
-    port: int
-    names: list[str]
-    admin: str
+from precast.cli.settings import ServerSettings, add_settings, load_settings
 
 
 class Initialised(NamedTuple):
@@ -36,7 +22,7 @@ class Initialised(NamedTuple):
 class ServerApp(Protocol):
     """What this group needs of the rest."""
 
-    async def initialise(self, settings: ServerSettings) -> Initialised:
+    async def initialise(self, settings: ServerSettings, admin: str) -> Initialised:
         """Make authority, database and one admin token."""
 
     async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
@@ -48,36 +34,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     init = commands.add_parser(
         "init", help="make authority, database and one admin token", description="Once for a site."
     )
-    _add_places(init)
+    add_settings(init, ServerSettings, "data", "database")
     init.add_argument("--admin", metavar="NAME", default="admin", help="whom the first token is for (default: admin)")
     init.add_argument("--json", action="store_true", help="print one JSON document")
     init.set_defaults(run=_init)
-    _add_places(parser)
-    parser.add_argument("--listen", metavar="HOST:PORT", default=DEFAULT_LISTEN, help=f"default: {DEFAULT_LISTEN}")
-    parser.add_argument(
-        "--name",
-        metavar="HOST",
-        action="append",
-        default=[],
-        help="a name or address nodes reach this server by; may be repeated",
-    )
+    add_settings(parser, ServerSettings)
     parser.set_defaults(run=_serve)
-
-
-def _add_places(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", metavar="DIR", type=Path, default=Path(DEFAULT_DATA), help=f"default: {DEFAULT_DATA}")
-    parser.add_argument(
-        "--database",
-        metavar="LOCATION",
-        default=os.environ.get("PRECAST_DATABASE"),
-        help="a file, or postgresql://… (default: $PRECAST_DATABASE, then DIR/precast.db)",
-    )
 
 
 def _init(args: argparse.Namespace) -> int:
     app: ServerApp = args.app
-    settings = ServerSettings(args.data, _database(args), "", 0, [], args.admin)
-    made = asyncio.run(app.initialise(settings))
+    made = asyncio.run(app.initialise(load_settings(ServerSettings, args).values, args.admin))
     if args.json:
         print_json({"fingerprint": made.fingerprint, "authority": str(made.authority), "token": made.token})
         return 0
@@ -95,25 +62,13 @@ def _serve(args: argparse.Namespace) -> int:
         import uvloop
     except ImportError:
         raise issues.NO_SERVER_PARTS.error() from None
-    host, port = _listen(args.listen)
     app: ServerApp = args.app
-    settings = ServerSettings(args.data, _database(args), host, port, args.name, "")
+    settings = load_settings(ServerSettings, args).values
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(
             app.serve(
                 settings,
-                lambda found: print(f"serving on https://{args.listen.rpartition(':')[0]}:{found}", flush=True),
+                lambda port: print(f"serving on https://{settings.listen._replace(port=port)}", flush=True),
             )
         )
     return 0
-
-
-def _database(args: argparse.Namespace) -> str:
-    return args.database or str(args.data / "precast.db")
-
-
-def _listen(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise issues.USAGE.error(problem=f"--listen {text!r} is not HOST:PORT", usage="see `precast server --help`")
-    return host.strip("[]"), int(port)

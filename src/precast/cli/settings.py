@@ -1,0 +1,134 @@
+"""The settings of the server and of its clients, and how a command takes settings from its flags."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+
+from precast.base import setting_values
+from precast.base.errors import PrecastError
+from precast.base.setting_values import Unfit
+from precast.base.settings import Area, Declared, Loaded, Setting, Settings, declared, load
+from precast.store import location
+
+S = TypeVar("S", bound=Settings)
+
+
+class Address(NamedTuple):
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def read_address(value: object) -> Address:
+    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise Unfit("HOST:PORT")
+    return Address(host.strip("[]"), int(port))
+
+
+def show_database(text: str | None) -> str:
+    """A location without any password."""
+    if text is None:
+        return ""
+    try:
+        return str(location.parse(text))
+    except PrecastError:
+        return "(set, not usable)"
+
+
+class ServerSettings(Settings, frozen=True):
+    """Where a server lives and listens."""
+
+    area: ClassVar[Area] = Area("server", "PRECAST_", lambda _: Path("/etc/precast/server.toml"))
+
+    data: Annotated[Path, Setting("the authority, and the database if that is a file", "DIR")] = Path(
+        "/var/lib/precast"
+    )
+    database: Annotated[
+        str | None,
+        Setting(
+            "a file, or postgresql://… (default: precast.db in the data directory)",
+            "LOCATION",
+            read=setting_values.text,
+            is_secret=True,
+            show=show_database,
+        ),
+    ] = None
+    listen: Annotated[Address, Setting("where to listen", "HOST:PORT", read=read_address)] = Address("127.0.0.1", 8140)
+    names: Annotated[
+        tuple[str, ...], Setting("a name or address nodes reach this server by", "HOST", flag="--name")
+    ] = ()
+
+    @property
+    def location(self) -> str:
+        """The database, also if only the directory is given."""
+        return str(self.data / "precast.db") if self.database is None else self.database
+
+
+def _client_file(environment: Mapping[str, str]) -> Path:
+    given = Path(environment.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    # A relative one is invalid, says the specification, and to be ignored.
+    base = given if given.is_absolute() else Path("~/.config").expanduser()
+    return base / "precast" / "client.toml"
+
+
+class ClientSettings(Settings, frozen=True):
+    """Where the server is, whom to trust, and who we are."""
+
+    area: ClassVar[Area] = Area("client", "PRECAST_", _client_file, closed_to=0o077)
+
+    url: Annotated[str, Setting("the server, as https://HOST:PORT", "URL")] = ""
+    ca: Annotated[str, Setting("the authority's certificate", "FILE")] = ""
+    token: Annotated[str, Setting("your token", "TOKEN", flag="-", is_secret=True)] = ""
+
+
+def add_settings(parser: argparse.ArgumentParser, cls: type[Settings], *names: str) -> None:
+    """Flags for settings of an area, all or those named, and one for its file."""
+    for one in declared(cls):
+        if one.flag and (one.name in names or not names):
+            _add_flag(parser, one)
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        default=argparse.SUPPRESS,
+        help=f"settings (default: {_usual(cls)}, which may be missing)",
+    )
+
+
+def load_settings(cls: type[S], args: argparse.Namespace) -> Loaded[S]:
+    """The settings by flags, environment and file. Raises what `settings.load` raises."""
+    return load(
+        cls,
+        vars(args),
+        os.environ,
+        file=getattr(args, "config", None),
+        root=getattr(args, "root", Path("/")).absolute(),
+    )
+
+
+def _add_flag(parser: argparse.ArgumentParser, one: Declared) -> None:
+    shown = one.setting.show(one.default)
+    default = f" (default: {shown})" if shown else ""
+    again = "; may be repeated" if one.is_list else ""
+    # What is not given leaves no trace: so a flag before a sub-command is not undone by the sub-command's.
+    options: dict[str, Any] = {"default": argparse.SUPPRESS, **({"action": "append"} if one.is_list else {})}
+    parser.add_argument(
+        one.flag,
+        dest=one.name,
+        metavar=one.setting.metavar or None,
+        help=f"{one.setting.meaning}{again}{default}",
+        **options,
+    )
+
+
+def _usual(cls: type[Settings]) -> str:
+    home = str(Path.home())
+    place = str(cls.area.place({}))
+    return "~" + place.removeprefix(home) if place.startswith(home) else place

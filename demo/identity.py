@@ -19,6 +19,7 @@ def show(stage: Stage) -> None:
     with serving(stage) as url:
         stage.environment = {"PRECAST_URL": url, "PRECAST_CA": made["authority"], "PRECAST_TOKEN": made["token"]}
         enrol(stage, url)
+        approve(stage, url, made["fingerprint"])
         refuse(stage, url)
         stage.run("audit", "--limit", "4")
         facts.show(stage, url, ("web1", "db1"))
@@ -37,6 +38,17 @@ def enrol(stage: Stage, url: str) -> None:
     stage.ask("agent", "renew", "--url", url, "--root", "web1")
     renewed = [row for row in stage.ask("ca", "list") if row["node"] == "web1"]
     stage.claim("web1 has proved its key and has the next one already", len(renewed) == 2)
+
+
+def approve(stage: Stage, url: str, authority: str) -> None:
+    """A machine without a token asks, and an operator decides."""
+    words = ("agent", "enrol", "--url", url, "--name", "app1", "--root", "app1", "--ca-fingerprint", authority)
+    told = stage.refused(*words)
+    (waiting,) = stage.ask("ca", "list", "--pending")
+    stage.claim("app1 has no token; it waits, and shows the fingerprint to compare", waiting["fingerprint"] in told)
+    stage.run("ca", "sign", "app1", "--fingerprint", waiting["fingerprint"])
+    stage.ask(*words)
+    stage.claim("an operator has signed, and the same key has got its certificate", True)
 
 
 def refuse(stage: Stage, url: str) -> None:

@@ -115,11 +115,14 @@ def _http_server(database: "Database", authority: "Authority", facts: "FactServi
     from precast.api.facts import FactsApi
     from precast.api.identity import IdentityApi
     from precast.api.metrics import Metrics
+    from precast.api.requests import RequestsApi
     from precast.api.routes import Routes
     from precast.api.server import HttpServer
     from precast.services.enrolment import EnrolmentService
+    from precast.services.requests import RequestService
     from precast.store.audit import AuditLog
     from precast.store.nodes import Nodes
+    from precast.store.requests import Requests
     from precast.store.tokens import Tokens
 
     ids = TimeOrderedIds(database.clock)
@@ -128,6 +131,7 @@ def _http_server(database: "Database", authority: "Authority", facts: "FactServi
     enrolment = EnrolmentService(database, nodes, tokens, audit, authority, ids, secrets)
     routes = Routes()
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
+    RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
     FactsApi(facts).declare(routes)
     return HttpServer(routes, Callers(people, nodes, database.clock), Metrics(database))
 

@@ -2,99 +2,22 @@
 
 import asyncio
 import base64
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives import serialization
 
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
-from precast.base.ids import TimeOrderedIds
 from precast.services.authority import NODE_FOR, Authority
-from precast.services.enrolment import GRACE_S, EnrolmentService
-from precast.services.people import PeopleService
-from precast.store.audit import AuditLog
-from precast.store.database import Database
-from precast.store.nodes import Nodes
+from precast.services.issuance import GRACE_S
 from precast.store.query import Unit
 from precast.store.tables import TABLES
-from precast.store.tokens import Tokens
 from precast.wire import tokens as wire
-from precast.wire.identity import CertificateBody, EnrolBody, NewEnrolmentToken, NewPersonToken, RenewBody
-
-Key = ec.EllipticCurvePrivateKey
-
-
-def new_key() -> Key:
-    return ec.generate_private_key(ec.SECP256R1())
-
-
-def request_of(key: Key, name: str) -> str:
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    made = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
-    return made.public_bytes(serialization.Encoding.PEM).decode()
-
-
-def renewal(old_key: Key, old: str, new: Key, name: str) -> RenewBody:
-    pem = request_of(new, name)
-    der = x509.load_pem_x509_csr(pem.encode()).public_bytes(serialization.Encoding.DER)
-    proof = old_key.sign(der, ec.ECDSA(hashes.SHA256()))
-    return RenewBody(pem, old, base64.b64encode(proof).decode())
-
-
-class Site:
-    """One server: its services on a database."""
-
-    def __init__(self, database: Database, authority: Authority) -> None:
-        self.database = database
-        self.authority = authority
-        ids = TimeOrderedIds(database.clock)
-        self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
-        self.enrolment = EnrolmentService(database, self.nodes, self.tokens, self.audit, authority, ids, secrets)
-        self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
-
-    async def token(self, pattern: str = "*", uses: int = 1, **extensions: str) -> str:
-        wanted = NewEnrolmentToken(pattern, extensions, uses)
-        return (await self.enrolment.create_token(wanted, "person:ann")).token
-
-    async def enrol(self, name: str, token: str, key: Key | None = None) -> CertificateBody:
-        return await self.enrolment.enrol(EnrolBody(request_of(key or new_key(), name), token))
-
-    async def uses_left(self, token: str) -> int:
-        found = await self.tokens.enrolment(wire.parse_enrolment(token).id)
-        assert found is not None
-        return found.uses_left
-
-    async def deeds(self) -> list[tuple[str, str, str]]:
-        return [(one.actor, one.action, one.target) for one in reversed(await self.audit.latest())]
-
-
-@pytest.fixture
-def authority(tmp_path: Path, clock: ManualClock) -> Authority:
-    return Authority.create(tmp_path / "authority", clock.now())
-
-
-@pytest.fixture
-def site(database: Database, authority: Authority) -> Site:
-    return Site(database, authority)
-
-
-@pytest.fixture
-def other_site(other_database: Database, authority: Authority) -> Site:
-    return Site(other_database, authority)
-
-
-async def code_of(attempt: object) -> str:
-    """The code that an attempt is refused with."""
-    with pytest.raises(PrecastError) as caught:
-        await attempt  # type: ignore[misc] # any awaitable
-    return caught.value.code
-
+from precast.wire.identity import NewEnrolmentToken, NewPersonToken, RenewBody
+from tests.contract.identity_site import Site, code_of, new_key, renewal, request_of
 
 # enrolment
 

@@ -25,12 +25,23 @@ ONE_SIDED = {
 }
 TEXTS = {
     *("kind", "key", "lane", "owner", "error", "stream", "name", "after_kind", "after_key"),
-    *("node", "serial", "key_digest", "why", "after_node", "after_serial"),
+    *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision", "path"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
-BYTES = {"payload", "body", "extensions", "environments", "secret_hash", "detail", "stable", "volatile"}
+BYTES = {
+    "payload",
+    "body",
+    "extensions",
+    "environments",
+    "secret_hash",
+    "detail",
+    "stable",
+    "volatile",
+    "request",
+    "certificate",
+}
 
 
 def sample(query: Query) -> dict[str, object]:
@@ -79,6 +90,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "work_dead": {"work"},
         "node": {"nodes"},
         "certificate": {"nodes"},
+        "enrolment_request": {"requests"},
         "enrolment_token": {"tokens"},
         "person_token": {"tokens"},
         "audit": {"audit"},

@@ -27,6 +27,7 @@ PUBLIC = {
     "GET /v1/openapi.json",
     "POST /v1/enrolments",
     "POST /v1/renewals",
+    "POST /v1/requests",
 }
 
 

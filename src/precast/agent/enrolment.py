@@ -1,7 +1,8 @@
 """How a machine becomes a node: a key of its own, a request, a certificate.
 
 The key is made once and kept, and written before anyone is asked: a machine that was cut off asks again with the same key and
-is given its certificate. The authority is known by the fingerprint in the token before anything is trusted.
+is given its certificate. The authority is known by its fingerprint, from the token or from an operator, before anything is
+trusted.
 """
 
 import base64
@@ -19,7 +20,7 @@ from precast.agent.credentials import Credentials, reason_of
 from precast.base import digests, https
 from precast.base.digests import Digest
 from precast.base.files import write_private
-from precast.wire.identity import AuthorityBody, CertificateBody, EnrolBody, RenewBody
+from precast.wire.identity import AuthorityBody, CertificateBody, EnrolBody, RenewBody, RequestAnswer, RequestBody
 from precast.wire.names import check_name
 from precast.wire.tokens import parse_enrolment
 
@@ -33,16 +34,23 @@ class Identity(Credentials):
         Raises ConflictError AGENT-001 if there is one, DeniedError AGENT-002 if the server is not of the token's authority,
         and what the server says.
         """
-        check_name(name)
         shown = parse_enrolment(token)
-        if self.certificate.exists():
-            raise issues.ENROLLED.error(path=self.certificate)
-        key = self._own_key()
-        authority = _trusted_authority(url, shown.fingerprint)
-        request = _request(key, name)
-        body = EnrolBody(request.public_bytes(serialization.Encoding.PEM).decode(), token.strip())
-        came = _post(url, https.trusting(authority), "/v1/enrolments", body)
-        return self._keep(came, key)
+        key = self._first_key(name)
+        context = https.trusting(_trusted_authority(url, shown.fingerprint))
+        return self._keep(_post(url, context, "/v1/enrolments", EnrolBody(_request_pem(key, name), token.strip())), key)
+
+    def request(self, url: str, fingerprint: Digest, name: str) -> x509.Certificate:
+        """Ask for the first certificate without a token, of the authority with this fingerprint, and keep it if it is signed.
+
+        Raises UnavailableError AGENT-006 while it waits for an operator: asking again is how to learn more. Otherwise as `enrol`.
+        """
+        key = self._first_key(name)
+        context = https.trusting(_trusted_authority(url, fingerprint))
+        body = msgspec.json.encode(RequestBody(_request_pem(key, name)))
+        came = https.read_answer(url, https.call(url, context, "POST", "/v1/requests", body), RequestAnswer)
+        if came.certificate is None:
+            raise issues.WAITS.error(name=name, fingerprint=_key_digest(key))
+        return self._keep(came.certificate, key)
 
     def renew(self, url: str) -> x509.Certificate:
         """Ask for the next certificate, with a new key, by proof of the old one. Raises NotFoundError AGENT-003 before the first."""
@@ -51,11 +59,17 @@ class Identity(Credentials):
         request = _request(key, _name(old))
         proof = old_key.sign(request.public_bytes(serialization.Encoding.DER), ec.ECDSA(hashes.SHA256()))
         body = RenewBody(
-            request.public_bytes(serialization.Encoding.PEM).decode(),
+            _pem(request),
             old.public_bytes(serialization.Encoding.PEM).decode(),
             base64.b64encode(proof).decode(),
         )
         return self._keep(_post(url, self.trusting(), "/v1/renewals", body), key)
+
+    def _first_key(self, name: str) -> ec.EllipticCurvePrivateKey:
+        check_name(name)
+        if self.certificate.exists():
+            raise issues.ENROLLED.error(path=self.certificate)
+        return self._own_key()
 
     def _own_key(self) -> ec.EllipticCurvePrivateKey:
         """The key of an enrolment that was cut off, or a new one, on the disk before it is used."""
@@ -95,7 +109,7 @@ class Identity(Credentials):
 
 
 def _trusted_authority(url: str, fingerprint: Digest) -> str:
-    """The authority's certificate, taken from anyone, kept only if its fingerprint is the token's."""
+    """The authority's certificate, taken from anyone, kept only if it has this fingerprint."""
     came = https.call(url, https.trusting_nobody(), "GET", "/v1/authority")
     try:
         pem = msgspec.json.decode(came.body, type=AuthorityBody).certificates
@@ -115,6 +129,20 @@ def _post(url: str, context: ssl.SSLContext, path: str, body: msgspec.Struct) ->
 def _request(key: ec.EllipticCurvePrivateKey, name: str) -> x509.CertificateSigningRequest:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     return x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+
+
+def _request_pem(key: ec.EllipticCurvePrivateKey, name: str) -> str:
+    return _pem(_request(key, name))
+
+
+def _pem(request: x509.CertificateSigningRequest) -> str:
+    return request.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _key_digest(key: ec.EllipticCurvePrivateKey) -> Digest:
+    """What an operator compares: reckoned here, not taken from the server."""
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    return digests.of_bytes(key.public_key().public_bytes(serialization.Encoding.DER, spki))
 
 
 def _name(certificate: x509.Certificate) -> str:

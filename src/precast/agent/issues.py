@@ -86,8 +86,8 @@ ENROLLED = Issue(
 OTHER_AUTHORITY = Issue(
     "AGENT-002",
     Kind.DENIED,
-    "{url} does not have the authority that the token names",
-    "check the address; the token is for another server, or somebody is in between",
+    "{url} does not have the authority of this fingerprint",
+    "check the address; the token or fingerprint is of another server, or somebody is in between",
 )
 NOT_ENROLLED = Issue(
     "AGENT-003", Kind.NOT_FOUND, "this machine has no certificate yet", "enrol it with `precast agent enrol`"
@@ -96,3 +96,9 @@ CANNOT_KEEP = Issue(
     "AGENT-004", Kind.UNAVAILABLE, "cannot use {path}: {reason}", "check who owns it, and the space left"
 )
 NOT_KEPT = Issue("AGENT-005", Kind.UNAVAILABLE, "{url} did not keep the facts", "try again later")
+WAITS = Issue(
+    "AGENT-006",
+    Kind.UNAVAILABLE,
+    "the request of {name} waits for an operator; its key has the fingerprint {fingerprint}",
+    "an operator compares it and runs `precast ca sign {name} --fingerprint {fingerprint}`; then run this again, or use --wait",
+)

@@ -53,6 +53,7 @@ class Call(NamedTuple):
     path: dict[str, str]
     query: dict[str, str]
     body: Any
+    address: str = ""  # where the request comes from
 
     @property
     def actor(self) -> str:

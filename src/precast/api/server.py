@@ -93,7 +93,7 @@ class HttpServer:
                 path = dict(request.match_info)
                 if not all(value.isprintable() for value in (*path.values(), *query.values())):
                     raise issues.NO_ROUTE.error()
-                return _respond(await route.handler(Call(caller, path, query, body)))
+                return _respond(await route.handler(Call(caller, path, query, body, request.remote or "")))
         except PrecastError as error:
             return _problem(error)
         except Exception:

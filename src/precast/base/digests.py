@@ -31,3 +31,9 @@ def of_value(value: Any) -> Digest:
 
 def is_digest(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
+
+
+def plain_fingerprint(text: str) -> Digest | None:
+    """A fingerprint in the forms people paste, `SHA256:AB:CD…`, as we write it; None if it is none."""
+    plain = text.strip().lower().removeprefix("sha256").replace(":", "")
+    return Digest(plain) if is_digest(plain) else None

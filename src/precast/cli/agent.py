@@ -3,16 +3,26 @@
 import argparse
 import os
 import socket
+import sys
+import time
 from pathlib import Path
+
+from cryptography import x509
 
 from precast.agent import submission
 from precast.agent.enrolment import Identity
 from precast.agent.facts.collection import Collector, all_sources
 from precast.agent.settings import AgentSettings
+from precast.base.digests import Digest, plain_fingerprint
+from precast.base.errors import PrecastError
 from precast.cli import issues
 from precast.cli.facts import machine_at
 from precast.cli.output import print_json
 from precast.cli.settings import add_settings, load_settings
+
+# Between two looks at what came of a request.
+FIRST_PAUSE_S = 2.0
+LONGEST_PAUSE_S = 30.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +36,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     enrol.add_argument(
         "--name", metavar="NAME", default=socket.getfqdn().lower(), help="default: this machine's full name"
+    )
+    enrol.add_argument(
+        "--ca-fingerprint",
+        metavar="SHA256",
+        help="without a token: of the authority's certificate; an operator then decides on the request",
+    )
+    enrol.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=int,
+        default=0,
+        help="how long to wait for the operator (default: 0, ask once)",
     )
     enrol.set_defaults(run=_enrol)
     renew = commands.add_parser(
@@ -48,11 +70,38 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _enrol(args: argparse.Namespace) -> int:
-    if not args.token:
-        raise issues.NO_SETTING.error(name="token", variable="PRECAST_ENROL_TOKEN", file="the flag --token")
     identity = Identity(args.root)
-    certificate = identity.enrol(_url(args), args.token, args.name)
+    if args.ca_fingerprint and not args.token:
+        fingerprint = plain_fingerprint(args.ca_fingerprint)
+        if fingerprint is None:
+            raise issues.USAGE.error(
+                problem=f"--ca-fingerprint {args.ca_fingerprint!r} is no SHA-256 fingerprint",
+                usage="`precast server init` printed it: 64 hexadecimal digits",
+            )
+        certificate = _wait(args, identity, fingerprint)
+    elif args.token:
+        certificate = identity.enrol(_url(args), args.token, args.name)
+    else:
+        raise issues.NO_TOKEN.error()
     return _tell(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
+
+
+def _wait(args: argparse.Namespace, identity: Identity, fingerprint: Digest) -> x509.Certificate:
+    """Ask until the request is decided on or the time is over; the first answer says what the operator needs."""
+    until_s = time.monotonic() + args.wait
+    pause_s, has_told = FIRST_PAUSE_S, False
+    while True:
+        try:
+            return identity.request(_url(args), fingerprint, args.name)
+        except PrecastError as error:
+            left_s = until_s - time.monotonic()
+            if not error.consequence.retry or left_s <= 0:
+                raise
+            if not has_told:
+                print(f"precast: waiting {args.wait} s: {error.message} [{error.code}]", file=sys.stderr, flush=True)
+            has_told = True
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
 
 
 def _renew(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from precast.cli import issues
-from precast.cli.client import add_connection, connect, segment
+from precast.cli.client import Client, add_connection, connect, segment
 from precast.cli.output import moment, print_json, print_table
 from precast.wire.identity import (
     AuditRow,
@@ -16,6 +16,9 @@ from precast.wire.identity import (
     NewEnrolmentToken,
     NewPersonToken,
     NodeRow,
+    Rejection,
+    RequestRow,
+    Signature,
     TokenBody,
     TokenRow,
 )
@@ -31,7 +34,17 @@ def configure_node(parser: argparse.ArgumentParser) -> None:
 
 def configure_ca(parser: argparse.ArgumentParser) -> None:
     commands = _commands(parser)
-    _add(commands, "list", _list_certificates, "show all certificates")
+    listing = _add(commands, "list", _list_certificates, "show all certificates, and the requests that wait")
+    listing.add_argument("--pending", action="store_true", help="only the requests that wait for an operator")
+    sign = _add(commands, "sign", _sign, "give a waiting request its certificate")
+    reject = _add(commands, "reject", _reject, "turn a waiting request down")
+    for one in (sign, reject):
+        one.add_argument("node", metavar="NODE")
+        one.add_argument(
+            "--fingerprint", metavar="SHA256", default="", help="of the request's key, as the machine shows it"
+        )
+    _add_extensions(sign)
+    reject.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     for name, command, summary in (
         ("revoke", _revoke, "take a node's certificates back"),
         ("clean", _clean, "take them back and let the name be enrolled anew"),
@@ -47,13 +60,7 @@ def configure_token(parser: argparse.ArgumentParser) -> None:
     enrolment.add_argument("pattern", metavar="NAME", help="a node's name, or a glob such as 'web*.example.com'")
     enrolment.add_argument("--uses", metavar="N", type=int, default=1, help="how many nodes it enrols (default: 1)")
     enrolment.add_argument("--hours", metavar="N", type=int, default=1, help="how long it is good (default: 1)")
-    enrolment.add_argument(
-        "--extension",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="goes into the certificate, as pp_role=web",
-    )
+    _add_extensions(enrolment)
     person = _add(commands, "person", _create_person, "make a token for a person")
     person.add_argument("person", metavar="NAME")
     person.add_argument("--role", required=True, help="viewer, operator, admin or commands")
@@ -70,6 +77,16 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     parser.add_argument("--limit", metavar="N", type=int, default=50, help="how many at most (default: 50)")
     parser.set_defaults(run=_audit)
+
+
+def _add_extensions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--extension",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="goes into the certificate, as pp_role=web",
+    )
 
 
 def _commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
@@ -92,7 +109,10 @@ def _list_nodes(args: argparse.Namespace) -> int:
 
 
 def _list_certificates(args: argparse.Namespace) -> int:
-    found = connect(args).pages("/v1/certificates", CertificateRow, "serial")
+    client = connect(args)
+    if args.pending:
+        return _list_requests(args, client)
+    found = client.pages("/v1/certificates", CertificateRow, "serial")
     rows = [
         (
             one.node,
@@ -104,7 +124,32 @@ def _list_certificates(args: argparse.Namespace) -> int:
         )
         for one in found
     ]
-    return _show(args, found, ["NODE", "SERIAL", "ISSUED", "UNTIL", "TAKEN BACK", "EXTENSIONS"], rows)
+    _show(args, found, ["NODE", "SERIAL", "ISSUED", "UNTIL", "TAKEN BACK", "EXTENSIONS"], rows)
+    if not args.json and (waiting := client.pages("/v1/requests", RequestRow, "place")):
+        print()
+        _show_requests(args, waiting)
+    return 0
+
+
+def _list_requests(args: argparse.Namespace, client: Client) -> int:
+    return _show_requests(args, client.pages("/v1/requests", RequestRow, "place"))
+
+
+def _show_requests(args: argparse.Namespace, waiting: list[RequestRow]) -> int:
+    rows = [(one.node, one.fingerprint, moment(one.requested_at), one.address) for one in waiting]
+    return _show(args, waiting, ["WAITS", "FINGERPRINT OF THE KEY", "SINCE", "FROM"], rows)
+
+
+def _sign(args: argparse.Namespace) -> int:
+    wanted = Signature(args.fingerprint, dict(map(_pair, args.extension)))
+    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/signature", Done, wanted)
+    return _tell(args, done, f"signed {args.node}: certificate {done.touched[0]}")
+
+
+def _reject(args: argparse.Namespace) -> int:
+    wanted = Rejection(args.fingerprint, args.why)
+    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/rejection", Done, wanted)
+    return _tell(args, done, f"rejected {args.node}: {_count(done, 'request')}")
 
 
 def _revoke(args: argparse.Namespace) -> int:
@@ -117,10 +162,18 @@ def _clean(args: argparse.Namespace) -> int:
 
 def _take_back(args: argparse.Namespace, deed: str, word: str) -> int:
     done = connect(args).ask("POST", f"/v1/certificates/{segment(args.node)}/{deed}", Done, Deed(args.why))
+    return _tell(args, done, f"{word} {args.node}: {_count(done, 'certificate')}")
+
+
+def _count(done: Done, what: str) -> str:
+    return f"{len(done.touched)} {what}{'s' if len(done.touched) != 1 else ''}"
+
+
+def _tell(args: argparse.Namespace, done: Done, text: str) -> int:
     if args.json:
         print_json(msgspec.to_builtins(done))
     else:
-        print(f"{word} {args.node}: {len(done.touched)} certificate{'s' if len(done.touched) != 1 else ''}")
+        print(text)
     return 0
 
 
@@ -153,11 +206,7 @@ def _list_tokens(args: argparse.Namespace) -> int:
 
 def _revoke_token(args: argparse.Namespace) -> int:
     done = connect(args).ask("DELETE", f"/v1/tokens/{segment(args.id)}", Done)
-    if args.json:
-        print_json(msgspec.to_builtins(done))
-    else:
-        print(f"revoked {args.id}")
-    return 0
+    return _tell(args, done, f"revoked {args.id}")
 
 
 def _audit(args: argparse.Namespace) -> int:
@@ -178,7 +227,7 @@ def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise issues.USAGE.error(
-            problem=f"--extension {text!r} is not NAME=VALUE", usage="see `precast token enrol --help`"
+            problem=f"--extension {text!r} is not NAME=VALUE", usage="as in --extension pp_role=web"
         )
     return name, value
 

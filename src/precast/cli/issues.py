@@ -29,6 +29,12 @@ NO_SETTING = Issue(
     "which {name} to use is not set",
     "export {variable}=…, or write it into {file}",
 )
+NO_TOKEN = Issue(
+    "CLI-028",
+    Kind.INPUT,
+    "neither a token nor the authority's fingerprint is given",
+    "give --token (or export PRECAST_ENROL_TOKEN=…), or --ca-fingerprint to let an operator decide",
+)
 NO_AUTHORITY_FILE = Issue(
     "CLI-021",
     Kind.INPUT,

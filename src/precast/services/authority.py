@@ -165,10 +165,10 @@ def fingerprint(certificate: x509.Certificate) -> Digest:
     return digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER))
 
 
-def key_digest(certificate: x509.Certificate) -> Digest:
+def key_digest(of: x509.Certificate | x509.CertificateSigningRequest) -> Digest:
     """What tells keys apart."""
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
-    return digests.of_bytes(certificate.public_key().public_bytes(serialization.Encoding.DER, spki))
+    return digests.of_bytes(of.public_key().public_bytes(serialization.Encoding.DER, spki))
 
 
 def serial_text(certificate: x509.Certificate) -> str:
@@ -177,6 +177,10 @@ def serial_text(certificate: x509.Certificate) -> str:
 
 def certificate_pem(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def request_pem(request: x509.CertificateSigningRequest) -> bytes:
+    return request.public_bytes(serialization.Encoding.PEM)
 
 
 def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:

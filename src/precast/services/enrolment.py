@@ -7,7 +7,6 @@ anyone sees it.
 
 import base64
 import binascii
-from collections.abc import Mapping
 from datetime import timedelta
 
 from cryptography import x509
@@ -20,6 +19,7 @@ from precast.base.ids import Ids
 from precast.services import authority as certificates
 from precast.services import extensions, issues, texts
 from precast.services.authority import Authority
+from precast.services.issuance import GRACE_S, record_of
 from precast.services.secrets_source import Secrets
 from precast.store.audit import AuditLog
 from precast.store.database import Database
@@ -30,8 +30,6 @@ from precast.wire import tokens as wire
 from precast.wire.identity import CertificateBody, EnrolBody, NewEnrolmentToken, RenewBody, TokenBody, TokenRow
 from precast.wire.names import is_name, matches
 
-# How long after its end a certificate can still be renewed by proof of its key.
-GRACE_S = 30 * 86400
 MAX_USES = 100_000
 MAX_VALID_S = 366 * 86400
 
@@ -106,7 +104,7 @@ class EnrolmentService:
         if token.revoked_at is not None or token.expires_at <= self._clock.now():
             raise issues.ENROLMENT_DENIED.error(node=node)
         signed = self._authority.sign_node(request, self._clock.now(), token.extensions)
-        await self._database.write(self._enrolling, node, token, self._record(node, signed, token.extensions))
+        await self._database.write(self._enrolling, node, token, record_of(signed, token.extensions, self._clock.now()))
         return CertificateBody(certificates.certificate_pem(signed), self._authority.pem)
 
     async def renew(self, body: RenewBody) -> CertificateBody:
@@ -122,7 +120,7 @@ class EnrolmentService:
         if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
             raise issues.RENEWAL_DENIED.error()
         signed = self._authority.sign_node(request, self._clock.now(), known.extensions)
-        record = self._record(known.node, signed, known.extensions)
+        record = record_of(signed, known.extensions, self._clock.now())
         if not await self._database.write(self._renewing, known, record):
             raise issues.RENEWAL_DENIED.error()
         return CertificateBody(certificates.certificate_pem(signed), self._authority.pem)
@@ -172,16 +170,6 @@ class EnrolmentService:
         except (ValueError, InvalidSignature, binascii.Error):
             raise issues.RENEWAL_DENIED.error() from None
         return old
-
-    def _record(self, node: str, signed: x509.Certificate, given: Mapping[str, str]) -> Certificate:
-        return Certificate(
-            serial=certificates.serial_text(signed),
-            node=node,
-            key_digest=certificates.key_digest(signed),
-            extensions=dict(given),
-            issued_at=self._clock.now(),
-            not_after=signed.not_valid_after_utc,
-        )
 
     def _creating_token(self, token: EnrolmentToken, actor: str) -> Unit[None]:
         yield from self._tokens.adding_enrolment(token, actor)

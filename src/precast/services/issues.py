@@ -41,6 +41,27 @@ RENEWAL_DENIED = Issue(
     "this certificate cannot be renewed",
     "it is revoked, too old, or not ours; enrol the node again with a new token",
 )
+REQUEST_REJECTED = Issue(
+    "CA-008",
+    Kind.DENIED,
+    "an operator has rejected the request of {node}",
+    "ask them why; a new key (remove the agent's key.pem) makes a new request",
+)
+TOO_MANY_REQUESTS = Issue(
+    "CA-009",
+    Kind.UNAVAILABLE,
+    "{limit} requests wait for an operator already ({scope})",
+    "an operator decides on them: `precast ca list --pending`; or enrol with a token",
+)
+NO_SUCH_REQUEST = Issue(
+    "CA-010", Kind.NOT_FOUND, "no such request of {node} waits", "`precast ca list --pending` shows those that do"
+)
+WHICH_REQUEST = Issue(
+    "CA-011",
+    Kind.CONFLICT,
+    "{count} requests wait for the name {node}, with the keys {fingerprints}",
+    "compare with what the machine shows, then give --fingerprint",
+)
 NO_SUCH_NODE = Issue("NODE-001", Kind.NOT_FOUND, "there is no node {node}", "`precast node list` shows them")
 BAD_ROLE = Issue("AUTH-001", Kind.INPUT, "there is no role {role}", "it is one of: {roles}")
 BAD_VALUE = Issue("AUTH-002", Kind.INPUT, "{what} must be between {least} and {most}", "choose another value")

@@ -56,7 +56,15 @@ TABLES: tuple[Table, ...] = (
     Table(
         "certificate",
         ("serial",),
-        ("node", "key_digest", "extensions", "issued_at", "not_after", "revoked_at", "revoked_why"),
+        (
+            *("node", "key_digest", "extensions", "issued_at", "not_after", "revoked_at", "revoked_why"),
+            *("authority", "seen_at", "superseded_at"),
+        ),
+    ),
+    Table(
+        "enrolment_request",
+        ("node", "key_digest"),
+        ("request", "address", "requested_at", "expires_at", "certificate", "rejected_at"),
     ),
     Table(
         "enrolment_token",

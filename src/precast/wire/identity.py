@@ -34,6 +34,49 @@ class CertificateBody(msgspec.Struct, frozen=True):
     authority: str
 
 
+class RequestBody(msgspec.Struct, frozen=True):
+    """A machine asks for a certificate that an operator decides on, or asks what came of it."""
+
+    request: str  # PEM
+
+
+class RequestAnswer(msgspec.Struct, frozen=True):
+    """What came of a request: it waits, or here is the certificate."""
+
+    fingerprint: str  # of the key, for the operator to compare
+    expires_at: datetime
+    certificate: CertificateBody | None = None
+
+
+class RequestRow(msgspec.Struct, frozen=True):
+    """A request as lists show it."""
+
+    node: str
+    fingerprint: str
+    address: str
+    requested_at: datetime
+    expires_at: datetime
+
+    @property
+    def place(self) -> str:
+        """Where in the list it stands: the next page comes after it."""
+        return f"{self.node}:{self.fingerprint}"
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """Which request to sign, and what goes into the certificate."""
+
+    fingerprint: str = ""
+    extensions: dict[str, str] = {}
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """Which request to reject, and why, for the audit log."""
+
+    fingerprint: str = ""
+    why: str = ""
+
+
 class NewEnrolmentToken(msgspec.Struct, frozen=True):
     """What a token for enrolment shall allow."""
 

@@ -1,10 +1,18 @@
 """Every migration, in order."""
 
-from precast.store.migrations import Migration, m0001_ground_floor, m0002_identity, m0003_facts, m0004_sessions
+from precast.store.migrations import (
+    Migration,
+    m0001_ground_floor,
+    m0002_identity,
+    m0003_facts,
+    m0004_sessions,
+    m0005_requests,
+)
 
 MIGRATIONS: tuple[Migration, ...] = (
     m0001_ground_floor.MIGRATION,
     m0002_identity.MIGRATION,
     m0003_facts.MIGRATION,
     m0004_sessions.MIGRATION,
+    m0005_requests.MIGRATION,
 )

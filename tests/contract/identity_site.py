@@ -1,0 +1,88 @@
+"""One server's services on a database, and machines that ask them: what the tests of identity share."""
+
+import base64
+import secrets
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from precast.base.errors import PrecastError
+from precast.base.ids import TimeOrderedIds
+from precast.services.authority import Authority
+from precast.services.enrolment import EnrolmentService
+from precast.services.people import PeopleService
+from precast.services.requests import RequestService
+from precast.store.audit import AuditLog
+from precast.store.database import Database
+from precast.store.nodes import Nodes
+from precast.store.requests import Requests
+from precast.store.tokens import Tokens
+from precast.wire import tokens as wire
+from precast.wire.identity import (
+    CertificateBody,
+    EnrolBody,
+    NewEnrolmentToken,
+    RenewBody,
+    RequestAnswer,
+    RequestBody,
+)
+
+Key = ec.EllipticCurvePrivateKey
+
+
+def new_key() -> Key:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def request_of(key: Key, name: str) -> str:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    made = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    return made.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def renewal(old_key: Key, old: str, new: Key, name: str) -> RenewBody:
+    pem = request_of(new, name)
+    der = x509.load_pem_x509_csr(pem.encode()).public_bytes(serialization.Encoding.DER)
+    proof = old_key.sign(der, ec.ECDSA(hashes.SHA256()))
+    return RenewBody(pem, old, base64.b64encode(proof).decode())
+
+
+class Site:
+    """One server: its services on a database."""
+
+    def __init__(self, database: Database, authority: Authority) -> None:
+        self.database = database
+        self.authority = authority
+        ids = TimeOrderedIds(database.clock)
+        self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
+        self.enrolment = EnrolmentService(database, self.nodes, self.tokens, self.audit, authority, ids, secrets)
+        self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
+        self.requests = RequestService(database, self.nodes, Requests(database), self.audit, authority)
+
+    async def token(self, pattern: str = "*", uses: int = 1, **extensions: str) -> str:
+        wanted = NewEnrolmentToken(pattern, extensions, uses)
+        return (await self.enrolment.create_token(wanted, "person:ann")).token
+
+    async def enrol(self, name: str, token: str, key: Key | None = None) -> CertificateBody:
+        return await self.enrolment.enrol(EnrolBody(request_of(key or new_key(), name), token))
+
+    async def ask(self, name: str, key: Key, address: str = "192.0.2.1") -> RequestAnswer:
+        return await self.requests.ask(RequestBody(request_of(key, name)), address)
+
+    async def uses_left(self, token: str) -> int:
+        found = await self.tokens.enrolment(wire.parse_enrolment(token).id)
+        assert found is not None
+        return found.uses_left
+
+    async def deeds(self) -> list[tuple[str, str, str]]:
+        return [(one.actor, one.action, one.target) for one in reversed(await self.audit.latest())]
+
+
+async def code_of(attempt: object) -> str:
+    """The code that an attempt is refused with."""
+    with pytest.raises(PrecastError) as caught:
+        await attempt  # type: ignore[misc] # any awaitable
+    return caught.value.code

@@ -119,6 +119,7 @@ def _http_server(database: "Database", authority: "Authority", facts: "FactServi
     from precast.api.routes import Routes
     from precast.api.server import HttpServer
     from precast.services.enrolment import EnrolmentService
+    from precast.services.recognition import RecognitionService
     from precast.services.requests import RequestService
     from precast.store.audit import AuditLog
     from precast.store.nodes import Nodes
@@ -128,12 +129,13 @@ def _http_server(database: "Database", authority: "Authority", facts: "FactServi
     ids = TimeOrderedIds(database.clock)
     nodes, tokens, audit = Nodes(database), Tokens(database), AuditLog(database, ids)
     people = _people(database)
-    enrolment = EnrolmentService(database, nodes, tokens, audit, authority, ids, secrets)
+    recognition = RecognitionService(database, nodes, audit)
+    enrolment = EnrolmentService(database, nodes, tokens, audit, authority, recognition, ids, secrets)
     routes = Routes()
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
     RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
     FactsApi(facts).declare(routes)
-    return HttpServer(routes, Callers(people, nodes, database.clock), Metrics(database))
+    return HttpServer(routes, Callers(people, recognition), Metrics(database))
 
 
 def _certify_server(settings: ServerSettings, authority: "Authority", clock: Clock) -> tuple[Path, Path]:

@@ -14,6 +14,7 @@ from precast.base.ids import TimeOrderedIds
 from precast.services.authority import Authority
 from precast.services.enrolment import EnrolmentService
 from precast.services.people import PeopleService
+from precast.services.recognition import RecognitionService
 from precast.services.requests import RequestService
 from precast.store.audit import AuditLog
 from precast.store.database import Database
@@ -58,7 +59,10 @@ class Site:
         self.authority = authority
         ids = TimeOrderedIds(database.clock)
         self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
-        self.enrolment = EnrolmentService(database, self.nodes, self.tokens, self.audit, authority, ids, secrets)
+        self.recognition = RecognitionService(database, self.nodes, self.audit)
+        self.enrolment = EnrolmentService(
+            database, self.nodes, self.tokens, self.audit, authority, self.recognition, ids, secrets
+        )
         self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
         self.requests = RequestService(database, self.nodes, Requests(database), self.audit, authority)
 

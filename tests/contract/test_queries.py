@@ -25,7 +25,7 @@ ONE_SIDED = {
 }
 TEXTS = {
     *("kind", "key", "lane", "owner", "error", "stream", "name", "after_kind", "after_key"),
-    *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address"),
+    *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address", "authority"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision", "path"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),

@@ -5,21 +5,19 @@ from typing import Any
 
 from precast.api import issues
 from precast.api.routes import Caller, Node, Requirement
-from precast.base.clock import Clock
 from precast.base.errors import PrecastError
 from precast.services import roles
 from precast.services.people import PeopleService, Person
-from precast.store.nodes import Nodes
+from precast.services.recognition import RecognitionService
 from precast.wire import issues as wire_issues
 
 
 class Callers:
     """Recognises callers and holds them to what a route requires. Denies by default."""
 
-    def __init__(self, people: PeopleService, nodes: Nodes, clock: Clock) -> None:
+    def __init__(self, people: PeopleService, nodes: RecognitionService) -> None:
         self._people = people
         self._nodes = nodes
-        self._clock = clock
 
     async def authorise(self, requires: Requirement, header: str | None, connection: ssl.SSLObject | None) -> Caller:
         """The caller, if they are what is required. Raises UnauthenticatedError API-001, API-002 or DeniedError API-003."""
@@ -53,8 +51,7 @@ class Callers:
         if not shown:
             raise issues.NO_CREDENTIALS.error(needed=requires)
         # TLS has checked signature and time when the connection began; it may have ended or been taken back since.
-        serial = str(shown["serialNumber"]).lower().lstrip("0")
-        known = await self._nodes.certificate(serial)
-        if known is None or known.revoked_at is not None or known.not_after <= self._clock.now():
+        known = await self._nodes.recognise(str(shown["serialNumber"]).lower().lstrip("0"))
+        if known is None:
             raise issues.BAD_CREDENTIALS.error()
         return Node(known.node, known.extensions)

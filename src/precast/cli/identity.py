@@ -119,12 +119,12 @@ def _list_certificates(args: argparse.Namespace) -> int:
             one.serial[:16],
             moment(one.issued_at),
             moment(one.not_after),
-            one.revoked_why,
+            one.revoked_why or ("superseded" if one.superseded_at else None),
             _marks(one.extensions),
         )
         for one in found
     ]
-    _show(args, found, ["NODE", "SERIAL", "ISSUED", "UNTIL", "TAKEN BACK", "EXTENSIONS"], rows)
+    _show(args, found, ["NODE", "SERIAL", "ISSUED", "UNTIL", "OVER BY", "EXTENSIONS"], rows)
     if not args.json and (waiting := client.pages("/v1/requests", RequestRow, "place")):
         print()
         _show_requests(args, waiting)

@@ -20,6 +20,7 @@ from precast.services import authority as certificates
 from precast.services import extensions, issues, texts
 from precast.services.authority import Authority
 from precast.services.issuance import GRACE_S, record_of
+from precast.services.recognition import RecognitionService
 from precast.services.secrets_source import Secrets
 from precast.store.audit import AuditLog
 from precast.store.database import Database
@@ -44,6 +45,7 @@ class EnrolmentService:
         tokens: Tokens,
         audit: AuditLog,
         authority: Authority,
+        recognition: RecognitionService,
         ids: Ids,
         secrets: Secrets,
     ) -> None:
@@ -52,6 +54,7 @@ class EnrolmentService:
         self._tokens = tokens
         self._audit = audit
         self._authority = authority
+        self._recognition = recognition
         self._ids = ids
         self._secrets = secrets
 
@@ -108,7 +111,7 @@ class EnrolmentService:
         return CertificateBody(certificates.certificate_pem(signed), self._authority.pem)
 
     async def renew(self, body: RenewBody) -> CertificateBody:
-        """The next certificate, for whoever proves to have the key of the last one, in time and not revoked.
+        """The next certificate, for whoever proves to have the key of the last one, in time, not revoked and not superseded.
 
         Raises InputError CA-004 for a bad request, DeniedError CA-007 for everything else.
         """
@@ -191,8 +194,12 @@ class EnrolmentService:
 
     def _renewing(self, known: Certificate, record: Certificate) -> Unit[bool]:
         yield from self._nodes.taking(known.node)
-        # Looked at again under the node's row: a revocation may have come meanwhile.
+        # Looked at again under the node's row: a revocation may have come meanwhile, or a successor.
         if not (yield from self._nodes.is_good(known.serial)):
+            return False
+        # To prove its key is to use it. Whoever has not got our answer comes again with the same one: its successor was not
+        # seen yet, so it has not given way.
+        if not (yield from self._recognition.seeing(known)):
             return False
         yield from self._nodes.adding(record)
         yield from self._audit.adding(

@@ -39,7 +39,7 @@ RENEWAL_DENIED = Issue(
     "CA-007",
     Kind.DENIED,
     "this certificate cannot be renewed",
-    "it is revoked, too old, or not ours; enrol the node again with a new token",
+    "it is revoked, too old, superseded by a newer one, or not ours; see `precast ca list`, then clean and enrol the node anew",
 )
 REQUEST_REJECTED = Issue(
     "CA-008",

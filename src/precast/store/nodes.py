@@ -36,21 +36,23 @@ LIVE = Query(
 ADD_CERTIFICATE = Query(
     "nodes.add_certificate",
     """
-    INSERT INTO certificate (serial, node, key_digest, extensions, issued_at, not_after)
-    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after)
+    INSERT INTO certificate (serial, node, key_digest, extensions, issued_at, not_after, authority)
+    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority)
     """,
 )
 CERTIFICATE = Query(
     "nodes.certificate",
     """
-    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why
+    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
+        authority, seen_at, superseded_at
     FROM certificate WHERE serial = :serial
     """,
 )
 CERTIFICATES = Query(
     "nodes.certificates",
     """
-    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why
+    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
+        authority, seen_at, superseded_at
     FROM certificate WHERE (node, issued_at, serial) > (:after_node, :after_at, :after_serial)
     ORDER BY node, issued_at, serial LIMIT :limit
     """,
@@ -65,6 +67,30 @@ REVOKE = Query(
 REVOKED = Query(
     "nodes.revoked",
     "SELECT serial FROM certificate WHERE revoked_at >= :since ORDER BY revoked_at, serial LIMIT :limit",
+)
+HOLD = Query(
+    "nodes.hold",
+    """
+    -- The row of a node that is known, ours until the commit; nothing of it changes.
+    UPDATE node SET name = name WHERE name = :node RETURNING name
+    """,
+)
+SEE = Query(
+    "nodes.see",
+    """
+    UPDATE certificate SET seen_at = :now
+    WHERE serial = :serial AND seen_at IS NULL AND superseded_at IS NULL AND revoked_at IS NULL
+    RETURNING serial
+    """,
+)
+SUPERSEDE = Query(
+    "nodes.supersede",
+    """
+    -- Also those that were given and never shown: of several that came from one, the first that is used stays.
+    UPDATE certificate SET superseded_at = :now
+    WHERE node = :node AND serial <> :serial AND superseded_at IS NULL AND revoked_at IS NULL
+    RETURNING serial
+    """,
 )
 NODES = Query(
     "nodes.list",
@@ -88,6 +114,9 @@ class Certificate(msgspec.Struct, frozen=True):
     not_after: datetime
     revoked_at: datetime | None = None
     revoked_why: str | None = None
+    authority: str = ""  # its fingerprint; empty for what was given when there could be only one
+    seen_at: datetime | None = None
+    superseded_at: datetime | None = None
 
 
 class LiveKey(msgspec.Struct, frozen=True):
@@ -123,9 +152,20 @@ class Nodes:
         return LiveKey(rows[0][0], msgspec.json.decode(rows[0][1], type=dict[str, str])) if rows else None
 
     def is_good(self, serial: str) -> Unit[bool]:
-        """Whether a certificate exists and is not revoked, whatever its age."""
-        rows = yield CERTIFICATE(serial=serial)
-        return bool(rows) and rows[0][6] is None
+        """Whether a certificate exists, is not revoked and not superseded, whatever its age."""
+        found = yield from _reading_certificate(serial)
+        return found is not None and found.revoked_at is None and found.superseded_at is None
+
+    def seeing(self, certificate: Certificate) -> Unit[list[str] | None]:
+        """Note that a certificate is in use; the serials of those that give way to it. None if it has given way itself."""
+        yield HOLD(node=certificate.node)
+        now = to_micros(self._database.clock.now())
+        if not (yield SEE(serial=certificate.serial, now=now)):
+            # Someone else may have noted it a moment ago.
+            known = yield from _reading_certificate(certificate.serial)
+            return [] if known is not None and known.seen_at is not None and known.superseded_at is None else None
+        rows = yield SUPERSEDE(node=certificate.node, serial=certificate.serial, now=now)
+        return [row[0] for row in rows]
 
     def adding(self, certificate: Certificate) -> Unit[None]:
         yield ADD_CERTIFICATE(
@@ -135,6 +175,7 @@ class Nodes:
             extensions=canonical.encode(certificate.extensions),
             issued_at=to_micros(certificate.issued_at),
             not_after=to_micros(certificate.not_after),
+            authority=certificate.authority,
         )
 
     def revoking(self, node: str, why: str) -> Unit[list[str]]:
@@ -189,8 +230,20 @@ def _certificate(
     until: int,
     revoked: int | None,
     why: str | None,
+    authority: str,
+    seen: int | None,
+    superseded: int | None,
 ) -> Certificate:
-    given = msgspec.json.decode(extensions, type=dict[str, str])
     return Certificate(
-        serial, node, key_digest, given, from_micros(issued), from_micros(until), from_optional_micros(revoked), why
+        serial,
+        node,
+        key_digest,
+        msgspec.json.decode(extensions, type=dict[str, str]),
+        from_micros(issued),
+        from_micros(until),
+        from_optional_micros(revoked),
+        why,
+        authority,
+        from_optional_micros(seen),
+        from_optional_micros(superseded),
     )

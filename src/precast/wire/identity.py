@@ -133,6 +133,7 @@ class CertificateRow(msgspec.Struct, frozen=True):
     extensions: dict[str, str]
     revoked_at: datetime | None
     revoked_why: str | None
+    superseded_at: datetime | None = None
 
 
 class AuditRow(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ delays itself only.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -50,6 +50,22 @@ class LostClaim(Exception):
     """Another worker has the item; nothing of ours is stored."""
 
 
+class Submission(NamedTuple):
+    """Facts as they are stored."""
+
+    digest: str
+    stable: bytes | None
+    volatile: bytes
+
+
+def prepare(node: str, body: FactsBody) -> Submission:
+    """Facts as they came, checked. Raises InputError FACTS-001 if the digest is not that of the facts."""
+    stable = None if body.stable is None else canonical.encode(body.stable)
+    if stable is not None and digests.of_bytes(stable) != body.digest:
+        raise issues.WRONG_DIGEST.error(node=node)
+    return Submission(body.digest, stable, canonical.encode(body.volatile))
+
+
 class FactService:
     """Takes in fact sets; holds no state between calls."""
 
@@ -64,16 +80,20 @@ class FactService:
 
         Raises InputError FACTS-001 if the digest is not that of the facts. Cancelling is safe: it was kept or it was not.
         """
-        volatile = canonical.encode(body.volatile)
-        if body.stable is None:
-            if await self._facts.newest_digest(node) != body.digest:
+        submission = prepare(node, body)
+        if submission.stable is None and await self._facts.newest_digest(node) != body.digest:
+            return FactsAnswer(wants_stable=True)
+        return await self._database.write(self.taking, node, submission)
+
+    def taking(self, node: str, submission: Submission) -> Unit[FactsAnswer]:
+        """Keep facts as a part of another transaction, or say that the stable part is wanted."""
+        if submission.stable is None:
+            if (yield from self._facts.newest(node)) != submission.digest:
                 return FactsAnswer(wants_stable=True)
-            await self._database.write(self._facts.storing_volatile, node, volatile, self._database.clock.now())
+            yield from self._facts.storing_volatile(node, submission.volatile, self._database.clock.now())
             return FactsAnswer(wants_stable=False)
-        stable = canonical.encode(body.stable)
-        if digests.of_bytes(stable) != body.digest:
-            raise issues.WRONG_DIGEST.error(node=node)
-        await self._database.write(self._receiving, node, body.digest, stable, volatile)
+        yield from self._facts.receiving(node, submission.digest, submission.stable, submission.volatile)
+        yield from self._work.enqueuing(FACTS.name, node, b"")
         return FactsAnswer(wants_stable=False)
 
     async def show(self, node: str) -> FactsView:
@@ -117,10 +137,6 @@ class FactService:
                     is_idle = True
                 if is_idle:
                     await sleeper.wait()
-
-    def _receiving(self, node: str, digest: str, stable: bytes, volatile: bytes) -> Unit[None]:
-        yield from self._facts.receiving(node, digest, stable, volatile)
-        yield from self._work.enqueuing(FACTS.name, node, b"")
 
     def _persisting(self, claim: Claim) -> Unit[None]:
         node = claim.key

@@ -84,3 +84,16 @@ WRONG_DIGEST = Issue(
 NO_FACTS = Issue(
     "FACTS-002", Kind.NOT_FOUND, "{node} has sent no facts", "run `precast agent facts` on it, or check its name"
 )
+CLONE = Issue(
+    "SESSION-001",
+    Kind.CONFLICT,
+    "another machine is connected as {node}",
+    "a copy of a machine needs an identity of its own: remove its agent's state directory and enrol it under another name",
+)
+NO_COMMON_VERSION = Issue(
+    "SESSION-002",
+    Kind.INPUT,
+    "the agent speaks versions {offered} of the protocol, this server {known}",
+    "upgrade the older of the two",
+)
+FENCED = Issue("SESSION-003", Kind.CONFLICT, "{node} has a newer session", "this one is over")

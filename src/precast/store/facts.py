@@ -155,7 +155,12 @@ class Facts:
         yield CLEAR(node=node, digest=inbox.digest, received_at=to_micros(inbox.received_at))
 
     async def newest_digest(self, node: str) -> str | None:
-        return await self._database.read(_reading_newest, node)
+        return await self._database.read(self.newest, node)
+
+    def newest(self, node: str) -> Unit[str | None]:
+        """The digest of the newest set, looked at or not."""
+        rows = yield NEWEST(node=node)
+        return str(rows[0][0]) if rows else None
 
     async def show(self, node: str) -> tuple[FactSet, bytes] | None:
         """The stored set and its volatile part."""
@@ -171,11 +176,6 @@ class Facts:
             return None
         rows = yield VOLATILE(node=node)
         return stored, bytes(rows[0][0]) if rows else b"{}"
-
-
-def _reading_newest(node: str) -> Unit[str | None]:
-    rows = yield NEWEST(node=node)
-    return str(rows[0][0]) if rows else None
 
 
 def _reading_changes(node: str, before: datetime, limit: int) -> Unit[list[DatedChange]]:

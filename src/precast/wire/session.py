@@ -9,6 +9,7 @@ Numbers begin at 1 and have no gaps. A node's are of its local store (`instance`
 """
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
@@ -30,6 +31,11 @@ CLOSE_SILENT = 4006  # nothing was heard for too long
 CLOSE_UNSTORED = 4007  # the server could not store what came; it comes again
 
 
+# What a node may call something: it is stored and shown.
+Word = Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z._+-]{0,63}\Z")]
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
     """One frame."""
 
@@ -38,14 +44,14 @@ class Hello(Message, frozen=True):
     """A node opens. `attempts` holds this one and those before it back to the last that was welcomed, newest first."""
 
     versions: list[int]
-    instance: str  # of the local store; a new store is a new instance
-    attempts: list[str]
-    boot_id: str
-    agent: str  # the program's version
-    epoch: int = 0  # the last it was given; higher than the server's if the server's database went back in time
-    first: int = 1  # the lowest number the node still has, or would give next
-    last: int = 0  # the highest it has given
-    received: int = 0  # of the server's records, stored through this number
+    instance: Word  # of the local store; a new store is a new instance
+    attempts: Annotated[list[Word], msgspec.Meta(min_length=1, max_length=MAX_ATTEMPTS + 1)]
+    boot_id: Word
+    agent: Word  # the program's version
+    epoch: Number = 0  # the last it was given; higher than the server's if the server's database went back in time
+    first: Annotated[int, msgspec.Meta(ge=1, le=2**62)] = 1  # the lowest number the node still has, or would give next
+    last: Number = 0  # the highest it has given
+    received: Number = 0  # of the server's records, stored through this number
 
 
 class Welcome(Message, frozen=True):
@@ -73,7 +79,7 @@ class Refused(Message, frozen=True):
 class Record(Message, frozen=True):
     """Something that must not get lost. The body's form follows from kind and version."""
 
-    number: int
+    number: Annotated[int, msgspec.Meta(ge=1, le=2**62)]
     kind: str
     at: datetime
     body: msgspec.Raw
@@ -83,13 +89,13 @@ class Record(Message, frozen=True):
 class Ack(Message, frozen=True):
     """Every record through this number is stored."""
 
-    through: int
+    through: Number
 
 
 class Resend(Message, frozen=True):
     """The records after this number have not come; begin there again."""
 
-    after: int
+    after: Number
 
 
 class Want(Message, frozen=True):
@@ -114,7 +120,7 @@ class LossBody(msgspec.Struct, frozen=True):
     """What a node had to drop because its spool was full. Kind `loss`."""
 
     kind: str
-    count: int
+    count: Annotated[int, msgspec.Meta(ge=1, le=2**31)]
     first_at: datetime
     last_at: datetime
 

@@ -1,0 +1,208 @@
+"""Sessions: who may begin one, and how records get across exactly once.
+
+A node's record and the number up to which its records are stored change in one transaction, so a record that comes again after a
+lost acknowledgement is known and skipped. A connection holds an epoch; when the node has come anew, elsewhere or here, whatever
+the older connection still brings is refused.
+
+A clone is a second machine with the same identity. A node remembers its attempts since it was last welcomed, we remember the last
+attempt we saw: who does not know that one is somebody else, or was set back to an earlier state.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+
+from precast.base import canonical
+from precast.base.errors import PrecastError
+from precast.services import issues
+from precast.store.audit import AuditLog
+from precast.store.database import Database
+from precast.store.query import Unit
+from precast.store.sessions import Arrival, Previous, Sessions
+from precast.store.streams import Streams
+from precast.wire.session import VERSIONS, Hello, LossBody, Record, Want, choose_version
+
+log = logging.getLogger("precast.sessions")
+
+# Of the streams that hold what is for nodes.
+PREFIX = "agent."
+# A clone that keeps coming is written down once in this time.
+CLONE_NOTED_FOR = timedelta(hours=1)
+
+
+class RecordKind(NamedTuple):
+    """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction and does not."""
+
+    body: type[msgspec.Struct]
+    prepare: Callable[[str, Any], Any]
+    taking: Callable[[str, Any], Unit[Want | None]]
+
+
+class Begun(NamedTuple):
+    """A session's beginning."""
+
+    version: int
+    epoch: int
+    received: int
+    facts_digest: str
+
+
+class Taken(NamedTuple):
+    """What became of a node's records: stored through a number, the next one missing if `has_gap`."""
+
+    through: int
+    has_gap: bool
+    wants: list[Want]
+
+
+class SessionService:
+    """Begins sessions and carries records, both ways."""
+
+    def __init__(
+        self,
+        database: Database,
+        sessions: Sessions,
+        streams: Streams,
+        audit: AuditLog,
+        newest_facts: Callable[[str], Unit[str | None]],
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._streams = streams
+        self._audit = audit
+        self._newest_facts = newest_facts
+
+    async def begin(self, arrival: Arrival, hello: Hello) -> Begun:
+        """Begin a session. Raises ConflictError SESSION-001 for a clone while the node is here, InputError SESSION-002."""
+        version = choose_version(hello.versions)
+        if version is None:
+            raise issues.NO_COMMON_VERSION.error(offered=_listed(hello.versions[:8]), known=_listed(VERSIONS))
+        begun = await self._database.write(self._beginning, arrival, hello, version)
+        if begun is None:
+            raise issues.CLONE.error(node=arrival.node)
+        return begun
+
+    def _beginning(self, arrival: Arrival, hello: Hello, version: int) -> Unit[Begun | None]:
+        node = arrival.node
+        before = yield from self._sessions.taking(node)
+        is_same = _is_same(before, hello)
+        if not is_same and (before.is_alive or (yield from self._sessions.knowing_instance(node, hello.instance))):
+            yield from self._noting_clone(arrival, before)
+            if before.is_alive:
+                return None
+        received = yield from self._sessions.opening_stream(node, hello.instance)
+        # A store that was set back counts anew from where it is; one that could not keep everything goes on with a gap.
+        lost = max(0, hello.first - 1 - received)
+        fresh = min(max(received, hello.first - 1), max(hello.last, hello.first - 1))
+        if fresh != received:
+            yield from self._sessions.advancing(node, hello.instance, fresh)
+        epoch = max(before.epoch, hello.epoch) + 1
+        yield from self._sessions.beginning(arrival, epoch, lost)
+        digest = yield from self._newest_facts(node)
+        return Begun(version, epoch, fresh, digest or "")
+
+    def _noting_clone(self, arrival: Arrival, before: Previous) -> Unit[None]:
+        now = self._database.clock.now()
+        if before.clone_at is not None and now - before.clone_at < CLONE_NOTED_FOR:
+            return
+        yield from self._sessions.marking_clone(arrival.node, arrival.address)
+        yield from self._audit.adding(
+            f"node:{arrival.node}", "session.clone", arrival.node, address=arrival.address, boot_id=arrival.boot_id
+        )
+
+    async def take_in(
+        self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Mapping[str, RecordKind]
+    ) -> Taken:
+        """Store records in their order, each once. Raises ConflictError SESSION-003 if the node has come anew since.
+
+        A record that cannot be used is logged and counted as lost: repeating it would not make it better.
+        """
+        prepared = [(record, *_prepare(node, record, kinds)) for record in records]
+        return await self._database.write(self._taking_in, node, instance, epoch, prepared)
+
+    def _taking_in(
+        self, node: str, instance: str, epoch: int, prepared: Sequence[tuple[Record, RecordKind | None, Any]]
+    ) -> Unit[Taken]:
+        held = yield from self._sessions.holding_stream(node, instance)
+        if held is None or held.epoch != epoch:
+            raise issues.FENCED.error(node=node)
+        through, lost, wants, has_gap = held.received, 0, [], False
+        for record, kind, body in prepared:
+            if record.number <= through:
+                continue
+            if record.number != through + 1:
+                has_gap = True
+                break
+            if kind is None:
+                lost += 1
+            elif (want := (yield from kind.taking(node, body))) is not None:
+                wants.append(want)
+            through = record.number
+        if through != held.received:
+            yield from self._sessions.advancing(node, instance, through)
+        if lost:
+            yield from self._sessions.losing(node, lost)
+        return Taken(through, has_gap, wants)
+
+    def losing(self, node: str, body: LossBody) -> Unit[None]:
+        """A node tells that it had to drop records."""
+        yield from self._sessions.losing(node, body.count)
+
+    async def outgoing(self, node: str, after: int, limit: int) -> list[Record]:
+        """What is for a node, after a number."""
+        page = await self._streams.read(PREFIX + node, after, limit)
+        return [
+            Record(one.number, post.kind, one.at, post.body, post.version)
+            for one in page.records
+            for post in [msgspec.json.decode(one.body, type=Post)]
+        ]
+
+    async def confirm(self, node: str, through: int) -> None:
+        """A node has stored what was for it, through this number."""
+        await self._streams.trim(PREFIX + node, through)
+
+    def posting(self, node: str, kind: str, body: msgspec.Struct) -> Unit[int]:
+        """Something for a node, as part of a transaction; its number. Whichever server has the node sends it."""
+        post = Post(kind, msgspec.Raw(canonical.encode(msgspec.to_builtins(body))))
+        return (yield from self._streams.appending(PREFIX + node, [msgspec.json.encode(post)]))
+
+    async def waiting(self) -> list[str]:
+        """Nodes for which there is something that they have not confirmed."""
+        return await self._streams.waiting(PREFIX)
+
+
+class Post(msgspec.Struct, frozen=True):
+    """What is for a node, as it is stored."""
+
+    kind: str
+    body: msgspec.Raw
+    version: int = 1
+
+
+def _is_same(before: Previous, hello: Hello) -> bool:
+    """Whether the node is the one we saw last: the first that comes is, and one that knows what we saw.
+
+    If its epoch is higher than ours, it is our memory that was set back.
+    """
+    if before.epoch == 0 or hello.epoch > before.epoch:
+        return True
+    return before.instance == hello.instance and before.attempt in hello.attempts
+
+
+def _prepare(node: str, record: Record, kinds: Mapping[str, RecordKind]) -> tuple[RecordKind | None, Any]:
+    kind = kinds.get(record.kind)
+    if kind is None:
+        log.error("%s sent a record of unknown kind %r, which is dropped", node, record.kind[:40])
+        return None, None
+    try:
+        return kind, kind.prepare(node, msgspec.json.decode(record.body, type=kind.body))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, PrecastError) as error:
+        log.error("%s sent a %s record that cannot be used and is dropped: %s", node, record.kind, error)
+        return None, None
+
+
+def _listed(versions: Sequence[int]) -> str:
+    return ", ".join(map(str, versions)) or "none"

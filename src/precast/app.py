@@ -21,7 +21,9 @@ from precast.cli.server import Initialised
 from precast.cli.settings import ServerSettings
 
 if TYPE_CHECKING:
+    from precast.api.hub import Hub
     from precast.api.server import HttpServer
+    from precast.api.tending import Tending
     from precast.services.authority import Authority
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
@@ -54,17 +56,22 @@ class App:
         async with _opened(settings) as database:
             certificate, key = _certify_server(settings, authority, database.clock)
             facts = _facts(database)
-            server = _http_server(database, authority, facts)
+            server_id = TimeOrderedIds(database.clock).new()
+            hub, tending = _sessions(database, facts, server_id)
+            server = _http_server(database, authority, facts, hub)
             try:
                 port = await server.start(*settings.listen, tls_context(certificate, key, authority.pem))
             except OSError as error:
                 raise issues.CANNOT_LISTEN.error(address=settings.listen, reason=error.strerror) from error
+            hub.name = f"{socket.gethostname()}:{port}"
             started(port)
             async with asyncio.TaskGroup() as tasks:
-                worker = tasks.create_task(facts.run(TimeOrderedIds(database.clock).new()))
+                running = [tasks.create_task(facts.run(server_id)), tasks.create_task(tending.run())]
                 await _until_told_to_stop()
+                await tending.drain("this server is stopping")
                 await server.stop()
-                worker.cancel()
+                for task in running:
+                    task.cancel()
 
 
 def _make_directory(place: Path) -> None:
@@ -110,7 +117,26 @@ def _facts(database: "Database") -> "FactService":
     return FactService(database, Facts(database), WorkQueue(database, [FACTS, COMPILE]), EveryChange())
 
 
-def _http_server(database: "Database", authority: "Authority", facts: "FactService") -> "HttpServer":
+def _sessions(database: "Database", facts: "FactService", server_id: str) -> "tuple[Hub, Tending]":
+    """The connections of nodes, and what looks after them."""
+    from precast.api.hub import Hub, HubSettings
+    from precast.api.records import messages_of
+    from precast.api.tending import Tending
+    from precast.services.sessions import SessionService
+    from precast.store.audit import AuditLog
+    from precast.store.facts import Facts
+    from precast.store.nodes import Nodes
+    from precast.store.sessions import Sessions
+    from precast.store.streams import Streams
+
+    sessions, settings = Sessions(database), HubSettings()
+    audit = AuditLog(database, TimeOrderedIds(database.clock))
+    service = SessionService(database, sessions, Streams(database), audit, Facts(database).newest)
+    hub = Hub(service, sessions, messages_of(facts, service), server_id, settings)
+    return hub, Tending(hub, service, sessions, Nodes(database), database, settings)
+
+
+def _http_server(database: "Database", authority: "Authority", facts: "FactService", hub: "Hub") -> "HttpServer":
     from precast.api.callers import Callers
     from precast.api.facts import FactsApi
     from precast.api.identity import IdentityApi
@@ -135,7 +161,10 @@ def _http_server(database: "Database", authority: "Authority", facts: "FactServi
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
     RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
     FactsApi(facts).declare(routes)
-    return HttpServer(routes, Callers(people, recognition), Metrics(database))
+    hub.declare(routes)
+    metrics = Metrics(database)
+    metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(hub.connections))
+    return HttpServer(routes, Callers(people, recognition), metrics)
 
 
 def _certify_server(settings: ServerSettings, authority: "Authority", clock: Clock) -> tuple[Path, Path]:

@@ -54,4 +54,4 @@ class Callers:
         known = await self._nodes.recognise(str(shown["serialNumber"]).lower().lstrip("0"))
         if known is None:
             raise issues.BAD_CREDENTIALS.error()
-        return Node(known.node, known.extensions)
+        return Node(known.node, known.extensions, known.serial, known.not_after)

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 
 from precast.api.routes import PUBLIC, Call, Route, Routes, Text
 from precast.store.check import ping
@@ -18,12 +19,17 @@ class Metrics:
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._started_s = time.time()
+        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self.under_way = 0
 
     def declare(self, routes: Routes) -> None:
         routes.add(Route("GET", "/metrics", self.show, PUBLIC, "Counts for Prometheus", Text))
         routes.add(Route("GET", "/health/live", self.live, PUBLIC, "Whether this process runs", dict[str, str]))
         routes.add(Route("GET", "/health/ready", self.ready, PUBLIC, "Whether the database answers", dict[str, str]))
+
+    def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
+        """A figure that is read when it is asked for."""
+        self._gauges[name] = (meaning, read)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         self._requests[route, status] += 1
@@ -49,6 +55,11 @@ class Metrics:
             "# HELP precast_start_time_seconds When this process started.",
             "# TYPE precast_start_time_seconds gauge",
             f"precast_start_time_seconds {self._started_s:.3f}",
+            *(
+                line
+                for name, (meaning, read) in sorted(self._gauges.items())
+                for line in (f"# HELP {name} {meaning}", f"# TYPE {name} gauge", f"{name} {read():g}")
+            ),
         ]
         return Text(TEXT, "\n".join(lines) + "\n")
 

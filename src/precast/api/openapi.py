@@ -60,7 +60,7 @@ def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.summary,
         "operationId": re.sub(r"\W+", "_", route.name.lower()).strip("_"),
-        "responses": {"200": _answer(route), **_problems(route)},
+        "responses": {**_answer(route), **_problems(route)},
     }
     if route.requires.sort != "public":
         operation["security"] = [{route.requires.sort: []}]
@@ -76,9 +76,11 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _answer(route: Route) -> dict[str, Any]:
+    if route.is_socket:
+        return {"101": {"description": "The websocket is open."}}
     if route.answer is Text:
-        return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    return {"description": "Done.", "content": {"application/json": {"schema": _schema(route.answer)}}}
+        return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+    return {"200": {"description": "Done.", "content": {"application/json": {"schema": _schema(route.answer)}}}}
 
 
 def _schema(of: Any) -> Any:

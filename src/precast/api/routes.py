@@ -1,6 +1,7 @@
 """What the API offers, as declarations: everything a route needs to be served, guarded and documented."""
 
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +16,8 @@ class Node(NamedTuple):
 
     name: str
     extensions: dict[str, str]
+    serial: str
+    certified_until: datetime
 
     @property
     def actor(self) -> str:
@@ -83,6 +86,7 @@ class Route(NamedTuple):
     body: type[msgspec.Struct] | None = None
     query: tuple[str, ...] = ()
     errors: tuple[Issue, ...] = ()
+    is_socket: bool = False  # then the handler is given the request instead of a body, and answers by itself
 
     @property
     def name(self) -> str:

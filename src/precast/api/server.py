@@ -24,6 +24,8 @@ from precast.base.errors import PrecastError
 log = logging.getLogger("precast.api")
 
 MAX_BODY_BYTES = 256 * 1024
+# After a restart every node comes at once; who finds no place here has to begin its handshake anew.
+BACKLOG = 4096
 # One caller cannot take all of the server: beyond this many at once the next is told API-007.
 MAX_UNDER_WAY = 64
 
@@ -49,7 +51,7 @@ class HttpServer:
         # Bodies are taken as they come: unpacking would let a small one become a large one.
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, auto_decompress=False)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=context, shutdown_timeout=10)
+        site = web.TCPSite(self._runner, host, port, ssl_context=context, shutdown_timeout=10, backlog=BACKLOG)
         await site.start()
         addresses = self._runner.addresses
         return int(addresses[0][1])
@@ -66,7 +68,9 @@ class HttpServer:
         return _problem(issues.NO_ROUTE.error())
 
     def _serving(self, route: Route) -> Any:
-        async def serve(request: web.Request) -> web.Response:
+        async def serve(request: web.Request) -> web.StreamResponse:
+            if route.is_socket:  # it lasts; the hub counts those
+                return await self._answer(route, request)
             started_s = time.monotonic()
             self._metrics.under_way += 1
             try:
@@ -78,7 +82,7 @@ class HttpServer:
 
         return serve
 
-    async def _answer(self, route: Route, request: web.Request) -> web.Response:
+    async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         """The boundary of the HTTP side: whatever happens becomes an answer."""
         try:
             transport = request.transport
@@ -88,7 +92,7 @@ class HttpServer:
             with self._slot(address):
                 caller = await self._callers.authorise(route.requires, request.headers.get("Authorization"), connection)
             with self._slot(caller.actor if caller is not None else address):
-                body = await _read_body(route, request)
+                body = request if route.is_socket else await _read_body(route, request)
                 query = {name: request.query[name] for name in route.query if name in request.query}
                 path = dict(request.match_info)
                 if not all(value.isprintable() for value in (*path.values(), *query.values())):
@@ -139,7 +143,9 @@ async def _read_body(route: Route, request: web.Request) -> Any:
         raise issues.BAD_BODY.error(reason=error) from None
 
 
-def _respond(answer: Any) -> web.Response:
+def _respond(answer: Any) -> web.StreamResponse:
+    if isinstance(answer, web.StreamResponse):
+        return answer
     if isinstance(answer, Text):
         return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")

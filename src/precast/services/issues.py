@@ -97,3 +97,7 @@ NO_COMMON_VERSION = Issue(
     "upgrade the older of the two",
 )
 FENCED = Issue("SESSION-003", Kind.CONFLICT, "{node} has a newer session", "this one is over")
+TOO_MANY_SOCKETS = Issue(
+    "SESSION-004", Kind.UNAVAILABLE, "{node} has {limit} connections open already", "wait until one of them ends"
+)
+NO_SOCKET = Issue("SESSION-005", Kind.INPUT, "this address takes websockets only", "it is for `precast agent`")

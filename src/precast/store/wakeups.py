@@ -5,7 +5,8 @@ more than this; PostgreSQL carries topics between servers (`postgres_wakeups`).
 """
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -48,15 +49,32 @@ class Wakeups:
 
     def __init__(self) -> None:
         self._by_topic: dict[str, set[Subscription]] = {}
+        self._taps: list[tuple[str, Callable[[str], None]]] = []
 
     def subscribe(self, *topics: str) -> Subscription:
         """A sleeper for these topics. Subscribe first, look second, sleep third: then nothing falls in between."""
         return Subscription(self, frozenset(topics))
 
+    @contextlib.contextmanager
+    def tap(self, prefix: str, hear: Callable[[str], None]) -> Iterator[None]:
+        """Inside, `hear` is called with the rest of every topic that begins so: for one sleeper with thousands of topics.
+
+        Topics that were missed are not repeated: who taps looks once in a while.
+        """
+        entry = (prefix, hear)
+        self._taps.append(entry)
+        try:
+            yield
+        finally:
+            self._taps.remove(entry)
+
     def publish(self, topics: Iterable[str]) -> None:
         for topic in topics:
             for subscription in self._by_topic.get(topic, ()):
                 subscription.wake()
+            for prefix, hear in self._taps:
+                if topic.startswith(prefix):
+                    hear(topic.removeprefix(prefix))
 
     def add(self, subscription: Subscription) -> None:
         for topic in subscription.topics:

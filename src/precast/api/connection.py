@@ -1,0 +1,163 @@
+"""One node's open connection on this server: its frames, what waits to be stored, how far it was sent to.
+
+It is small, because there are thousands of it: no task and no timer of its own while nothing happens.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from precast.api.routes import Node
+from precast.base.errors import PrecastError
+from precast.services import issues
+from precast.services.sessions import Begun, RecordKind, SessionService
+from precast.wire import session
+from precast.wire.session import Ack, Message, Record, Resend
+
+log = logging.getLogger("precast.sessions")
+
+# Beyond this many records, or bytes, nothing more is read from a node until they are stored.
+MAX_PENDING = 256
+MAX_PENDING_BYTES = 1024 * 1024
+# Records sent to a node and not confirmed; more wait in the database.
+WINDOW = 64
+# A node that does not take what is sent for this long is cut off.
+SEND_S = 20.0
+
+
+class Connection:
+    """Owned by the handler of its websocket, known to the hub."""
+
+    __slots__ = (
+        "_flushing",
+        "_kinds",
+        "_pending",
+        "_pending_bytes",
+        "_pushing",
+        "_room",
+        "_service",
+        "_socket",
+        "confirmed",
+        "epoch",
+        "heard_s",
+        "instance",
+        "node",
+        "sent",
+    )
+
+    def __init__(
+        self,
+        socket: web.WebSocketResponse,
+        node: Node,
+        instance: str,
+        begun: Begun,
+        received: int,
+        service: SessionService,
+        kinds: Mapping[str, RecordKind],
+    ) -> None:
+        self._socket = socket
+        self._service = service
+        self._kinds = kinds
+        self.node = node
+        self.instance = instance
+        self.epoch = begun.epoch
+        self.heard_s = time.monotonic()
+        self.sent = self.confirmed = received
+        self._pending: list[Record] = []
+        self._pending_bytes = 0
+        self._flushing: asyncio.Task[None] | None = None
+        self._pushing = False
+        self._room: asyncio.Event | None = None
+
+    async def send(self, message: Message) -> None:
+        """Send, within the deadline; what cannot be sent ends the connection, which is repeated from what is stored."""
+        try:
+            async with asyncio.timeout(SEND_S):
+                await self._socket.send_bytes(session.encode(message))
+        except (TimeoutError, ConnectionError):
+            await self.close(session.CLOSE_SILENT, "nothing can be sent")
+
+    async def close(self, code: int, why: str) -> None:
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(SEND_S):
+                await self._socket.close(code=code, message=why.encode()[:120])
+
+    async def settle(self) -> None:
+        """Let go of what is under way; the node repeats what was not acknowledged."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._flushing
+
+    async def take(self, record: Record) -> None:
+        """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
+        self._pending.append(record)
+        self._pending_bytes += len(bytes(record.body))
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush(), name=f"precast-session-{self.node.name}")
+        if len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES:
+            self._room = asyncio.Event()
+            await self._room.wait()
+
+    async def confirm(self, through: int) -> None:
+        """The node has stored what was for it."""
+        if self.confirmed < through <= self.sent:
+            self.confirmed = through
+            await self._service.confirm(self.node.name, through)
+            await self.push()
+
+    async def repeat(self, after: int) -> None:
+        """The node has not got what came after this number."""
+        self.sent = max(self.confirmed, min(after, self.sent))
+        await self.push()
+
+    async def push(self) -> None:
+        """Send what is for the node and was not sent yet, as far as the window reaches."""
+        if self._pushing:
+            return
+        self._pushing = True
+        try:
+            while (room := WINDOW - (self.sent - self.confirmed)) > 0:
+                records = await self._service.outgoing(self.node.name, self.sent, room)
+                if not records:
+                    return
+                for record in records:
+                    await self.send(record)
+                    self.sent = record.number
+        finally:
+            self._pushing = False
+
+    async def _flush(self) -> None:
+        """Store what has come, until there is nothing more. The boundary of storing: every failure ends the connection."""
+        try:
+            while self._pending:
+                records, self._pending, self._pending_bytes = self._pending, [], 0
+                if self._room is not None:
+                    self._room.set()
+                    self._room = None
+                await self._store(records)
+            self._flushing = None
+        except PrecastError as error:
+            is_fenced = issues.FENCED.matches(error)
+            if not is_fenced:
+                log.warning("records of %s are not stored: %s", self.node.name, error)
+            await self.close(session.CLOSE_FENCED if is_fenced else session.CLOSE_UNSTORED, error.message)
+        except Exception:
+            log.exception("records of %s are not stored", self.node.name)
+            await self.close(session.CLOSE_UNSTORED, "something went wrong here")
+        finally:
+            if self._room is not None:
+                self._room.set()
+
+    async def _store(self, records: list[Record]) -> None:
+        taken = await self._service.take_in(self.node.name, self.instance, self.epoch, records, self._kinds)
+        await self.send(Ack(taken.through))
+        for want in taken.wants:
+            await self.send(want)
+        if taken.has_gap:
+            self._pending, self._pending_bytes = [], 0
+            await self.send(Resend(taken.through))

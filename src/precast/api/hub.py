@@ -1,0 +1,186 @@
+"""The session hub: every node's one connection on this server, from hello to its end. `tending` looks after them meanwhile."""
+
+import logging
+import time
+from collections import Counter
+from typing import NamedTuple
+
+from aiohttp import WSMsgType, web
+
+from precast.api.connection import Connection
+from precast.api.messages import Messages
+from precast.api.routes import NODE, Call, Node, Route, Routes
+from precast.base.errors import PrecastError
+from precast.services import issues
+from precast.services.sessions import SessionService
+from precast.store.sessions import Arrival, Sessions
+from precast.wire import session
+from precast.wire.session import Ack, Hello, Record, Refused, Resend, Welcome
+
+log = logging.getLogger("precast.sessions")
+
+HELLO_S = 20.0
+# A node may open a second connection while the first is still thought to be open, and lose that one too.
+MAX_SOCKETS = 4
+
+
+class HubSettings(NamedTuple):
+    """How sessions are kept."""
+
+    heartbeat_s: float = 30.0
+    cycle_s: float = 6 * 3600.0
+    horizon_s: float = 900.0
+    lease_s: float = 15.0
+
+
+class Hub:
+    """Serves sessions, from `run` to `drain`."""
+
+    def __init__(
+        self,
+        service: SessionService,
+        sessions: Sessions,
+        messages: Messages,
+        server_id: str,
+        settings: HubSettings,
+    ) -> None:
+        self._service = service
+        self._sessions = sessions
+        self._kinds = messages.kinds
+        self._settings = settings
+        self.id = server_id
+        self.name = server_id  # until it is known where we listen
+        self.is_draining = False
+        self.connections: dict[str, Connection] = {}
+        self._sockets: Counter[str] = Counter()
+
+    def declare(self, routes: Routes) -> None:
+        routes.add(Route("GET", session.PATH, self.serve, NODE, "A node's session (websocket)", None, is_socket=True))
+
+    async def serve(self, call: Call) -> web.StreamResponse:
+        """One connection, from its beginning to its end."""
+        node, request = call.caller, call.body
+        assert isinstance(node, Node), "the route requires it"
+        assert isinstance(request, web.Request), "it is a socket's route"
+        if self._sockets[node.name] >= MAX_SOCKETS:
+            raise issues.TOO_MANY_SOCKETS.error(node=node.name, limit=MAX_SOCKETS)
+        socket = web.WebSocketResponse(
+            autoping=False, compress=False, max_msg_size=session.MAX_FRAME_BYTES, timeout=5.0
+        )
+        if not socket.can_prepare(request):
+            raise issues.NO_SOCKET.error()
+        self._sockets[node.name] += 1
+        try:
+            await socket.prepare(request)
+            await self._converse(socket, node, request.remote or "")
+        except (PrecastError, ConnectionError) as error:
+            log.warning("the session of %s ends: %s", node.name, error)
+            await socket.close(code=session.CLOSE_UNSTORED, message=b"something is not stored; come again")
+        finally:
+            self._sockets[node.name] -= 1
+            if not self._sockets[node.name]:
+                del self._sockets[node.name]
+        return socket
+
+    async def _converse(self, socket: web.WebSocketResponse, node: Node, address: str) -> None:
+        hello = await _expect_hello(socket)
+        if hello is None:
+            await socket.close(code=session.CLOSE_PROTOCOL, message=b"a session begins with hello")
+            return
+        connection = await self._begin(socket, node, address, hello)
+        if connection is None:
+            return
+        try:
+            await connection.push()
+            await self._listen(socket, connection)
+        finally:
+            await connection.settle()
+            await self._leave(connection)
+
+    async def _begin(self, socket: web.WebSocketResponse, node: Node, address: str, hello: Hello) -> Connection | None:
+        arrival = Arrival(node.name, self.id, hello.instance, hello.attempts[0], address, hello.boot_id, hello.agent)
+        try:
+            begun = await self._service.begin(arrival, hello)
+        except PrecastError as error:
+            retry_s = 5.0 if error.consequence.retry else 300.0
+            refused = Refused(error.code, error.message, error.hint, retry_s)
+            await socket.send_bytes(session.encode(refused))
+            await socket.close(code=session.CLOSE_REFUSED, message=error.code.encode())
+            return None
+        connection = Connection(socket, node, hello.instance, begun, hello.received, self._service, self._kinds)
+        if not await self._enter(connection):
+            return None
+        settings = self._settings
+        await connection.send(
+            Welcome(
+                version=begun.version,
+                epoch=begun.epoch,
+                server=self.name,
+                received=begun.received,
+                heartbeat_s=settings.heartbeat_s,
+                # Spread by the epoch, so that what came together does not leave together.
+                cycle_s=settings.cycle_s * (0.9 + 0.2 * (begun.epoch * 0.618034 % 1)),
+                horizon_s=settings.horizon_s,
+                facts_digest=begun.facts_digest,
+            )
+        )
+        return connection
+
+    async def _enter(self, connection: Connection) -> bool:
+        """Know the connection, instead of an older one; False if it is the older one."""
+        older = self.connections.get(connection.node.name)
+        if older is not None and older.epoch > connection.epoch:
+            await connection.close(session.CLOSE_FENCED, "the node has come anew")
+            return False
+        self.connections[connection.node.name] = connection
+        if older is not None:
+            await older.close(session.CLOSE_FENCED, "the node has come anew")
+        return True
+
+    async def _leave(self, connection: Connection) -> None:
+        if self.connections.get(connection.node.name) is connection:
+            del self.connections[connection.node.name]
+        if not self.is_draining:  # then they leave together
+            try:
+                await self._sessions.end(self.id, [(connection.node.name, connection.epoch)])
+            except PrecastError as error:
+                # Somebody finds out: the node when it comes again, or another server when our lease has ended.
+                log.warning("%s has left, which could not be stored: %s", connection.node.name, error)
+
+    async def _listen(self, socket: web.WebSocketResponse, connection: Connection) -> None:
+        while True:
+            frame = await socket.receive()
+            connection.heard_s = time.monotonic()
+            if frame.type is WSMsgType.PING:
+                await socket.pong(frame.data)
+            elif frame.type in (WSMsgType.BINARY, WSMsgType.TEXT):
+                if not await self._hear(connection, frame.data):
+                    await connection.close(session.CLOSE_PROTOCOL, "this is not the protocol")
+                    return
+            elif frame.type is not WSMsgType.PONG:
+                return
+
+    async def _hear(self, connection: Connection, data: bytes | str) -> bool:
+        """Do what a message says; False if it is none."""
+        try:
+            message = session.decode_from_node(data)
+        except (ValueError, RecursionError):
+            return False
+        if isinstance(message, Record):
+            await connection.take(message)
+        elif isinstance(message, Ack):
+            await connection.confirm(message.through)
+        elif isinstance(message, Resend):
+            await connection.repeat(message.after)
+        else:
+            return False
+        return True
+
+
+async def _expect_hello(socket: web.WebSocketResponse) -> Hello | None:
+    try:
+        frame = await socket.receive(timeout=HELLO_S)
+        message = session.decode_from_node(frame.data) if frame.type in (WSMsgType.BINARY, WSMsgType.TEXT) else None
+    except (TimeoutError, ValueError, RecursionError):
+        return None
+    return message if isinstance(message, Hello) else None

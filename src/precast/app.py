@@ -23,6 +23,7 @@ from precast.cli.settings import ServerSettings
 if TYPE_CHECKING:
     from precast.api.hub import Hub
     from precast.api.server import HttpServer
+    from precast.api.sessions import SessionsApi
     from precast.api.tending import Tending
     from precast.services.authority import Authority
     from precast.services.facts import FactService
@@ -57,8 +58,8 @@ class App:
             certificate, key = _certify_server(settings, authority, database.clock)
             facts = _facts(database)
             server_id = TimeOrderedIds(database.clock).new()
-            hub, tending = _sessions(database, facts, server_id)
-            server = _http_server(database, authority, facts, hub)
+            hub, tending, sessions_api = _sessions(database, facts, server_id)
+            server = _http_server(database, authority, facts, hub, sessions_api)
             try:
                 port = await server.start(*settings.listen, tls_context(certificate, key, authority.pem))
             except OSError as error:
@@ -117,12 +118,13 @@ def _facts(database: "Database") -> "FactService":
     return FactService(database, Facts(database), WorkQueue(database, [FACTS, COMPILE]), EveryChange())
 
 
-def _sessions(database: "Database", facts: "FactService", server_id: str) -> "tuple[Hub, Tending]":
-    """The connections of nodes, and what looks after them."""
+def _sessions(database: "Database", facts: "FactService", server_id: str) -> "tuple[Hub, Tending, SessionsApi]":
+    """The connections of nodes, what looks after them, and what people may ask about them."""
     from precast.api.hub import Hub, HubSettings
     from precast.api.records import messages_of
+    from precast.api.sessions import SessionsApi
     from precast.api.tending import Tending
-    from precast.services.sessions import SessionService
+    from precast.services.sessions import MAX_ORDERS, SessionService
     from precast.store.audit import AuditLog
     from precast.store.facts import Facts
     from precast.store.nodes import Nodes
@@ -131,12 +133,15 @@ def _sessions(database: "Database", facts: "FactService", server_id: str) -> "tu
 
     sessions, settings = Sessions(database), HubSettings()
     audit = AuditLog(database, TimeOrderedIds(database.clock))
-    service = SessionService(database, sessions, Streams(database), audit, Facts(database).newest)
+    nodes, streams = Nodes(database), Streams(database, MAX_ORDERS)
+    service = SessionService(database, sessions, nodes, streams, audit, Facts(database).newest)
     hub = Hub(service, sessions, messages_of(facts, service), server_id, settings)
-    return hub, Tending(hub, service, sessions, Nodes(database), database, settings)
+    return hub, Tending(hub, service, sessions, nodes, database, settings), SessionsApi(service, sessions)
 
 
-def _http_server(database: "Database", authority: "Authority", facts: "FactService", hub: "Hub") -> "HttpServer":
+def _http_server(
+    database: "Database", authority: "Authority", facts: "FactService", hub: "Hub", sessions_api: "SessionsApi"
+) -> "HttpServer":
     from precast.api.callers import Callers
     from precast.api.facts import FactsApi
     from precast.api.identity import IdentityApi
@@ -162,6 +167,7 @@ def _http_server(database: "Database", authority: "Authority", facts: "FactServi
     RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
     FactsApi(facts).declare(routes)
     hub.declare(routes)
+    sessions_api.declare(routes)
     metrics = Metrics(database)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics)

@@ -14,9 +14,11 @@ from precast.agent.facts.legacy import legacy
 from precast.agent.facts.machine import Facts, Machine, NoKernel
 from precast.agent.facts.running_kernel import RunningKernel
 from precast.base.spans import visible
-from precast.cli.client import add_connection, connect
+from precast.cli.client import add_connection, connect, segment
 from precast.cli.output import print_json, print_table
 from precast.wire.facts import FactChangeRow, FactsView
+from precast.wire.identity import Deed
+from precast.wire.presence import Ordered
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, command, summary in (
         ("show", _show, "show the facts that a node has sent"),
         ("history", _history, "show how a node's facts changed"),
+        ("collect", _collect_now, "have a node collect its facts and send them"),
     ):
         added = commands.add_parser(name, help=summary, description=summary)
         add_connection(added)
@@ -76,6 +79,17 @@ def _show(args: argparse.Namespace) -> int:
         return 0
     _print_lines(shown)
     print(f"\nreceived {view.received_at:%Y-%m-%d %H:%M:%SZ}; {view.decision}")
+    return 0
+
+
+def _collect_now(args: argparse.Namespace) -> int:
+    ordered = connect(args).ask("POST", f"/v1/nodes/{segment(args.node)}/collect", Ordered, Deed())
+    if args.json:
+        print_json(msgspec.to_builtins(ordered))
+    else:
+        print(
+            f"{args.node} is told" if ordered.is_connected else f"{args.node} is away; it will be told when it is back"
+        )
     return 0
 
 

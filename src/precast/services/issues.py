@@ -101,3 +101,9 @@ TOO_MANY_SOCKETS = Issue(
     "SESSION-004", Kind.UNAVAILABLE, "{node} has {limit} connections open already", "wait until one of them ends"
 )
 NO_SOCKET = Issue("SESSION-005", Kind.INPUT, "this address takes websockets only", "it is for `precast agent`")
+NEVER_CAME = Issue(
+    "SESSION-006",
+    Kind.NOT_FOUND,
+    "{node} has never been connected",
+    "start `precast agent` on it, or check its name: `precast node list`",
+)

@@ -17,18 +17,23 @@ import msgspec
 
 from precast.base import canonical
 from precast.base.errors import PrecastError
-from precast.services import issues
+from precast.services import issues, texts
 from precast.store.audit import AuditLog
 from precast.store.database import Database
+from precast.store.nodes import Nodes
 from precast.store.query import Unit
 from precast.store.sessions import Arrival, Previous, Sessions
 from precast.store.streams import Streams
+from precast.wire import session
+from precast.wire.names import is_name
 from precast.wire.session import VERSIONS, Hello, LossBody, Record, Want, choose_version
 
 log = logging.getLogger("precast.sessions")
 
 # Of the streams that hold what is for nodes.
 PREFIX = "agent."
+# For one node; the next is refused with STREAM-001 until the node has taken some.
+MAX_ORDERS = 1_000
 # A clone that keeps coming is written down once in this time.
 CLONE_NOTED_FOR = timedelta(hours=1)
 
@@ -65,12 +70,14 @@ class SessionService:
         self,
         database: Database,
         sessions: Sessions,
+        nodes: Nodes,
         streams: Streams,
         audit: AuditLog,
         newest_facts: Callable[[str], Unit[str | None]],
     ) -> None:
         self._database = database
         self._sessions = sessions
+        self._nodes = nodes
         self._streams = streams
         self._audit = audit
         self._newest_facts = newest_facts
@@ -168,6 +175,20 @@ class SessionService:
         """Something for a node, as part of a transaction; its number. Whichever server has the node sends it."""
         post = Post(kind, msgspec.Raw(canonical.encode(msgspec.to_builtins(body))))
         return (yield from self._streams.appending(PREFIX + node, [msgspec.json.encode(post)]))
+
+    async def order_facts(self, node: str, actor: str, why: str) -> int:
+        """Have a node collect its facts; the number of the order. Raises NotFoundError NODE-001."""
+        texts.check("the reason", why)
+        if not is_name(node):
+            raise issues.NO_SUCH_NODE.error(node=repr(node[:80]))
+        return await self._database.write(self._ordering_facts, node, actor, why)
+
+    def _ordering_facts(self, node: str, actor: str, why: str) -> Unit[int]:
+        if not (yield from self._nodes.knowing(node)):
+            raise issues.NO_SUCH_NODE.error(node=node)
+        number = yield from self.posting(node, session.COLLECT, session.CollectOrder(why))
+        yield from self._audit.adding(actor, "facts.collect", node, why=why)
+        return number
 
     async def waiting(self) -> list[str]:
         """Nodes for which there is something that they have not confirmed."""

@@ -25,6 +25,7 @@ TAKE = Query(
     RETURNING created_at
     """,
 )
+KNOWN = Query("nodes.known", "SELECT 1 FROM node WHERE name = :node AND deactivated_at IS NULL")
 LIVE = Query(
     "nodes.live",
     """
@@ -144,6 +145,10 @@ class Nodes:
     def taking(self, node: str) -> Unit[None]:
         """Make the node known and hold its row until the commit."""
         yield TAKE(node=node, now=to_micros(self._database.clock.now()))
+
+    def knowing(self, node: str) -> Unit[bool]:
+        """Whether there is an active node of this name."""
+        return bool((yield KNOWN(node=node)))
 
     def live_key(self, node: str, grace_s: float) -> Unit[LiveKey | None]:
         """The key in the newest certificate that is good, or expired so recently that it can be renewed."""

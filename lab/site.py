@@ -20,14 +20,14 @@ class Site:
 
     def __init__(self, directory: Path, database: str | None = None) -> None:
         self.directory = directory
-        self._database = ["--database", database] if database else []
+        self.database_words = ["--database", database] if database else []
         self.port = _free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[str] | None = None
         self._made: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        self._made = self.run("server", "init", "--data", str(self.directory), *self._database)
+        self._made = self.run("server", "init", "--data", str(self.directory), *self.database_words)
         self.start()
         return self
 
@@ -60,7 +60,7 @@ class Site:
             "server",
             "--data",
             str(self.directory),
-            *self._database,
+            *self.database_words,
             "--listen",
             f"127.0.0.1:{self.port}",
         ]

@@ -1,0 +1,267 @@
+"""Sessions on both databases: every record once and in order whatever gets lost, clones told from nodes, orders that wait."""
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from precast.base.clock import ManualClock
+from precast.base.errors import ConflictError, InputError, NotFoundError, UnavailableError
+from precast.base.ids import TimeOrderedIds
+from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService
+from precast.store.audit import AuditLog
+from precast.store.database import Database
+from precast.store.nodes import Nodes
+from precast.store.query import Unit
+from precast.store.sessions import Arrival, Sessions
+from precast.store.streams import Streams
+from precast.wire.session import Hello, Record, Want
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+NOTE = "note"
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A kind of record for tests."""
+
+    text: str
+
+
+class Site:
+    """One server: its sessions on a database. What records say is kept in a stream, as part of their transaction."""
+
+    def __init__(self, database: Database, name: str = "s1") -> None:
+        self.database, self.name = database, name
+        self.sessions, self.nodes, self.streams = Sessions(database), Nodes(database), Streams(database, MAX_ORDERS)
+        self.audit = AuditLog(database, TimeOrderedIds(database.clock))
+        self.service = SessionService(
+            database, self.sessions, self.nodes, self.streams, self.audit, lambda node: _nothing()
+        )
+        self.kinds = {NOTE: RecordKind(Note, _prepare, self._taking)}
+
+    def _taking(self, node: str, note: Note) -> Unit[Want | None]:
+        yield from self.streams.appending(f"seen.{node}", [note.text.encode()])
+        return None
+
+    async def open(self, *nodes: str) -> "Site":
+        for node in nodes:
+            await self.database.write(self.nodes.taking, node)
+        await self.sessions.renew_lease(self.name, self.name, 15, 0)
+        return self
+
+    async def begin(self, hello: Hello, node: str = "web1") -> Begun:
+        arrival = Arrival(node, self.name, hello.instance, hello.attempts[0], "192.0.2.1", hello.boot_id, hello.agent)
+        return await self.service.begin(arrival, hello)
+
+    async def take(self, epoch: int, *records: Record, instance: str = "store") -> tuple[int, bool]:
+        taken = await self.service.take_in("web1", instance, epoch, records, self.kinds)
+        return taken.through, taken.has_gap
+
+    async def seen(self) -> list[str]:
+        return [one.body.decode() for one in (await self.streams.read("seen.web1", 0)).records]
+
+
+def _nothing() -> Unit[str | None]:
+    return None
+    yield  # a unit that asks nothing
+
+
+def _prepare(node: str, note: Note) -> Note:
+    if note.text == "bad":
+        raise InputError("TEST-001", "bad", "")
+    return note
+
+
+def hello(*attempts: str, **more: Any) -> Hello:
+    return Hello([1], more.pop("instance", "store"), list(attempts), "boot", "0.1", **more)
+
+
+def note(number: int, text: str = "") -> Record:
+    return Record(number, NOTE, AT, msgspec.Raw(msgspec.json.encode(Note(text or f"note {number}"))))
+
+
+@pytest.fixture
+async def site(database: Database) -> Site:
+    return await Site(database).open("web1")
+
+
+async def test_record_that_comes_again_is_taken_once(site: Site) -> None:
+    begun = await site.begin(hello("a1"))
+    assert await site.take(begun.epoch, note(1), note(2)) == (2, False)
+    assert await site.take(begun.epoch, note(2), note(3)) == (3, False)
+    again = await site.begin(hello("a2", "a1", epoch=1, last=3))
+    assert (again.epoch, again.received) == (2, 3)
+    assert await site.seen() == ["note 1", "note 2", "note 3"]
+
+
+async def test_records_after_a_gap_are_not_taken(site: Site) -> None:
+    begun = await site.begin(hello("a1"))
+    assert await site.take(begun.epoch, note(1), note(3)) == (1, True)
+    assert await site.seen() == ["note 1"]
+
+
+async def test_older_session_can_store_nothing_any_more(site: Site, other_database: Database) -> None:
+    other = await Site(other_database, "s2").open()
+    old = await site.begin(hello("a1"))
+    await site.take(old.epoch, note(1))
+    new = await other.begin(hello("a2", "a1", epoch=1, last=1))
+    with pytest.raises(ConflictError, match="newer session"):
+        await site.take(old.epoch, note(2, "from the dead"))
+    assert await other.take(new.epoch, note(2, "alive")) == (2, False)
+    assert await site.seen() == ["note 1", "alive"]
+
+
+async def test_two_servers_at_once_take_each_record_once(site: Site, other_database: Database) -> None:
+    """The node thinks its connection is lost and repeats over another; the first server is still storing."""
+    other = await Site(other_database, "s2").open()
+    for round_ in range(10):
+        last = 3 * round_
+        old = await site.begin(hello(f"a{round_}", f"b{round_ - 1}", epoch=2 * round_, last=last))
+
+        async def through_the_other(last: int = last, round_: int = round_, old: Begun = old) -> None:
+            new = await other.begin(hello(f"b{round_}", f"a{round_}", epoch=old.epoch, last=last + 3))
+            await other.take(new.epoch, *(note(number) for number in range(new.received + 1, last + 4)))
+
+        storing = site.take(old.epoch, *(note(number) for number in range(last + 1, last + 4)))
+        await asyncio.gather(storing, through_the_other(), return_exceptions=True)
+    assert await site.seen() == [f"note {number}" for number in range(1, 31)]
+
+
+async def test_record_that_cannot_be_used_is_counted_and_passed_over(site: Site) -> None:
+    begun = await site.begin(hello("a1"))
+    unknown = Record(1, "weather", AT, msgspec.Raw(b"{}"))
+    broken = Record(2, NOTE, AT, msgspec.Raw(b'{"text": 5}'))
+    assert await site.take(begun.epoch, unknown, broken, note(3, "bad"), note(4)) == (4, False)
+    assert await site.seen() == ["note 4"]
+    presence = await site.sessions.presence("web1")
+    assert presence is not None
+    assert presence.lost == 3
+
+
+async def test_store_that_was_set_back_goes_on_from_where_it_is(site: Site) -> None:
+    begun = await site.begin(hello("a1"))
+    await site.take(begun.epoch, *(note(number) for number in range(1, 6)))
+    await site.sessions.end(site.name, [("web1", begun.epoch)])
+    back = await site.begin(hello("b1", "a0", last=2))
+    assert back.received == 2
+    assert await site.take(back.epoch, note(3, "new third")) == (3, False)
+    assert (await site.seen())[-1] == "new third"
+
+
+async def test_records_that_were_dropped_are_counted_as_lost(site: Site) -> None:
+    begun = await site.begin(hello("a1"))
+    await site.take(begun.epoch, note(1))
+    later = await site.begin(hello("a2", "a1", epoch=1, first=11, last=12))
+    assert later.received == 10
+    presence = await site.sessions.presence("web1")
+    assert presence is not None
+    assert presence.lost == 9
+
+
+async def test_clone_is_refused_while_the_node_is_here(site: Site) -> None:
+    await site.begin(hello("a1"))
+    await site.begin(hello("a2", "a1", epoch=1))
+    with pytest.raises(ConflictError, match="another machine is connected as web1"):
+        await site.begin(hello("c1", "a1", epoch=1))
+    with pytest.raises(ConflictError):
+        await site.begin(hello("d1", instance="another"))
+    deeds = [(one.action, one.detail["address"]) for one in await site.audit.latest()]
+    assert deeds == [("session.clone", "192.0.2.1")]
+    assert (await site.begin(hello("a3", "a2", epoch=2))).epoch == 3
+
+
+async def test_lost_welcome_is_no_clone(site: Site) -> None:
+    await site.begin(hello("a1"))
+    # The welcomes of these two never arrived, so the node still knows epoch 0 and all its attempts.
+    await site.begin(hello("a2", "a1"))
+    assert (await site.begin(hello("a3", "a2", "a1"))).epoch == 3
+
+
+async def test_clone_is_let_in_and_noted_when_the_server_of_the_node_has_died(
+    site: Site, clock: ManualClock, other_database: Database
+) -> None:
+    await site.begin(hello("a1"))
+    await site.begin(hello("a2", "a1", epoch=1))
+    clock.advance(60)
+    other = await Site(other_database, "s2").open()
+    assert (await other.begin(hello("c1", "a1", epoch=1))).epoch == 3
+    assert [one.action for one in await site.audit.latest()] == ["session.clone"]
+
+
+async def test_database_that_was_set_back_makes_no_clones(site: Site) -> None:
+    await site.begin(hello("a1"))
+    # The node was welcomed nine times since; our backup knows one.
+    back = await site.begin(hello("a10", "a9", epoch=9))
+    assert back.epoch == 10
+    assert await site.audit.latest() == []
+
+
+async def test_unknown_version_is_refused(site: Site) -> None:
+    with pytest.raises(InputError, match="versions 7, 9 of the protocol, this server 1"):
+        await site.begin(Hello([7, 9], "store", ["a1"], "boot", "9"))
+
+
+async def test_order_waits_until_it_is_confirmed(site: Site) -> None:
+    assert await site.service.order_facts("web1", "person:ann", "because") == 1
+    assert await site.service.order_facts("web1", "person:ann", "") == 2
+    assert await site.service.waiting() == ["web1"]
+    orders = await site.service.outgoing("web1", 0, 10)
+    assert [(one.number, one.kind, bytes(one.body)) for one in orders] == [
+        (1, "collect", b'{"why":"because"}'),
+        (2, "collect", b'{"why":""}'),
+    ]
+    await site.service.confirm("web1", 1)
+    assert [one.number for one in await site.service.outgoing("web1", 0, 10)] == [2]
+    await site.service.confirm("web1", 2)
+    assert await site.service.waiting() == []
+
+
+async def test_order_for_an_unknown_node_is_refused(site: Site) -> None:
+    for name in ("nobody", "../x", ""):
+        with pytest.raises(NotFoundError):
+            await site.service.order_facts(name, "person:ann", "")
+
+
+async def test_orders_for_a_node_are_bounded(site: Site) -> None:
+    small = Site(site.database)
+    small.service = SessionService(
+        site.database, small.sessions, small.nodes, Streams(site.database, 2), small.audit, lambda node: _nothing()
+    )
+    for _ in range(2):
+        await small.service.order_facts("web1", "person:ann", "")
+    with pytest.raises(UnavailableError, match="is full"):
+        await small.service.order_facts("web1", "person:ann", "")
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_whatever_gets_lost_each_record_is_stored_once_in_order(site: Site, seed: int) -> None:
+    """A node that keeps what is not acknowledged, a network that loses frames and acknowledgements, reconnects at random."""
+    chance = random.Random(seed)
+    attempts, epoch, made, acknowledged = ["a0"], 0, 0, 0
+    begun = await site.begin(hello("a0"))
+    for step in range(120):
+        move = chance.random()
+        if move < 0.4:
+            made += 1
+        elif move < 0.85:
+            upto = chance.randint(acknowledged, made)
+            batch = [note(number) for number in range(acknowledged + 1, upto + 1)]
+            if batch and chance.random() < 0.2:
+                del batch[chance.randrange(len(batch))]
+            if batch:
+                through, _ = await site.take(begun.epoch, *batch)
+                if chance.random() < 0.6:
+                    acknowledged = through
+        else:
+            attempts.insert(0, f"a{step}")
+            begun = await site.begin(hello(*attempts, epoch=epoch, last=made))
+            if chance.random() < 0.7:
+                epoch, acknowledged = begun.epoch, begun.received
+                del attempts[1:]
+    final = await site.begin(hello("end", *attempts, epoch=epoch, last=made))
+    await site.take(final.epoch, *(note(number) for number in range(final.received + 1, made + 1)))
+    assert await site.seen() == [f"note {number}" for number in range(1, made + 1)]
+    assert made > 20

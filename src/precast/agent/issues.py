@@ -102,3 +102,28 @@ WAITS = Issue(
     "the request of {name} waits for an operator; its key has the fingerprint {fingerprint}",
     "an operator compares it and runs `precast ca sign {name} --fingerprint {fingerprint}`; then run this again, or use --wait",
 )
+
+NO_STORE = Issue(
+    "AGENT-010",
+    Kind.UNAVAILABLE,
+    "cannot use the agent's store {path}: {reason}",
+    "check who owns it, and the space left on its disk",
+)
+DAMAGED_STORE = Issue(
+    "AGENT-011",
+    Kind.UNAVAILABLE,
+    "the agent's store {path} is damaged",
+    "start the agent again: it sets the file aside and begins a new one",
+)
+NEWER_STORE = Issue(
+    "AGENT-012",
+    Kind.CONFLICT,
+    "the agent's store {path} was made by a newer Precast",
+    "install that version again, or move the file away",
+)
+LARGE_RECORD = Issue(
+    "AGENT-013",
+    Kind.INPUT,
+    "a record of kind {kind} has {size_bytes} bytes, more than the {limit_bytes} that can be sent",
+    "tell less; for facts see which are large with `precast facts local`",
+)

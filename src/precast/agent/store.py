@@ -141,12 +141,12 @@ class LocalStore:
         return attempts
 
     def take(self, number: int, kind: str | None, why: str = "") -> bool:
-        """Store a server's record; whether it is the next one. Of a kind that is not known only the number is kept."""
+        """Store a server's record; False if it is stored already. Of a kind that is not known only the number is kept."""
         with self.writing() as db:
-            is_next = db.execute("UPDATE session SET received = ? WHERE received = ?", (number, number - 1)).rowcount
-            if is_next and kind is not None:
+            is_new = db.execute("UPDATE session SET received = ? WHERE received < ?", (number, number)).rowcount
+            if is_new and kind is not None:
                 db.execute("INSERT OR REPLACE INTO pending_order (kind, why) VALUES (?, ?)", (kind, why))
-        return bool(is_next)
+        return bool(is_new)
 
     def orders(self) -> dict[str, str]:
         """What servers have ordered and is not done yet, with why."""

@@ -210,10 +210,8 @@ def explore(examples: int) -> None:
         SpoolMachine, settings=settings(max_examples=examples, stateful_step_count=50, deadline=None)
     )
     print(f"\nspool: {dict(SEEN)}")
-    assert SEEN["lost"] > 0
-    assert SEEN["a server that knows less"] > 0
-    assert SEEN["past the horizon"] > 0
-    assert SEEN["acknowledged removed for room"] > 0
+    assert SEEN["steps"] > examples
+    assert SEEN["lost"] > 0  # in every second step something is put into a spool for seven
 
 
 def test_spool_equals_its_model() -> None:

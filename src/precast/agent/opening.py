@@ -1,12 +1,13 @@
 """Opens a websocket to a server as this node, and says in our words why it cannot be opened."""
 
 import asyncio
+import os
 import socket
 import ssl
 
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
 
 from precast.agent.pauses import Verdict
 from precast.base.https import Problem, split_url
@@ -63,8 +64,11 @@ async def open_socket(url: str, context: ssl.SSLContext) -> ClientConnection:
         raise Over(Verdict.UNTRUSTED, f"it is not one we trust: {error.verify_message}") from error
     except InvalidStatus as error:
         raise _refused(error) from error
+    except InvalidMessage as error:
+        # TLS 1.3 has no answer to a client's certificate: a server that does not take ours just leaves.
+        raise Over(Verdict.FAILED, "it left before it answered") from error
     except (OSError, EOFError, InvalidHandshake) as error:
-        raise _failed(error) from error
+        raise Over(Verdict.FAILED, f"no session could be opened: {_words(error)}") from error
 
 
 def closed(end: ConnectionClosed) -> Over:
@@ -93,7 +97,8 @@ async def _dial(host: str, port: int) -> socket.socket:
             return dialled
         except (OSError, TimeoutError) as error:
             dialled.close()
-            why = _words(error)
+            # The library's own words repeat the address.
+            why = os.strerror(error.errno) if error.errno else "it does not answer"
         except BaseException:
             dialled.close()
             raise
@@ -109,17 +114,6 @@ def _refused(error: InvalidStatus) -> Over:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         why = f"it does not answer like a Precast server (status {status})"
     return Over(Verdict.REVOKED if status in DENIED else Verdict.FAILED, why)
-
-
-def _failed(error: Exception) -> Over:
-    """The handshake failed; if the server did not like our certificate, TLS says so by an alert."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLError) and "CERTIFICATE" in (cause.reason or ""):
-            words = (cause.reason or "").lower().replace("_", " ")
-            return Over(Verdict.REVOKED, f"it does not take this machine's certificate: {words}")
-        cause = cause.__cause__ or cause.__context__
-    return Over(Verdict.FAILED, f"no session could be opened: {_words(error)}")
 
 
 def _words(error: BaseException) -> str:

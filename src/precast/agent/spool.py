@@ -125,7 +125,7 @@ class Spool:
                 (now,),
             )
             self._make_room(db)
-            db.execute("PRAGMA incremental_vacuum").fetchall()
+        self._store.shrink()
 
     def has(self, kind: str) -> bool:
         """Whether records of a kind are under way."""

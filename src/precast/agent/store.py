@@ -24,6 +24,7 @@ from precast.wire.session import MAX_ATTEMPTS
 NAME = "state.db"
 # How long a process waits for another one's transaction.
 BUSY_S = 10.0
+FREE_PAGES = 64
 
 _MIGRATIONS = (
     """
@@ -180,6 +181,14 @@ class LocalStore:
         """Read the whole file. Raises UnavailableError AGENT-011 if it is damaged."""
         if self.read("PRAGMA quick_check(1)") != [("ok",)]:
             raise issues.DAMAGED_STORE.error(path=self.path)
+
+    def shrink(self) -> None:
+        """Give back what is free, if it is worth the writing."""
+        ((free,),) = self.read("PRAGMA freelist_count")
+        if free > FREE_PAGES:
+            with self._translating():
+                # As a script, because only that runs to the end.
+                self._connection.executescript("PRAGMA incremental_vacuum")
 
     def _prepare(self, new_id: Callable[[], str]) -> None:
         with self._translating():

@@ -1,0 +1,137 @@
+"""A server's side of sessions by hand, over real TLS: a test accepts an agent's connection and says what a server would."""
+
+import asyncio
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from websockets.asyncio.server import Server, ServerConnection, serve
+
+from precast.agent.credentials import Credentials
+from precast.base.files import write_private
+from precast.services.authority import CURVE, Authority, certificate_pem, private_pem
+from precast.wire import session
+from precast.wire.session import Ack, FromNode, Hello, Message, Record, Welcome
+
+T = TypeVar("T", bound=Message)
+
+DEADLINE_S = 30.0
+
+
+class Line:
+    """One connection that an agent has opened."""
+
+    def __init__(self, socket: ServerConnection) -> None:
+        self.socket = socket
+
+    async def hear(self) -> FromNode:
+        async with asyncio.timeout(DEADLINE_S):
+            return session.decode_from_node(await self.socket.recv())
+
+    async def expect(self, kind: type[T]) -> T:
+        came = await self.hear()
+        assert isinstance(came, kind), came
+        return came
+
+    async def say(self, message: Message) -> None:
+        await self.socket.send(session.encode(message))
+
+    async def greet(
+        self, received: int | None = None, *, facts_digest: str = "", heartbeat_s: float = 60.0, cycle_s: float = 3600.0
+    ) -> Hello:
+        """Welcome the agent; what it said. A server without a word of its own has everything."""
+        hello = await self.expect(Hello)
+        has = hello.last if received is None else received
+        await self.say(Welcome(1, hello.epoch + 1, "scripted", has, heartbeat_s, cycle_s, 3600.0, facts_digest))
+        return hello
+
+    async def take(self) -> Record:
+        """The next record, acknowledged."""
+        record = await self.expect(Record)
+        await self.say(Ack(record.number))
+        return record
+
+    async def order(self, number: int, kind: str, why: str = "") -> None:
+        body = msgspec.json.encode({"why": why})
+        await self.say(Record(number, kind, datetime.now(UTC), msgspec.Raw(body)))
+
+    async def ended(self) -> int | None:
+        """Wait until the agent has closed the connection; its code."""
+        async with asyncio.timeout(DEADLINE_S):
+            await self.socket.wait_closed()
+        return self.socket.close_code
+
+
+class ScriptedServer:
+    """Listens on a port of loopback, with an authority of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.authority = Authority.create(directory / "authority", datetime.now(UTC))
+        self._lines: asyncio.Queue[Line] = asyncio.Queue()
+        self._server: Server | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        key = ec.generate_private_key(CURVE)
+        certificate = self.authority.sign_server(key.public_key(), ["127.0.0.1"], datetime.now(UTC))
+        write_private(self.directory / "key.pem", private_pem(key))
+        write_private(self.directory / "certificate.pem", certificate_pem(certificate).encode())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_cert_chain(self.directory / "certificate.pem", self.directory / "key.pem")
+        context.load_verify_locations(cadata=self.authority.pem)
+        context.verify_mode = ssl.CERT_REQUIRED
+        self._server = await serve(
+            self._serve, "127.0.0.1", self.port, ssl=context, compression=None, ping_interval=None, close_timeout=1
+        )
+        self.port = next(iter(self._server.sockets)).getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close(close_connections=True)
+            await self._server.wait_closed()
+            self._server = None
+
+    async def accept(self) -> Line:
+        """The next connection of an agent."""
+        async with asyncio.timeout(DEADLINE_S):
+            return await self._lines.get()
+
+    def enrol(self, root: Path, name: str, *, ended: bool = False) -> Credentials:
+        """Make a machine below a root a node of ours; with a certificate that has run out, if wanted."""
+        credentials = Credentials(root)
+        credentials.directory.mkdir(mode=0o700, parents=True)
+        key = ec.generate_private_key(CURVE)
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+        now = datetime.now(UTC) - (timedelta(days=1000) if ended else timedelta(0))
+        certificate = self.authority.sign_node(request, now, {})
+        write_private(credentials.key, private_pem(key))
+        write_private(credentials.certificate, certificate_pem(certificate).encode())
+        write_private(credentials.authority, self.authority.pem.encode())
+        return credentials
+
+    async def _serve(self, socket: ServerConnection) -> None:
+        self._lines.put_nowait(Line(socket))
+        await socket.wait_closed()

@@ -47,6 +47,11 @@ class Site:
             "PRECAST_TOKEN": self._made.get("token", ""),
         }
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server was started"
+        return self._process.pid
+
     def run(self, *args: str) -> Any:
         """What a `precast` command answers with --json."""
         done = subprocess.run(

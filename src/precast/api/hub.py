@@ -20,6 +20,9 @@ from precast.wire.session import Ack, Hello, Record, Refused, Resend, Welcome
 log = logging.getLogger("precast.sessions")
 
 HELLO_S = 20.0
+# When a server dies, its nodes come back over as long as it takes one server to take them all, at this rate.
+RETURNS_PER_S = 250
+LEAST_SPREAD_S = 3.0
 # A node may open a second connection while the first is still thought to be open, and lose that one too.
 MAX_SOCKETS = 4
 
@@ -51,6 +54,7 @@ class Hub:
         self.id = server_id
         self.name = server_id  # until it is known where we listen
         self.is_draining = False
+        self.herd = 0  # how many nodes may come at once; `tending` keeps it
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
 
@@ -121,6 +125,7 @@ class Hub:
                 # Spread by the epoch, so that what came together does not leave together.
                 cycle_s=settings.cycle_s * (0.9 + 0.2 * (begun.epoch * 0.618034 % 1)),
                 horizon_s=settings.horizon_s,
+                spread_s=max(LEAST_SPREAD_S, self.herd / RETURNS_PER_S),
                 facts_digest=begun.facts_digest,
             )
         )

@@ -19,6 +19,7 @@ from precast.api import issues, openapi
 from precast.api.callers import Callers
 from precast.api.metrics import Metrics
 from precast.api.routes import PUBLIC, Call, Route, Routes, Text
+from precast.base import digests
 from precast.base.errors import PrecastError
 
 log = logging.getLogger("precast.api")
@@ -87,11 +88,10 @@ class HttpServer:
         try:
             transport = request.transport
             connection = transport.get_extra_info("ssl_object") if transport is not None else None
-            address = f"address {request.remote}"
-            # Whoever is not known yet counts by address: guessing tokens is limited like everything else.
-            with self._slot(address):
+            stranger = _stranger(connection, request.remote)
+            with self._slot(stranger):
                 caller = await self._callers.authorise(route.requires, request.headers.get("Authorization"), connection)
-            with self._slot(caller.actor if caller is not None else address):
+            with self._slot(caller.actor if caller is not None else stranger):
                 body = request if route.is_socket else await _read_body(route, request)
                 query = {name: request.query[name] for name in route.query if name in request.query}
                 path = dict(request.match_info)
@@ -115,6 +115,15 @@ class HttpServer:
             self._under_way[who] -= 1
             if not self._under_way[who]:
                 del self._under_way[who]
+
+
+def _stranger(connection: ssl.SSLObject | None, address: str | None) -> str:
+    """As whom somebody counts who is not known yet: guessing tokens is limited like everything else.
+
+    By certificate, if TLS has seen one of our authority's: a whole fleet may come from the address of a load balancer.
+    """
+    shown = connection.getpeercert(binary_form=True) if connection is not None else None
+    return f"address {address}" if not shown else f"certificate {digests.of_bytes(shown)[:16]}"
 
 
 def tls_context(certificate: Path, key: Path, authority_pem: str) -> ssl.SSLContext:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from precast.api.connection import Connection
-from precast.api.hub import Hub, HubSettings
+from precast.api.hub import RETURNS_PER_S, Hub, HubSettings
 from precast.base.errors import PrecastError
 from precast.services.sessions import PREFIX, SessionService
 from precast.store.database import Database
@@ -34,13 +34,11 @@ TEND_S = 5.0
 OVERLAP = timedelta(seconds=30)
 # So many are sent to, or closed, at once.
 AT_ONCE = 64
-# A herd that is sent away comes back spread over this many seconds for each thousand.
-SPREAD_S = 2.0
 # Beyond this share above the mean (and this many) a server sends some of its nodes to others.
 REBALANCE_ABOVE = 1.25
 REBALANCE_LEAST = 16
 REBALANCE_AT_ONCE = 50
-REBALANCE_EVERY = 6  # looks
+REBALANCE_EVERY = 6  # looks, at which the nodes are counted too
 
 
 class Tending:
@@ -85,7 +83,7 @@ class Tending:
         """Send every node away, to come back soon and elsewhere if it can; then say that this server has ended."""
         self._hub.is_draining = True
         leaving = list(self._hub.connections.values())
-        spread_s = SPREAD_S * len(leaving) / 1000
+        spread_s = len(leaving) / RETURNS_PER_S
         await self._send_away(leaving, Reconnect(why, spread_s=spread_s))
         await _quietly(self._sessions.end_lease(self._hub.id), None)
 
@@ -98,9 +96,10 @@ class Tending:
                 self._sessions.renew_lease(hub.id, hub.name, self._settings.lease_s, len(hub.connections)), None
             )
             await self._close_silent()
-            looks += 1
             if looks % REBALANCE_EVERY == 0:
+                hub.herd = await _quietly(self._sessions.count(), hub.herd)
                 await self._rebalance()
+            looks += 1
             await asyncio.sleep(TEND_S)
 
     async def _close_silent(self) -> None:

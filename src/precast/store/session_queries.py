@@ -82,6 +82,7 @@ FORGET_SERVERS = Query(
     "sessions.forget_servers",
     "DELETE FROM server WHERE lease_until < :gone_before AND id NOT IN (SELECT server FROM session WHERE server IS NOT NULL)",
 )
+COUNT = Query("sessions.count", "SELECT count(*) FROM session")
 SERVERS = Query(
     "sessions.servers",
     """

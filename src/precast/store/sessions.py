@@ -163,6 +163,10 @@ class Sessions:
         yield queries.END_LEASE(server=server, now=now)
         yield queries.REAP(now=now + 1)
 
+    async def count(self) -> int:
+        """How many nodes have ever come."""
+        return await self._database.read(_counting)
+
     async def servers(self, after: str = "", limit: int = 100) -> list[Server]:
         return await self._database.read(_listing_servers, after, limit)
 
@@ -178,6 +182,11 @@ def arrived_topic(node: str) -> str:
 def _reading_newer(since: datetime, limit: int) -> Unit[dict[str, int]]:
     rows = yield queries.NEWER(since=to_micros(since), limit=limit)
     return dict(rows)
+
+
+def _counting() -> Unit[int]:
+    ((count,),) = yield queries.COUNT()
+    return int(count)
 
 
 def _listing_servers(after: str, limit: int) -> Unit[list[Server]]:

@@ -1,8 +1,9 @@
 """How long an agent waits before it tries again, by what ended its connection.
 
-A herd that lost its server together must not come back together. The first try after a loss comes soon, spread by the node's name;
-after that every pause is drawn from the whole range, which doubles (full jitter). A refused TCP connection costs the server
-nothing, so it is tried again sooner than a handshake that failed: whoever restarts a server sees about one handshake per agent.
+A herd that lost its server together must not come back together. The first try after a loss comes within what the server said when
+it welcomed us, by how many we are, spread by the node's name; after that every pause is drawn from the whole range, which doubles
+(full jitter). A refused TCP connection costs the server nothing, so it is tried again sooner than a handshake that failed: whoever
+restarts a server sees about one handshake per agent.
 """
 
 import hashlib
@@ -25,7 +26,8 @@ class Verdict(Enum):
     OURS = "ours"  # we wanted a new connection ourselves
 
 
-FIRST_S = 3.0
+# Until a server says otherwise.
+SPREAD_S = 3.0
 # Where the range begins, and its cap.
 UNREACHABLE_S = (1.0, 30.0)
 FAILED_S = (5.0, 300.0)
@@ -42,6 +44,7 @@ class Pauses:
         self._spread = fraction(name)
         self._chance = chance
         self._failures = 0
+        self.spread_s = SPREAD_S
 
     def next_s(self, verdict: Verdict, lived_s: float, told_s: tuple[float, float] = (0.0, 0.0)) -> float:
         """How long to wait, after a session that lived so long; `told_s` is the range that a server asked for."""
@@ -62,7 +65,7 @@ class Pauses:
     def _grow(self, begin_s: float, cap_s: float) -> float:
         self._failures += 1
         if self._failures == 1:
-            return FIRST_S * self._spread
+            return self.spread_s * self._spread
         return self._chance.uniform(0, min(cap_s, begin_s * 2 ** min(self._failures - 1, 20)))
 
 

@@ -24,7 +24,7 @@ from precast.base.errors import PrecastError
 from precast.wire import session
 from precast.wire.session import FromServer, Hello, Refused, Welcome
 
-OPEN_S = 30.0
+OPEN_S = 60.0
 
 
 class Ending(NamedTuple):

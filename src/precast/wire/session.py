@@ -64,8 +64,8 @@ class Welcome(Message, frozen=True):
     heartbeat_s: float  # send a ping when silent for so long
     cycle_s: float  # come back anew after so long
     horizon_s: float  # keep acknowledged records for so long
-    spread_s: float = 3.0  # if the connection is lost, begin to come back within so long, so that a herd is no herd
     facts_digest: str = ""  # the stable facts the server has, so that they are not sent again
+    spread_s: float = 3.0  # if the connection is lost, begin to come back within so long, so that a herd is no herd
 
 
 class Refused(Message, frozen=True):

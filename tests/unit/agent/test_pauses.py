@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from precast.agent.pauses import FENCED_S, FIRST_S, GOOD_S, REVOKED_S, Pauses, Verdict, fraction
+from precast.agent.pauses import FENCED_S, GOOD_S, REVOKED_S, SPREAD_S, Pauses, Verdict, fraction
 
 
 def pauses(name: str = "web1", seed: int = 1) -> Pauses:
@@ -14,8 +14,8 @@ def pauses(name: str = "web1", seed: int = 1) -> Pauses:
 
 def test_first_retry_is_spread_by_the_name_alone() -> None:
     first = [pauses(f"web{number}", number).next_s(Verdict.FAILED, 1000) for number in range(1000)]
-    assert max(first) <= FIRST_S
-    assert 0.4 * FIRST_S < statistics.mean(first) < 0.6 * FIRST_S
+    assert max(first) <= SPREAD_S
+    assert 0.4 * SPREAD_S < statistics.mean(first) < 0.6 * SPREAD_S
     assert pauses("web7", 1).next_s(Verdict.FAILED, 0) == pauses("web7", 2).next_s(Verdict.FAILED, 0)
 
 
@@ -57,3 +57,10 @@ def test_new_connection_that_is_wanted_comes_at_once() -> None:
 def test_fraction_is_even() -> None:
     drawn = sorted(fraction(f"node{number}.example.com") for number in range(1000))
     assert max(abs(value - at / 1000) for at, value in enumerate(drawn)) < 0.06
+
+
+def test_herd_spreads_over_what_the_server_said() -> None:
+    for number in range(50):
+        one = pauses(f"node{number}")
+        one.spread_s = 20.0
+        assert one.next_s(Verdict.FAILED, 3600.0) == 20.0 * fraction(f"node{number}")

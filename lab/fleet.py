@@ -1,0 +1,54 @@
+"""Many nodes at once: enrolled by the enrolment service itself, beside the running server, without a request for each."""
+
+import asyncio
+import secrets
+import shutil
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from precast.base.ids import TimeOrderedIds
+from precast.services.authority import Authority, private_pem
+from precast.services.enrolment import EnrolmentService
+from precast.services.recognition import RecognitionService
+from precast.store import location
+from precast.store.audit import AuditLog
+from precast.store.connect import connect
+from precast.store.nodes import Nodes
+from precast.store.tokens import Tokens
+from precast.wire.identity import EnrolBody, NewEnrolmentToken
+
+AT_ONCE = 100
+
+
+def enrol(data: Path, database: str, directory: Path, count: int) -> None:
+    """Make nodes node0001… of the site in `data`; directory/NODE gets key and certificate, directory/authority.pem whom to trust."""
+    asyncio.run(_enrol(data, database, directory, [f"node{number:05d}" for number in range(count)]))
+    shutil.copy(data / "authority" / "certificate.pem", directory / "authority.pem")
+
+
+async def _enrol(data: Path, database: str, directory: Path, names: list[str]) -> None:
+    opened = await connect(location.parse(database))
+    try:
+        ids, tokens = TimeOrderedIds(opened.clock), Tokens(opened)
+        audit, authority = AuditLog(opened, ids), Authority.load(data / "authority")
+        recognition = RecognitionService(opened, Nodes(opened), audit)
+        service = EnrolmentService(opened, Nodes(opened), tokens, audit, authority, recognition, ids, secrets)
+        token = (await service.create_token(NewEnrolmentToken("node*", uses=len(names)), "system")).token
+        for at in range(0, len(names), AT_ONCE):
+            await asyncio.gather(*(_enrol_one(service, directory / name, token) for name in names[at : at + AT_ONCE]))
+    finally:
+        await opened.close()
+
+
+async def _enrol_one(service: EnrolmentService, place: Path, token: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, place.name)])
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    came = await service.enrol(EnrolBody(request.public_bytes(serialization.Encoding.PEM).decode(), token))
+    place.mkdir(parents=True)
+    (place / "key.pem").write_bytes(private_pem(key))
+    (place / "certificate.pem").write_text(came.certificate)

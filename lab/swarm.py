@@ -1,0 +1,158 @@
+"""Thousands of nodes in one process: each opens its session and comes back as an agent does, but keeps its store in memory.
+
+    python -m lab.swarm URL DIRECTORY COUNT
+
+DIRECTORY holds NODE/certificate.pem, NODE/key.pem and authority.pem. One JSON line each time something changed: how many are
+connected, how many handshakes it took so far, and how many attempts found nobody listening. Ends when its input does.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import ssl
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import uvloop
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from lab.session import Store
+from precast.agent.opening import Over, closed, open_socket
+from precast.agent.pauses import Pauses, Verdict
+from precast.agent.session import OPEN_S
+from precast.base import https
+from precast.wire import session
+from precast.wire.session import Reconnect, Refused, Welcome
+
+# So many begin at once at first; later they come as they come.
+AT_ONCE = 64
+
+
+class Swarm:
+    """All of them, and what they count."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.connected = 0
+        self.handshakes = 0
+        self.unreachable = 0
+        self.failures: dict[str, int] = {}
+        self._gate = asyncio.Semaphore(AT_ONCE)
+
+    async def live(self, name: str, context: ssl.SSLContext) -> None:
+        """One node, for ever."""
+        store, pauses = Store(), Pauses(name, random.Random(name))
+        is_first = True
+        while True:
+            lived_s, ending = 0.0, Over(Verdict.FAILED, "it did not answer in time")
+            try:
+                async with contextlib.AsyncExitStack() as first:
+                    if is_first:
+                        await first.enter_async_context(self._gate)
+                    async with asyncio.timeout(OPEN_S):
+                        socket, welcome = await self._open(store, context)
+                pauses.spread_s = welcome.spread_s
+                is_first = False
+                began_s = time.monotonic()
+                try:
+                    await self._stay(socket, welcome)
+                finally:
+                    lived_s = time.monotonic() - began_s
+            except Over as over:
+                ending = over
+            except TimeoutError:
+                pass
+            if ending.verdict is Verdict.UNREACHABLE:
+                self.unreachable += 1
+            elif not lived_s:
+                self.failures[ending.why] = self.failures.get(ending.why, 0) + 1
+            await asyncio.sleep(pauses.next_s(ending.verdict, lived_s, ending.told_s))
+
+    async def _open(self, store: Store, context: ssl.SSLContext) -> tuple[ClientConnection, Welcome]:
+        try:
+            socket = await open_socket(self.url, context)
+        except Over as over:
+            self.handshakes += over.verdict is not Verdict.UNREACHABLE
+            raise
+        self.handshakes += 1
+        try:
+            store.attempts.insert(0, uuid.uuid4().hex)
+            await socket.send(session.encode(store.hello()))
+            answer = session.decode_from_server(await socket.recv())
+        except ConnectionClosed as end:
+            raise closed(end) from end
+        if isinstance(answer, Refused):
+            raise Over(Verdict.REFUSED, answer.message, (answer.retry_s, 1.5 * answer.retry_s))
+        assert isinstance(answer, Welcome), answer
+        store.epoch = answer.epoch
+        del store.attempts[1:]
+        return socket, answer
+
+    async def _stay(self, socket: ClientConnection, welcome: Welcome) -> None:
+        self.connected += 1
+        beating = asyncio.create_task(_beat(socket, welcome.heartbeat_s))
+        try:
+            while True:
+                message = session.decode_from_server(await socket.recv())
+                if isinstance(message, Reconnect):
+                    raise Over(Verdict.MOVED, message.why, (message.after_s, message.after_s + message.spread_s))
+        except ConnectionClosed as end:
+            raise closed(end) from end
+        finally:
+            self.connected -= 1
+            beating.cancel()
+
+
+async def _beat(socket: ClientConnection, heartbeat_s: float) -> None:
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            await asyncio.sleep(heartbeat_s)
+            await socket.ping()
+
+
+async def _report(swarm: Swarm) -> None:
+    told = ""
+    while True:
+        line = json.dumps(
+            {
+                "connected": swarm.connected,
+                "handshakes": swarm.handshakes,
+                "unreachable": swarm.unreachable,
+                "failures": swarm.failures,
+            }
+        )
+        if line != told:
+            print(line, flush=True)
+            told = line
+        await asyncio.sleep(0.2)
+
+
+def _context(place: Path, authority: str) -> ssl.SSLContext:
+    context = https.trusting(authority)
+    context.load_cert_chain(place / "certificate.pem", place / "key.pem")
+    return context
+
+
+async def _main(url: str, directory: Path, count: int) -> None:
+    swarm = Swarm(url)
+    authority = (directory / "authority.pem").read_text()
+    places = sorted(place for place in directory.iterdir() if place.is_dir())[:count]
+    contexts = [(place.name, _context(place, authority)) for place in places]
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(0, lambda: ended.set() if not os.read(0, 1) else None)
+    tasks = [asyncio.create_task(swarm.live(name, context)) for name, context in contexts]
+    tasks.append(asyncio.create_task(_report(swarm)))
+    await ended.wait()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+if __name__ == "__main__":
+    uvloop.run(_main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])))

@@ -1,0 +1,173 @@
+"""The target language: what is read, and what is said about what cannot be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from precast.base.errors import InputError, PrecastError
+from precast.wire.target_parser import MAX_DEPTH, MAX_TERMS, parse
+from precast.wire.targets import (
+    And,
+    Comparison,
+    Existence,
+    Membership,
+    Named,
+    Not,
+    Term,
+    plain_names,
+    rests_on_claims,
+    walk,
+)
+
+
+def said(term: Term) -> str:
+    """A term in a form that shows how it was read."""
+    if isinstance(term, Named):
+        return f"glob:{term.text}" if term.is_glob else term.text
+    if isinstance(term, Comparison):
+        return f"{term.field} {term.sign} {term.value.value!r}"
+    if isinstance(term, Membership):
+        return f"{term.field} in {[one.value for one in term.values]}"
+    if isinstance(term, Existence):
+        return f"exists {term.field}"
+    if isinstance(term, Not):
+        return f"not {said(term.term)}"
+    word = " and " if isinstance(term, And) else " or "
+    return f"({word.join(map(said, term.terms))})"
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("web1.example.com", "web1.example.com"),
+        ("web*.example.com", "glob:web*.example.com"),
+        ("web[12]", "glob:web[12]"),
+        ("a, b ,c*", "(a or b or glob:c*)"),
+        ("role = db", "role = 'db'"),
+        ('role="db"', "role = 'db'"),
+        ("a or b and c", "(a or (b and c))"),
+        ("not a and b", "(not a and b)"),
+        ("not (a or b)", "not (a or b)"),
+        ("not not a", "not not a"),
+        ("(a, b) and role != 'x'", "((a or b) and role != 'x')"),
+        ("facts.os.release.major >= 12", "facts.os.release.major >= 12"),
+        ("facts.load > 1.5", "facts.load > 1.5"),
+        ("facts.x = -3", "facts.x = -3"),
+        ("facts.is_virtual = true", "facts.is_virtual = True"),
+        ("facts.x = 'true'", "facts.x = 'true'"),
+        ("facts.mountpoints./var/lib.size > 5", "facts.mountpoints./var/lib.size > 5"),
+        ("facts.'odd name'.x = 1", "facts.odd name.x = 1"),
+        ("name in ('a', b, 5)", "name in ['a', 'b', 5]"),
+        ("exists facts.ec2_metadata", "exists facts.ec2_metadata"),
+        (r"name ~ '^web\d+\.'", r"name ~ '^web\\d+\\.'"),
+        (r"role = 'it\'s'", 'role = "it\'s"'),
+        ("trusted.extensions.pp_role = db", "trusted.extensions.pp_role = 'db'"),
+        ("trusted.domain !~ 'example'", "trusted.domain !~ 'example'"),
+        ("'and'", "and"),
+        ("state in (away, expired)", "state in ['away', 'expired']"),
+    ],
+)
+def test_target_is_read_as_it_is_meant(text: str, meaning: str) -> None:
+    assert said(parse(text)) == meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "column", "words"),
+    [
+        ("role == 'x'", "TARGET-001", 6, "write ="),
+        ("a && b", "TARGET-001", 3, "write and"),
+        ("a || b", "TARGET-001", 3, "write or"),
+        ("!a", "TARGET-001", 1, "write not"),
+        ("role =~ 'x'", "TARGET-001", 6, "write ~"),
+        ("role =", "TARGET-001", 7, "a value"),
+        ("role = and", "TARGET-001", 8, "a value"),
+        ("(a", "TARGET-001", 3, ")"),
+        ("a)", "TARGET-001", 2, "the end"),
+        ("a b", "TARGET-001", 3, "comma"),
+        ("not", "TARGET-001", 4, "a name"),
+        ("a,", "TARGET-001", 3, "a name"),
+        ("role = 'x", "TARGET-001", 8, "close it"),
+        ("'x' = 5", "TARGET-001", 1, "without quotes"),
+        ("name in a", "TARGET-001", 9, "( and values"),
+        ("name in ()", "TARGET-001", 10, "a value"),
+        ("facts.os.family", "TARGET-001", 1, "exists facts.os.family"),
+        ("trusted.extensions.pp_role", "TARGET-001", 1, "= 'value'"),
+        ("ä = 1", "TARGET-001", 1, "quotes"),
+        ("rol = x", "TARGET-002", 1, "role"),
+        ("a and fact.os = x", "TARGET-002", 7, "facts"),
+        ("facts = x", "TARGET-002", 1, "facts.PATH"),
+        ("facts..x = 1", "TARGET-002", 1, "facts.PATH"),
+        ("role.x = 1", "TARGET-002", 1, "role"),
+        ("trusted.extension.pp_role = 1", "TARGET-002", 1, "trusted.extensions"),
+        ("trusted.extensions = 1", "TARGET-002", 1, "NAME"),
+        ("name ~ '('", "TARGET-003", 8, "regular expressions"),
+    ],
+)
+def test_target_that_cannot_be_read_points_at_its_place(text: str, code: str, column: int, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    rendered = caught.value.render()
+    assert caught.value.code == code
+    assert rendered.startswith(f"target:1:{column}: ")
+    assert words in rendered
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n"])
+def test_empty_target_is_nobody_and_never_all(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert caught.value.code == "TARGET-005"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1),
+        "not " * (MAX_DEPTH + 1) + "a",
+        " or ".join(["role = x"] * (MAX_TERMS + 1)),
+        ",".join(["a*"] * (MAX_TERMS + 1)),
+        f"facts.{'.'.join('x' * 20)} = 1",
+        "a" * 200_001,
+    ],
+)
+def test_target_beyond_a_limit_is_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert caught.value.code == "TARGET-004"
+
+
+def test_many_names_are_no_query_and_are_not_limited_like_one() -> None:
+    names = [f"web{number}" for number in range(5000)]
+    assert plain_names(parse(",".join(names))) == names
+
+
+def is_read_or_refused(text: str) -> bool:
+    try:
+        return bool(list(walk(parse(text))))
+    except PrecastError as error:
+        return error.code.startswith("TARGET-") and error.code in error.render()
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused_with_a_code(text: str) -> None:
+    assert is_read_or_refused(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["a", "b*", "role", "facts.x", "=", "~", "'x'", "(", ")", ",", "and", "or", "not", "in", "exists", "5"]
+        )
+    )
+)
+def test_any_row_of_words_is_read_or_refused_with_a_code(words: list[str]) -> None:
+    assert is_read_or_refused(" ".join(words))
+
+
+def test_what_rests_on_facts_is_known() -> None:
+    assert rests_on_claims(parse("a or not (role = x and exists facts.y)"))
+    assert not rests_on_claims(parse("a, role = facts and trusted.extensions.facts = x"))
+
+
+def test_names_count_only_where_they_stand_by_themselves() -> None:
+    assert plain_names(parse("a, b or c, d*, e and role = x, not f")) == ["a", "b", "c"]

@@ -22,13 +22,16 @@ from precast.cli.settings import ServerSettings
 
 if TYPE_CHECKING:
     from precast.api.hub import Hub
+    from precast.api.nodes import NodesApi
     from precast.api.server import HttpServer
     from precast.api.sessions import SessionsApi
     from precast.api.tending import Tending
     from precast.services.authority import Authority
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
+    from precast.store.audit import AuditLog
     from precast.store.database import Database
+    from precast.store.nodes import Nodes
 
 
 class App:
@@ -168,9 +171,32 @@ def _http_server(
     FactsApi(facts).declare(routes)
     hub.declare(routes)
     sessions_api.declare(routes)
+    _nodes_api(database, nodes, audit).declare(routes)
     metrics = Metrics(database)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics)
+
+
+def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog") -> "NodesApi":
+    from precast.api.nodes import NodesApi
+    from precast.services.facts import COMPILE, FACTS
+    from precast.services.known_nodes import KnownNodes
+    from precast.services.nodes import NodeService
+    from precast.services.targets import TargetService
+    from precast.store.facts import Facts
+    from precast.store.fleet import Fleet
+    from precast.store.sessions import Sessions
+    from precast.store.streams import Streams
+    from precast.store.work import WorkQueue
+
+    fleet, sessions = Fleet(database), Sessions(database)
+    known = KnownNodes(database, fleet, sessions)
+    targets = TargetService(known, database.clock)
+    work = WorkQueue(database, [FACTS, COMPILE])
+    service = NodeService(
+        database, fleet, nodes, known, targets, Facts(database), sessions, Streams(database), work, audit
+    )
+    return NodesApi(service, targets)
 
 
 def _certify_server(settings: ServerSettings, authority: "Authority", clock: Clock) -> tuple[Path, Path]:

@@ -18,6 +18,7 @@ from precast.services.recognition import RecognitionService
 from precast.services.requests import RequestService
 from precast.store.audit import AuditLog
 from precast.store.database import Database
+from precast.store.fleet import Fleet
 from precast.store.nodes import Nodes
 from precast.store.requests import Requests
 from precast.store.tokens import Tokens
@@ -59,6 +60,7 @@ class Site:
         self.authority = authority
         ids = TimeOrderedIds(database.clock)
         self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
+        self.fleet = Fleet(database)
         self.recognition = RecognitionService(database, self.nodes, self.audit)
         self.enrolment = EnrolmentService(
             database, self.nodes, self.tokens, self.audit, authority, self.recognition, ids, secrets

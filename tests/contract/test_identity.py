@@ -31,7 +31,7 @@ async def test_enrolment_with_a_good_token_gives_a_certificate_of_ours(site: Sit
     (row,) = await site.nodes.certificates()
     assert row.serial == f"{certificate.serial_number:x}"
     assert (row.node, row.extensions, row.issued_at) == ("web1.example.com", {"pp_role": "web"}, clock.now())
-    assert [node.name for node in await site.nodes.list()] == ["web1.example.com"]
+    assert [node.name for node in await site.fleet.list()] == ["web1.example.com"]
     assert [deed[:2] for deed in await site.deeds()] == [
         ("person:ann", "token.create"),
         ("node:web1.example.com", "certificate.enrol"),
@@ -47,7 +47,7 @@ async def test_concurrent_enrolments_on_two_servers_take_exactly_the_uses(site: 
     assert len(await site.nodes.certificates()) == 5
     assert await site.uses_left(token) == 0
     # Who was denied is not known either.
-    assert len(await site.nodes.list()) == 5
+    assert len(await site.fleet.list()) == 5
 
 
 async def test_concurrent_requests_for_one_name_are_won_by_one(site: Site, other_site: Site) -> None:
@@ -83,7 +83,7 @@ async def test_token_that_is_not_good_gets_one_answer_for_every_reason(site: Sit
         answers.add((caught.value.code, caught.value.message, caught.value.hint))
     assert {answer[0] for answer in answers} == {"CA-006"}
     assert len(answers) == 1
-    assert [node.name for node in await site.nodes.list()] == ["first"]
+    assert [node.name for node in await site.fleet.list()] == ["first"]
 
 
 async def test_same_key_asking_again_is_answered_without_a_further_use(site: Site) -> None:
@@ -224,7 +224,7 @@ async def test_audit_entry_is_there_exactly_if_the_deed_is(site: Site, monkeypat
     monkeypatch.setattr(site.nodes, "adding", failing)
     with pytest.raises(ZeroDivisionError):
         await site.enrol("web1", token)
-    assert (await site.deeds(), await site.nodes.list(), await site.uses_left(token)) == (before, [], 1)
+    assert (await site.deeds(), await site.fleet.list(), await site.uses_left(token)) == (before, [], 1)
 
     def unaudited(*given: object, **detail: object) -> Unit[None]:
         raise ZeroDivisionError

@@ -26,10 +26,12 @@ ONE_SIDED = {
 TEXTS = {
     *("kind", "key", "lane", "owner", "error", "stream", "name", "after_kind", "after_key"),
     *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address", "authority"),
+    *("until_node", "environment"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision", "path"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
+JSON = {"names": '["x"]'}
 BYTES = {
     "payload",
     "body",
@@ -48,7 +50,7 @@ def sample(query: Query) -> dict[str, object]:
     # Streams go on after a number, all others after a key.
     texts = TEXTS if query.name.startswith("streams.") else TEXTS | {"after", "before"}
     data = BYTES | {"after", "before"} if query.name.startswith("facts.") else BYTES
-    return {name: b"x" if name in data else "x" if name in texts else 1 for name in query.parameters}
+    return {name: JSON.get(name, b"x" if name in data else "x" if name in texts else 1) for name in query.parameters}
 
 
 def explain(query: Query, dialect: Dialect) -> Query:

@@ -26,7 +26,7 @@ async def test_request_waits_until_it_is_signed_and_the_same_key_gets_the_certif
     key = new_key()
     came = await site.ask("web1", key)
     assert (came.certificate, came.fingerprint) == (None, digest_of(key))
-    assert await site.nodes.list() == []
+    assert await site.fleet.list() == []
     (row,) = await site.requests.waiting(("", ""), 100)
     assert (row.node, row.key_digest, row.address) == ("web1", digest_of(key), "192.0.2.1")
     serial = await site.requests.sign("web1", "", {"pp_role": "web"}, "person:ann")

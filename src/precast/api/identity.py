@@ -19,7 +19,6 @@ from precast.wire.identity import (
     EnrolBody,
     NewEnrolmentToken,
     NewPersonToken,
-    NodeRow,
     RenewBody,
     TokenBody,
     TokenRow,
@@ -66,7 +65,6 @@ class IdentityApi:
                 body=RenewBody,
                 errors=(issues.BAD_REQUEST, issues.RENEWAL_DENIED, wire_issues.BAD_NAME),
             ),
-            Route("GET", "/v1/nodes", self.nodes, person("viewer"), "Nodes by name", list[NodeRow], query=("after",)),
             Route(
                 "GET",
                 "/v1/certificates",
@@ -148,10 +146,6 @@ class IdentityApi:
 
     async def renew(self, call: Call) -> CertificateBody:
         return await self._enrolment.renew(call.body)
-
-    async def nodes(self, call: Call) -> list[NodeRow]:
-        found = await self._nodes.list(call.query.get("after", ""), PAGE)
-        return [NodeRow(one.name, one.created_at, one.deactivated_at, one.certified_until) for one in found]
 
     async def certificates(self, call: Call) -> list[CertificateRow]:
         after = await self._nodes.certificate(call.query["after"]) if "after" in call.query else None

@@ -1,4 +1,4 @@
-"""`precast node`, `ca`, `token`, `audit`: who is who, asked of the server."""
+"""`precast ca`, `token`, `audit`: who is who, asked of the server."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -15,7 +15,6 @@ from precast.wire.identity import (
     Done,
     NewEnrolmentToken,
     NewPersonToken,
-    NodeRow,
     Rejection,
     RequestRow,
     Signature,
@@ -25,11 +24,6 @@ from precast.wire.identity import (
 
 Command = Callable[[argparse.Namespace], int]
 HOUR_S = 3600
-
-
-def configure_node(parser: argparse.ArgumentParser) -> None:
-    commands = _commands(parser)
-    _add(commands, "list", _list_nodes, "show all nodes")
 
 
 def configure_ca(parser: argparse.ArgumentParser) -> None:
@@ -100,12 +94,6 @@ def _add(
     add_connection(added)
     added.set_defaults(run=command)
     return added
-
-
-def _list_nodes(args: argparse.Namespace) -> int:
-    nodes = connect(args).pages("/v1/nodes", NodeRow, "name")
-    rows = [(one.name, moment(one.created_at), moment(one.certified_until)) for one in nodes]
-    return _show(args, nodes, ["NODE", "SINCE", "CERTIFIED UNTIL"], rows)
 
 
 def _list_certificates(args: argparse.Namespace) -> int:

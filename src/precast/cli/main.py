@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
     "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
     "agent": ("precast.cli.agent", "this machine as a node: enrol it"),
-    "node": ("precast.cli.identity:configure_node", "the nodes a server knows"),
+    "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
     "ca": ("precast.cli.identity:configure_ca", "certificates of nodes: list, sign, reject, revoke, clean"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "audit": ("precast.cli.identity:configure_audit", "who did what"),

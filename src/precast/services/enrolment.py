@@ -189,11 +189,13 @@ class EnrolmentService:
             raise issues.NAME_TAKEN.error(node=node)
         if live is None and not (yield from self._tokens.using_enrolment(token.id)):
             raise issues.ENROLMENT_DENIED.error(node=node)
+        if live is None:
+            yield from self._nodes.reactivating(node)
         yield from self._nodes.adding(record)
         yield from self._audit.adding(f"node:{node}", "certificate.enrol", node, serial=record.serial, token=token.id)
 
     def _renewing(self, known: Certificate, record: Certificate) -> Unit[bool]:
-        yield from self._nodes.taking(known.node)
+        yield from self._nodes.holding(known.node)
         # Looked at again under the node's row: a revocation may have come meanwhile, or a successor.
         if not (yield from self._nodes.is_good(known.serial)):
             return False

@@ -107,3 +107,30 @@ NEVER_CAME = Issue(
     "{node} has never been connected",
     "start `precast agent` on it, or check its name: `precast node list`",
 )
+ALL_AND_SOME = Issue(
+    "TARGET-006", Kind.INPUT, "all nodes and some nodes are asked for at once", "give targets, or --all, not both"
+)
+NOBODY = Issue(
+    "TARGET-007",
+    Kind.NOT_FOUND,
+    "{what}",
+    "`precast node list` shows the nodes, `precast node list --deactivated` also those that are no targets any more",
+)
+TARGETS_TOO_SLOW = Issue(
+    "TARGET-008",
+    Kind.UNAVAILABLE,
+    "finding the nodes took longer than {seconds:.0f} s",
+    "ask for fewer facts, or by name and trusted data first",
+)
+BAD_CLASSIFICATION = Issue(
+    "NODE-002",
+    Kind.INPUT,
+    "{value} cannot be the {what} of a node",
+    "use lower-case letters, digits and underscores, beginning with a letter; a role may hold :: between its parts",
+)
+STILL_ACTIVE = Issue(
+    "NODE-003",
+    Kind.CONFLICT,
+    "{node} is active",
+    "run `precast node deactivate {node}` first, or purge it with --force",
+)

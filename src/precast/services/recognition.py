@@ -52,7 +52,7 @@ class RecognitionService:
 
 def is_accepted(certificate: Certificate, now: datetime) -> bool:
     """Whether it opens a connection."""
-    if certificate.revoked_at is not None or certificate.not_after <= now:
+    if certificate.revoked_at is not None or certificate.deactivated_at is not None or certificate.not_after <= now:
         return False
     if certificate.superseded_at is None:
         return True

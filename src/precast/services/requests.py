@@ -123,6 +123,7 @@ class RequestService:
         ready_until = self._database.clock.now() + REQUEST_FOR
         if not (yield from self._requests.signing(request.node, request.key_digest, pem, ready_until)):
             raise issues.NO_SUCH_REQUEST.error(node=request.node)
+        yield from self._nodes.reactivating(record.node)
         yield from self._nodes.adding(record)
         yield from self._audit.adding(
             actor,

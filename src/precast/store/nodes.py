@@ -19,9 +19,8 @@ REVOKED_TOPIC = "revoked"
 TAKE = Query(
     "nodes.take",
     """
-    -- The node's row, made if need be, ours until the commit. A node that was deactivated is active again.
-    INSERT INTO node (name, created_at) VALUES (:node, :now)
-    ON CONFLICT (name) DO UPDATE SET deactivated_at = NULL
+    -- The node's row, made if need be, ours until the commit.
+    INSERT INTO node (name, created_at) VALUES (:node, :now) ON CONFLICT (name) DO UPDATE SET name = excluded.name
     RETURNING created_at
     """,
 )
@@ -45,7 +44,7 @@ CERTIFICATE = Query(
     "nodes.certificate",
     """
     SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
-        authority, seen_at, superseded_at
+        authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
     FROM certificate WHERE serial = :serial
     """,
 )
@@ -53,7 +52,7 @@ CERTIFICATES = Query(
     "nodes.certificates",
     """
     SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
-        authority, seen_at, superseded_at
+        authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
     FROM certificate WHERE (node, issued_at, serial) > (:after_node, :after_at, :after_serial)
     ORDER BY node, issued_at, serial LIMIT :limit
     """,
@@ -67,7 +66,17 @@ REVOKE = Query(
 )
 REVOKED = Query(
     "nodes.revoked",
-    "SELECT serial FROM certificate WHERE revoked_at >= :since ORDER BY revoked_at, serial LIMIT :limit",
+    """
+    -- Certificates that were taken back since, and those of nodes that were deactivated since.
+    SELECT serial FROM certificate WHERE revoked_at >= :since
+    UNION
+    SELECT serial FROM certificate JOIN node ON node.name = certificate.node WHERE deactivated_at >= :since
+    ORDER BY serial LIMIT :limit
+    """,
+)
+REACTIVATE = Query(
+    "nodes.reactivate",
+    "UPDATE node SET deactivated_at = NULL WHERE name = :node AND deactivated_at IS NOT NULL RETURNING name",
 )
 HOLD = Query(
     "nodes.hold",
@@ -93,15 +102,6 @@ SUPERSEDE = Query(
     RETURNING serial
     """,
 )
-NODES = Query(
-    "nodes.list",
-    """
-    -- Each with its newest certificate that is not revoked, if any.
-    SELECT name, created_at, deactivated_at,
-        (SELECT max(not_after) FROM certificate WHERE node = node.name AND revoked_at IS NULL)
-    FROM node WHERE name > :after ORDER BY name LIMIT :limit
-    """,
-)
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -118,6 +118,7 @@ class Certificate(msgspec.Struct, frozen=True):
     authority: str = ""  # its fingerprint; empty for what was given when there could be only one
     seen_at: datetime | None = None
     superseded_at: datetime | None = None
+    deactivated_at: datetime | None = None  # of its node: then it opens nothing, until that is undone
 
 
 class LiveKey(msgspec.Struct, frozen=True):
@@ -125,15 +126,6 @@ class LiveKey(msgspec.Struct, frozen=True):
 
     digest: str
     extensions: dict[str, str]
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A machine we know."""
-
-    name: str
-    created_at: datetime
-    deactivated_at: datetime | None
-    certified_until: datetime | None
 
 
 class Nodes:
@@ -146,6 +138,14 @@ class Nodes:
         """Make the node known and hold its row until the commit."""
         yield TAKE(node=node, now=to_micros(self._database.clock.now()))
 
+    def holding(self, node: str) -> Unit[None]:
+        """Hold the node's row until the commit, if there is one."""
+        yield HOLD(node=node)
+
+    def reactivating(self, node: str) -> Unit[bool]:
+        """The node is a target again; False if it was one."""
+        return bool((yield REACTIVATE(node=node)))
+
     def knowing(self, node: str) -> Unit[bool]:
         """Whether there is an active node of this name."""
         return bool((yield KNOWN(node=node)))
@@ -157,9 +157,14 @@ class Nodes:
         return LiveKey(rows[0][0], msgspec.json.decode(rows[0][1], type=dict[str, str])) if rows else None
 
     def is_good(self, serial: str) -> Unit[bool]:
-        """Whether a certificate exists, is not revoked and not superseded, whatever its age."""
+        """Whether a certificate exists, is not revoked and not superseded, of an active node, whatever its age."""
         found = yield from _reading_certificate(serial)
-        return found is not None and found.revoked_at is None and found.superseded_at is None
+        return (
+            found is not None
+            and found.revoked_at is None
+            and found.superseded_at is None
+            and found.deactivated_at is None
+        )
 
     def seeing(self, certificate: Certificate) -> Unit[list[str] | None]:
         """Note that a certificate is in use; the serials of those that give way to it. None if it has given way itself."""
@@ -196,11 +201,8 @@ class Nodes:
         return await self._database.read(_listing_certificates, after, limit)
 
     async def revoked(self, since: datetime, limit: int = 10_000) -> list[str]:
-        """Serials of certificates that were taken back since."""
+        """Serials of certificates that open nothing any more since: taken back, or of a deactivated node."""
         return await self._database.read(_reading_revoked, since, limit)
-
-    async def list(self, after: str = "", limit: int = 100) -> list[Node]:
-        return await self._database.read(_listing, after, limit)
 
 
 def _reading_certificate(serial: str) -> Unit[Certificate | None]:
@@ -218,14 +220,6 @@ def _reading_revoked(since: datetime, limit: int) -> Unit[list[str]]:
     return [row[0] for row in (yield REVOKED(since=to_micros(since), limit=limit))]
 
 
-def _listing(after: str, limit: int) -> Unit[list[Node]]:
-    rows = yield NODES(after=after, limit=limit)
-    return [
-        Node(name, from_micros(created), from_optional_micros(left), from_optional_micros(until))
-        for name, created, left, until in rows
-    ]
-
-
 def _certificate(
     serial: str,
     node: str,
@@ -238,6 +232,7 @@ def _certificate(
     authority: str,
     seen: int | None,
     superseded: int | None,
+    deactivated: int | None,
 ) -> Certificate:
     return Certificate(
         serial,
@@ -251,4 +246,5 @@ def _certificate(
         authority,
         from_optional_micros(seen),
         from_optional_micros(superseded),
+        from_optional_micros(deactivated),
     )

@@ -97,3 +97,15 @@ PRESENCE = Query(
     FROM session LEFT JOIN server ON server.id = session.server WHERE session.node = :node
     """,
 )
+PRESENCES = Query(
+    "sessions.presences",
+    """
+    -- The same for the nodes after one name, through another.
+    SELECT session.node, epoch, server.name, lease_until, address, agent, boot_id, connected_at, disconnected_at, lost,
+        clone_at, clone_address
+    FROM session LEFT JOIN server ON server.id = session.server
+    WHERE session.node > :after_node AND session.node <= :until_node ORDER BY session.node LIMIT :limit
+    """,
+)
+FORGET_SESSION = Query("sessions.forget", "DELETE FROM session WHERE node = :node")
+FORGET_STREAMS = Query("sessions.forget_streams", "DELETE FROM session_stream WHERE node = :node")

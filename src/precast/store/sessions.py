@@ -12,7 +12,7 @@ import msgspec
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store import session_queries as queries
 from precast.store.database import Database
-from precast.store.query import Unit, Wake
+from precast.store.query import Row, Unit, Wake
 
 
 class Previous(msgspec.Struct, frozen=True):
@@ -172,7 +172,23 @@ class Sessions:
 
     async def presence(self, node: str) -> Presence | None:
         """Where a node is, or None if it never came."""
-        return await self._database.read(_reading_presence, node, self._database.clock.now())
+        return await self._database.read(self.showing, node)
+
+    def showing(self, node: str) -> Unit[Presence | None]:
+        """The same as a part of another reading."""
+        rows = yield queries.PRESENCE(node=node)
+        return _presence(rows[0], self._database.clock.now()) if rows else None
+
+    def presences(self, after: str, until: str, limit: int) -> Unit[dict[str, Presence]]:
+        """Where the nodes after one name, through another, are; absent if they never came."""
+        now = self._database.clock.now()
+        rows = yield queries.PRESENCES(after_node=after, until_node=until, limit=limit)
+        return {row[0]: _presence(row, now) for row in rows}
+
+    def forgetting(self, node: str) -> Unit[None]:
+        """Remove everything about the node's sessions."""
+        yield queries.FORGET_STREAMS(node=node)
+        yield queries.FORGET_SESSION(node=node)
 
 
 def arrived_topic(node: str) -> str:
@@ -197,11 +213,8 @@ def _listing_servers(after: str, limit: int) -> Unit[list[Server]]:
     ]
 
 
-def _reading_presence(node: str, now: datetime) -> Unit[Presence | None]:
-    rows = yield queries.PRESENCE(node=node)
-    if not rows:
-        return None
-    ((_, epoch, server, until, address, agent, boot_id, connected, gone, lost, clone_at, clone_address),) = rows
+def _presence(row: Row, now: datetime) -> Presence:
+    node, epoch, server, until, address, agent, boot_id, connected, gone, lost, clone_at, clone_address = row
     lease_until = from_optional_micros(until)
     is_here = lease_until is not None and lease_until > now
     return Presence(

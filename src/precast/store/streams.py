@@ -57,6 +57,8 @@ TRIM_TO = Query(
     RETURNING trimmed
     """,
 )
+FORGET_RECORDS = Query("streams.forget_records", "DELETE FROM stream_record WHERE stream = :stream")
+FORGET = Query("streams.forget", "DELETE FROM stream WHERE name = :stream")
 REMOVE = Query("streams.remove", "DELETE FROM stream_record WHERE stream = :stream AND number <= :through")
 
 
@@ -116,6 +118,11 @@ class Streams:
         """
         while (await self._database.write(_trimming, stream, through)) < through:
             pass
+
+    def forgetting(self, stream: str) -> Unit[None]:
+        """Remove a stream and all of its records; a new one of that name begins with 1."""
+        yield FORGET_RECORDS(stream=stream)
+        yield FORGET(stream=stream)
 
 
 def topic(stream: str) -> str:

@@ -52,7 +52,7 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table("work_dead", ("kind", "key"), ("lane", "payload", "attempts", "last_error", "queued_at", "died_at")),
-    Table("node", ("name",), ("created_at", "deactivated_at")),
+    Table("node", ("name",), ("created_at", "deactivated_at", "environment", "role")),
     Table(
         "certificate",
         ("serial",),

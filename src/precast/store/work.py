@@ -40,6 +40,7 @@ class WorkQueue:
     def __init__(self, database: Database, kinds: Iterable[WorkKind]) -> None:
         self._database = database
         self._kinds = {kind.name: kind for kind in kinds}
+        self.kinds = tuple(self._kinds)
         # Touched only inside write units, of which one runs at a time.
         self._room: dict[str, tuple[int, float]] = {}
 
@@ -75,6 +76,12 @@ class WorkQueue:
             self._change_room(kind, -1)
         yield Wake(topic(kind))
         return bool(generation == 1)
+
+    def dropping(self, kind: str, key: str) -> Unit[None]:
+        """Take an item back, dead or alive. A worker that holds it stores nothing."""
+        if (yield work_queries.DROP(kind=kind, key=key)):
+            self._change_room(kind, 1)
+        yield work_queries.FORGET_DEAD(kind=kind, key=key)
 
     # Doing it
 

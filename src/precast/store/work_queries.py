@@ -39,6 +39,13 @@ ENQUEUE = Query(
     RETURNING generation
     """,
 )
+DROP = Query(
+    "work.drop",
+    """
+    -- Nobody wants it any more; whoever holds it finds that it is not theirs.
+    DELETE FROM work_item WHERE kind = :kind AND key = :key RETURNING key
+    """,
+)
 EXISTS = Query("work.exists", "SELECT 1 FROM work_item WHERE kind = :kind AND key = :key")
 COUNT_UP_TO = Query(
     "work.count_up_to",

@@ -114,15 +114,6 @@ class TokenRow(msgspec.Struct, frozen=True):
     is_good: bool
 
 
-class NodeRow(msgspec.Struct, frozen=True):
-    """A node as lists show it."""
-
-    name: str
-    created_at: datetime
-    deactivated_at: datetime | None
-    certified_until: datetime | None
-
-
 class CertificateRow(msgspec.Struct, frozen=True):
     """A certificate as lists show it."""
 

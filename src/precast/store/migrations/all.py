@@ -7,6 +7,7 @@ from precast.store.migrations import (
     m0003_facts,
     m0004_sessions,
     m0005_requests,
+    m0006_classification,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -15,4 +16,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0003_facts.MIGRATION,
     m0004_sessions.MIGRATION,
     m0005_requests.MIGRATION,
+    m0006_classification.MIGRATION,
 )

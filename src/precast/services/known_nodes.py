@@ -1,0 +1,127 @@
+"""What is known of nodes, from all tables that know something, in one snapshot: to list them and to choose among them."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from precast.store import fact_views
+from precast.store.database import Database
+from precast.store.fact_views import StoredFacts
+from precast.store.fleet import Fleet, Node
+from precast.store.query import Unit
+from precast.store.sessions import Presence, Sessions
+from precast.wire.facts import merge
+from precast.wire.names import is_name
+from precast.wire.nodes import NodeRow
+
+# Of a node in one word, the first that fits; `state_of` says when.
+STATES = ("connected", "away", "new", "expired", "revoked", "deactivated")
+
+
+class KnownNode:
+    """A node as targets see it. Facts are read from their JSON only if somebody asks for them."""
+
+    def __init__(
+        self,
+        node: Node,
+        presence: Presence | None,
+        facts_at: datetime | None,
+        stored: StoredFacts | None,
+        now: datetime,
+    ) -> None:
+        self._node = node
+        self.presence = presence
+        self._facts_at = facts_at
+        self._stored = stored
+        self._now = now
+        self.name = node.name
+        self.role = node.role
+        self.environment = node.environment
+        self.extensions = node.extensions
+        self.is_active = node.deactivated_at is None
+        self.state = state_of(node, presence, now)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        if self._stored is None:
+            return {}
+        return merge(_decode(self._stored.stable), _decode(self._stored.volatile))
+
+    @property
+    def row(self) -> NodeRow:
+        node = self._node
+        return NodeRow(
+            name=node.name,
+            state=self.state,
+            environment=node.environment,
+            role=node.role,
+            created_at=node.created_at,
+            deactivated_at=node.deactivated_at,
+            certified_until=node.certified_until,
+            facts_at=self._facts_at,
+            seen_at=self._seen_at(),
+        )
+
+    def _seen_at(self) -> datetime | None:
+        if self.presence is None:
+            return self._facts_at
+        return self._now if self.presence.server is not None else self.presence.away_since
+
+
+class KnownNodes:
+    """Reads them, a page at a time."""
+
+    def __init__(self, database: Database, fleet: Fleet, sessions: Sessions) -> None:
+        self._database = database
+        self._fleet = fleet
+        self._sessions = sessions
+
+    async def page(self, after: str, limit: int, *, with_facts: bool = False) -> list[KnownNode]:
+        """Nodes by name, from after one on; empty at the end."""
+        return await self._database.read(self._paging, after, limit, with_facts)
+
+    def showing(self, name: str) -> Unit[KnownNode | None]:
+        """One node, without its facts."""
+        node = yield from self._fleet.showing(name)
+        if node is None:
+            return None
+        presence = yield from self._sessions.showing(name)
+        facts_at = yield from fact_views.reading_time(name)
+        return KnownNode(node, presence, facts_at, None, self._database.clock.now())
+
+    async def unknown(self, names: list[str], *, deactivated: bool) -> list[str]:
+        """Which of the names are none of a node that may be asked for."""
+        # What cannot be a name is asked of no database: PostgreSQL refuses some texts.
+        known = await self._database.read(self._fleet.knowing, [name for name in names if is_name(name)], deactivated)
+        return [name for name in names if name not in known]
+
+    def _paging(self, after: str, limit: int, with_facts: bool) -> Unit[list[KnownNode]]:
+        nodes = yield from self._fleet.listing(after, limit)
+        if not nodes:
+            return []
+        until = nodes[-1].name
+        presences = yield from self._sessions.presences(after, until, limit)
+        times = yield from fact_views.reading_times(after, until, limit)
+        stored = (yield from fact_views.reading_page(after, until, limit)) if with_facts else {}
+        now = self._database.clock.now()
+        return [
+            KnownNode(one, presences.get(one.name), times.get(one.name), stored.get(one.name), now) for one in nodes
+        ]
+
+
+def state_of(node: Node, presence: Presence | None, now: datetime) -> str:
+    """One word for how a node is."""
+    if node.deactivated_at is not None:
+        return "deactivated"
+    if node.certified_until is None:
+        return "revoked"
+    if presence is not None and presence.server is not None:
+        return "connected"
+    if node.certified_until <= now:
+        return "expired"
+    return "away" if presence is not None else "new"
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    return msgspec.json.decode(data, type=dict[str, Any])

@@ -1,0 +1,201 @@
+"""Nodes as operators see and treat them: shown, classified, deactivated, forgotten.
+
+A deed concerns many nodes. It happens in transactions of some nodes each, with their entries in the audit log: a node is
+treated wholly or not at all. Whoever is cut off asks again; nodes that are as wanted already are left alone.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from precast.services import issues, texts
+from precast.services.known_nodes import KnownNode, KnownNodes
+from precast.services.sessions import PREFIX
+from precast.services.targets import TargetService
+from precast.store import fact_views
+from precast.store.audit import AuditLog
+from precast.store.database import Database
+from precast.store.facts import Facts
+from precast.store.fleet import Fleet
+from precast.store.nodes import Nodes
+from precast.store.query import Unit
+from precast.store.sessions import Sessions
+from precast.store.streams import Streams
+from precast.store.work import WorkQueue
+from precast.wire.names import is_name
+from precast.wire.nodes import (
+    CertificateView,
+    Classification,
+    NodeRow,
+    NodesClassification,
+    NodesDeed,
+    NodesDone,
+    NodesPurge,
+    NodeView,
+    TargetsBody,
+)
+from precast.wire.presence import SessionView
+
+# Nodes treated in one transaction: others need not wait long for their turn.
+BATCH = 100
+CERTIFICATES = 100
+LISTED = 500
+_ENVIRONMENT = re.compile(r"[a-z][a-z0-9_]{0,99}")
+_ROLE = re.compile(r"[a-z][a-z0-9_]*(::[a-z][a-z0-9_]*)*")
+
+Deed = Callable[[str], Unit[bool]]
+
+
+class NodeService:
+    """Holds no state between calls."""
+
+    def __init__(
+        self,
+        database: Database,
+        fleet: Fleet,
+        nodes: Nodes,
+        known: KnownNodes,
+        targets: TargetService,
+        facts: Facts,
+        sessions: Sessions,
+        streams: Streams,
+        work: WorkQueue,
+        audit: AuditLog,
+    ) -> None:
+        self._database = database
+        self._fleet = fleet
+        self._nodes = nodes
+        self._known = known
+        self._targets = targets
+        self._facts = facts
+        self._sessions = sessions
+        self._streams = streams
+        self._work = work
+        self._audit = audit
+
+    async def list(self, after: str) -> "list[NodeRow]":
+        """All nodes by name, also those that are deactivated; a page of them."""
+        return [one.row for one in await self._known.page(after, LISTED)]
+
+    async def show(self, name: str) -> NodeView:
+        """What is known of one node. Raises NotFoundError NODE-001."""
+        found = await self._database.read(self._showing, name) if is_name(name) else None
+        if found is None:
+            raise issues.NO_SUCH_NODE.error(node=name[:80])
+        return found
+
+    async def classify(self, body: NodesClassification, actor: str) -> NodesDone:
+        """Set environment or role. Raises InputError NODE-002 and what targets raise."""
+        check(body.values)
+        return await self._treat(body.nodes, lambda node: self._classifying(node, body.values, actor))
+
+    async def deactivate(self, body: NodesDeed, actor: str) -> NodesDone:
+        """No targets any more, and their certificates open nothing. Facts and history stay."""
+        texts.check("the reason", body.why)
+        return await self._treat(body.nodes, lambda node: self._deactivating(node, body.why, actor))
+
+    async def reactivate(self, body: NodesDeed, actor: str) -> NodesDone:
+        """Undo that."""
+        texts.check("the reason", body.why)
+        wanted = msgspec.structs.replace(body.nodes, deactivated=True)
+        return await self._treat(wanted, lambda node: self._reactivating(node, body.why, actor))
+
+    async def purge(self, body: NodesPurge, actor: str) -> NodesDone:
+        """Forget nodes: facts, history, sessions, certificates. Raises ConflictError NODE-003 at one that is active, unless forced.
+
+        What was done before that stays done.
+        """
+        texts.check("the reason", body.why)
+        wanted = msgspec.structs.replace(body.nodes, deactivated=True)
+        return await self._treat(wanted, lambda node: self._purging(node, body, actor))
+
+    async def _treat(self, wanted: TargetsBody, deed: Deed) -> NodesDone:
+        resolved = await self._targets.names(wanted)
+        touched: list[str] = []
+        for at in range(0, len(resolved.names), BATCH):
+            touched += await self._database.write(_treating, resolved.names[at : at + BATCH], deed)
+        return NodesDone(touched, resolved.rests_on_claims)
+
+    def _showing(self, name: str) -> Unit[NodeView | None]:
+        known = yield from self._known.showing(name)
+        if known is None:
+            return None
+        given = yield from self._fleet.certificates(name, CERTIFICATES)
+        stored = yield from self._facts.stored(name)
+        return NodeView(
+            node=known.row,
+            trusted=trusted_of(known),
+            certificates=[msgspec.convert(one, CertificateView, from_attributes=True) for one in given],
+            session=msgspec.convert(known.presence, SessionView, from_attributes=True) if known.presence else None,
+            decision=stored.decision if stored else None,
+        )
+
+    def _classifying(self, node: str, values: Classification, actor: str) -> Unit[bool]:
+        said = yield from self._fleet.said(node)
+        if said is None or not said.is_active:
+            return False
+        before = {"environment": said.environment, "role": said.role}
+        after = {**before, **msgspec.to_builtins(values)}
+        changed = {name: value for name, value in after.items() if value != before[name]}
+        if not changed:
+            return False
+        yield from self._fleet.classifying(node, after["environment"], after["role"])
+        yield from self._audit.adding(
+            actor, "node.classify", node, before={name: before[name] for name in changed}, after=changed
+        )
+        return True
+
+    def _deactivating(self, node: str, why: str, actor: str) -> Unit[bool]:
+        if not (yield from self._fleet.deactivating(node)):
+            return False
+        yield from self._audit.adding(actor, "node.deactivate", node, why=why)
+        return True
+
+    def _reactivating(self, node: str, why: str, actor: str) -> Unit[bool]:
+        if not (yield from self._nodes.reactivating(node)):
+            return False
+        yield from self._audit.adding(actor, "node.reactivate", node, why=why)
+        return True
+
+    def _purging(self, node: str, body: NodesPurge, actor: str) -> Unit[bool]:
+        said = yield from self._fleet.said(node)
+        if said is None:
+            return False
+        if said.is_active and not body.force:
+            raise issues.STILL_ACTIVE.error(node=node)
+        for kind in self._work.kinds:
+            yield from self._work.dropping(kind, node)
+        yield from fact_views.forgetting(node)
+        yield from self._sessions.forgetting(node)
+        yield from self._streams.forgetting(PREFIX + node)
+        yield from self._fleet.forgetting(node)
+        yield from self._audit.adding(actor, "node.purge", node, why=body.why, was_active=said.is_active)
+        return True
+
+
+def check(values: Classification) -> None:
+    """Raises InputError NODE-002 for what is no name of an environment or role."""
+    for what, value, form in (("environment", values.environment, _ENVIRONMENT), ("role", values.role, _ROLE)):
+        if isinstance(value, str) and (len(value) > 200 or not form.fullmatch(value)):
+            raise issues.BAD_CLASSIFICATION.error(what=what, value=repr(value[:80]))
+
+
+def trusted_of(node: KnownNode) -> dict[str, Any]:
+    """What a manifest will see as `trusted`."""
+    hostname, _, domain = node.name.partition(".")
+    return {
+        "certname": node.name,
+        "hostname": hostname,
+        "domain": domain or None,
+        "authenticated": "remote",
+        "extensions": node.extensions,
+    }
+
+
+def _treating(names: Sequence[str], deed: Deed) -> Unit[list[str]]:
+    touched: dict[str, bool] = {}
+    for name in names:
+        touched[name] = yield from deed(name)
+    return [name for name, is_touched in touched.items() if is_touched]

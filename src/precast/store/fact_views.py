@@ -1,0 +1,57 @@
+"""The facts of many nodes at once, to look at or to choose nodes by; and how all of a node's are forgotten."""
+
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import from_micros
+from precast.store.query import Query, Unit
+
+TIMES = Query(
+    "facts.times",
+    """
+    -- When the nodes after one name, through another, last sent facts. Whatever changed, the volatile part is written.
+    SELECT node, received_at FROM fact_volatile WHERE node > :after_node AND node <= :until_node ORDER BY node LIMIT :limit
+    """,
+)
+TIME = Query("facts.time", "SELECT received_at FROM fact_volatile WHERE node = :node")
+PAGE = Query(
+    "facts.page",
+    """
+    SELECT fact_set.node, stable, body FROM fact_set LEFT JOIN fact_volatile ON fact_volatile.node = fact_set.node
+    WHERE fact_set.node > :after_node AND fact_set.node <= :until_node ORDER BY fact_set.node LIMIT :limit
+    """,
+)
+FORGET_INBOX = Query("facts.forget_inbox", "DELETE FROM fact_inbox WHERE node = :node")
+FORGET_SET = Query("facts.forget_set", "DELETE FROM fact_set WHERE node = :node")
+FORGET_VOLATILE = Query("facts.forget_volatile", "DELETE FROM fact_volatile WHERE node = :node")
+FORGET_CHANGES = Query("facts.forget_changes", "DELETE FROM fact_change WHERE node = :node")
+
+
+class StoredFacts(msgspec.Struct, frozen=True):
+    """Both parts of a node's facts, as JSON."""
+
+    stable: bytes
+    volatile: bytes
+
+
+def reading_times(after: str, until: str, limit: int) -> Unit[dict[str, datetime]]:
+    """When each of some nodes last sent facts."""
+    return {node: from_micros(at) for node, at in (yield TIMES(after_node=after, until_node=until, limit=limit))}
+
+
+def reading_time(node: str) -> Unit[datetime | None]:
+    rows = yield TIME(node=node)
+    return from_micros(rows[0][0]) if rows else None
+
+
+def reading_page(after: str, until: str, limit: int) -> Unit[dict[str, StoredFacts]]:
+    """The facts of some nodes; absent where there are none."""
+    rows = yield PAGE(after_node=after, until_node=until, limit=limit)
+    return {node: StoredFacts(bytes(stable), bytes(body) if body is not None else b"{}") for node, stable, body in rows}
+
+
+def forgetting(node: str) -> Unit[None]:
+    """Remove everything that a node has ever said."""
+    for query in (FORGET_INBOX, FORGET_SET, FORGET_VOLATILE, FORGET_CHANGES):
+        yield query(node=node)

@@ -1,0 +1,151 @@
+"""The rows of nodes themselves: listed, classified, deactivated, forgotten. Their certificates are in `nodes`."""
+
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import from_micros, from_optional_micros, to_micros
+from precast.store.database import Database
+from precast.store.nodes import REVOKED_TOPIC
+from precast.store.query import Query, Row, Unit, Wake
+
+LIST = Query(
+    "nodes.list",
+    """
+    -- Each with its newest certificate that is not revoked, if any.
+    SELECT name, created_at, deactivated_at, environment, role,
+        (SELECT max(not_after) FROM certificate WHERE node = node.name AND revoked_at IS NULL),
+        (SELECT extensions FROM certificate WHERE node = node.name AND revoked_at IS NULL
+         ORDER BY issued_at DESC, serial LIMIT 1)
+    FROM node WHERE name > :after ORDER BY name LIMIT :limit
+    """,
+)
+SHOW = Query(
+    "nodes.show",
+    """
+    SELECT name, created_at, deactivated_at, environment, role,
+        (SELECT max(not_after) FROM certificate WHERE node = node.name AND revoked_at IS NULL),
+        (SELECT extensions FROM certificate WHERE node = node.name AND revoked_at IS NULL
+         ORDER BY issued_at DESC, serial LIMIT 1)
+    FROM node WHERE name = :node
+    """,
+)
+KNOWN = Query(
+    "nodes.known_among",
+    """
+    -- Which of some names are nodes; the names come as a JSON array.
+    SELECT name FROM node WHERE name IN (SELECT value FROM json_each(:names)) AND (deactivated_at IS NULL OR :is_any = 1)
+    """,
+    postgresql="""
+    SELECT name FROM node WHERE name IN (SELECT json_array_elements_text(CAST(:names AS json)))
+    AND (deactivated_at IS NULL OR :is_any = 1)
+    """,
+)
+CLASSIFY = Query(
+    "nodes.classify",
+    """
+    UPDATE node SET environment = :environment, role = :role
+    WHERE name = :node AND deactivated_at IS NULL
+    """,
+)
+CLASSIFICATION = Query("nodes.classification", "SELECT environment, role, deactivated_at FROM node WHERE name = :node")
+DEACTIVATE = Query(
+    "nodes.deactivate",
+    "UPDATE node SET deactivated_at = :now WHERE name = :node AND deactivated_at IS NULL RETURNING name",
+)
+CERTIFICATES_OF = Query(
+    "nodes.certificates_of",
+    """
+    SELECT serial, issued_at, not_after, revoked_at, revoked_why FROM certificate WHERE node = :node
+    ORDER BY issued_at DESC, serial LIMIT :limit
+    """,
+)
+FORGET_CERTIFICATES = Query("nodes.forget_certificates", "DELETE FROM certificate WHERE node = :node")
+FORGET = Query("nodes.forget", "DELETE FROM node WHERE name = :node RETURNING name")
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A machine we know."""
+
+    name: str
+    created_at: datetime
+    deactivated_at: datetime | None
+    environment: str | None
+    role: str | None
+    certified_until: datetime | None
+    extensions: dict[str, str]
+
+
+class GivenCertificate(msgspec.Struct, frozen=True):
+    """A certificate of a node, as far as people ask."""
+
+    serial: str
+    issued_at: datetime
+    not_after: datetime
+    revoked_at: datetime | None
+    revoked_why: str | None
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What operators have said about a node."""
+
+    environment: str | None
+    role: str | None
+    is_active: bool
+
+
+class Fleet:
+    """All nodes of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def listing(self, after: str, limit: int) -> Unit[list[Node]]:
+        """Nodes by name, from after one on."""
+        return [_node(row) for row in (yield LIST(after=after, limit=limit))]
+
+    def showing(self, node: str) -> Unit[Node | None]:
+        rows = yield SHOW(node=node)
+        return _node(rows[0]) if rows else None
+
+    def certificates(self, node: str, limit: int) -> Unit[list[GivenCertificate]]:
+        """What was given to a node, the newest first."""
+        return [
+            GivenCertificate(serial, from_micros(issued), from_micros(until), from_optional_micros(revoked), why)
+            for serial, issued, until, revoked, why in (yield CERTIFICATES_OF(node=node, limit=limit))
+        ]
+
+    def knowing(self, names: list[str], deactivated: bool) -> Unit[set[str]]:
+        """Which of the names are nodes, only active ones or any."""
+        rows = yield KNOWN(names=msgspec.json.encode(names).decode(), is_any=int(deactivated))
+        return {row[0] for row in rows}
+
+    def said(self, node: str) -> Unit[Said | None]:
+        rows = yield CLASSIFICATION(node=node)
+        return Said(rows[0][0], rows[0][1], rows[0][2] is None) if rows else None
+
+    def classifying(self, node: str, environment: str | None, role: str | None) -> Unit[None]:
+        yield CLASSIFY(node=node, environment=environment, role=role)
+
+    def deactivating(self, node: str) -> Unit[bool]:
+        """The node is no target any more and cannot connect; False if that is so already. Its connection ends."""
+        rows = yield DEACTIVATE(node=node, now=to_micros(self._database.clock.now()))
+        yield Wake(REVOKED_TOPIC)
+        return bool(rows)
+
+    def forgetting(self, node: str) -> Unit[bool]:
+        """Remove the node and its certificates. What other tables know of it must be gone before."""
+        yield FORGET_CERTIFICATES(node=node)
+        yield Wake(REVOKED_TOPIC)
+        return bool((yield FORGET(node=node)))
+
+    async def list(self, after: str = "", limit: int = 100) -> list[Node]:
+        return await self._database.read(self.listing, after, limit)
+
+
+def _node(row: Row) -> Node:
+    name, created, left, environment, role, until, extensions = row
+    given = msgspec.json.decode(extensions, type=dict[str, str]) if extensions is not None else {}
+    return Node(
+        name, from_micros(created), from_optional_micros(left), environment, role, from_optional_micros(until), given
+    )

@@ -204,7 +204,7 @@ def _certify_server(settings: ServerSettings, authority: "Authority", clock: Clo
     from cryptography.hazmat.primitives.asymmetric import ec
 
     from precast.base.files import write_private
-    from precast.services.authority import CURVE, certificate_pem, private_pem
+    from precast.services.certificates import CURVE, certificate_pem, private_pem
 
     key = ec.generate_private_key(CURVE)
     hosts = list(dict.fromkeys([*settings.names, socket.gethostname(), "localhost", "127.0.0.1", "::1"]))

@@ -5,7 +5,8 @@ import asyncio
 from cryptography import x509
 
 from precast.base.clock import ManualClock
-from precast.services.authority import NODE_FOR, serial_text
+from precast.services.authority import NODE_FOR
+from precast.services.certificates import serial_text
 from precast.services.recognition import OVERLAP
 from tests.contract.identity_site import Key, Site, code_of, new_key, renewal
 

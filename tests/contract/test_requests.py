@@ -8,7 +8,7 @@ from cryptography import x509
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.services import requests
-from precast.services.authority import key_digest
+from precast.services.certificates import key_digest
 from precast.services.requests import REQUEST_FOR, host_of
 from precast.wire.identity import RequestBody
 from tests.contract.identity_site import Key, Site, code_of, new_key, request_of

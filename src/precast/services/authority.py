@@ -17,17 +17,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from precast.base import digests
 from precast.base.digests import Digest
+from precast.services import certificates, issues
 from precast.services import extensions as names
-from precast.services import issues
-from precast.wire.names import check_name
 
 AUTHORITY_FOR = timedelta(days=3650)
 NODE_FOR = timedelta(days=30)
 SERVER_FOR = timedelta(days=90)
 BACKDATED = timedelta(minutes=5)
-CURVE = ec.SECP256R1()
 
 
 class Authority:
@@ -46,7 +43,7 @@ class Authority:
     @classmethod
     def create(cls, directory: Path, now: datetime) -> "Authority":
         """Make a new one. Raises ConflictError CA-002 if there is one: it is never overwritten."""
-        key = ec.generate_private_key(CURVE)
+        key = ec.generate_private_key(certificates.CURVE)
         # Serial numbers are what tells authorities of one name apart.
         serial = x509.random_serial_number()
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Precast authority {serial:x}"[:40])])
@@ -59,7 +56,7 @@ class Authority:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             # The key first: a certificate without its key would look like an authority.
-            _write_new(directory / "key.pem", private_pem(key))
+            _write_new(directory / "key.pem", certificates.private_pem(key))
             _write_new(directory / "certificate.pem", certificate.public_bytes(serialization.Encoding.PEM))
         except FileExistsError:
             raise issues.AUTHORITY_EXISTS.error(place=directory) from None
@@ -86,11 +83,11 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        return certificate_pem(self.certificate)
+        return certificates.certificate_pem(self.certificate)
 
     @property
     def fingerprint(self) -> Digest:
-        return fingerprint(self.certificate)
+        return certificates.fingerprint(self.certificate)
 
     def sign_node(
         self, request: x509.CertificateSigningRequest, now: datetime, extensions: Mapping[str, str]
@@ -106,7 +103,7 @@ class Authority:
         )
         for extension in names.to_x509(extensions):
             builder = builder.add_extension(extension, critical=False)
-        return self._finish(builder, [x509.DNSName(common_name(request))], ExtendedKeyUsageOID.CLIENT_AUTH)
+        return self._finish(builder, [x509.DNSName(certificates.common_name(request))], ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def sign_server(self, key: ec.EllipticCurvePublicKey, hosts: Sequence[str], now: datetime) -> x509.Certificate:
         """A certificate for a server that is reached by these names and addresses."""
@@ -134,59 +131,6 @@ class Authority:
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(authority), critical=False)
             .sign(self._key, hashes.SHA256())
         )
-
-
-def read_request(pem: str) -> x509.CertificateSigningRequest:
-    """A request whose name, key and signature are good. Raises InputError CA-004 or WIRE-001."""
-    try:
-        request = x509.load_pem_x509_csr(pem.encode())
-        is_signed = request.is_signature_valid
-        key = request.public_key()
-        name = common_name(request)
-    except (ValueError, TypeError, UnicodeEncodeError):
-        raise issues.BAD_REQUEST.error(reason="it is not a certificate request in PEM") from None
-    if not is_signed:
-        raise issues.BAD_REQUEST.error(reason="it is not signed by its own key")
-    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, type(CURVE)):
-        raise issues.BAD_REQUEST.error(reason="its key is not on the curve P-256")
-    check_name(name)
-    return request
-
-
-def common_name(named: x509.CertificateSigningRequest | x509.Certificate) -> str:
-    """The one name of a request or certificate. Raises InputError CA-004 if it has none, or several."""
-    values = [attribute.value for attribute in named.subject]
-    if len(values) != 1 or named.subject.get_attributes_for_oid(NameOID.COMMON_NAME) == []:
-        raise issues.BAD_REQUEST.error(reason="its subject is not exactly one common name")
-    return str(values[0])
-
-
-def fingerprint(certificate: x509.Certificate) -> Digest:
-    return digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER))
-
-
-def key_digest(of: x509.Certificate | x509.CertificateSigningRequest) -> Digest:
-    """What tells keys apart."""
-    spki = serialization.PublicFormat.SubjectPublicKeyInfo
-    return digests.of_bytes(of.public_key().public_bytes(serialization.Encoding.DER, spki))
-
-
-def serial_text(certificate: x509.Certificate) -> str:
-    return f"{certificate.serial_number:x}"
-
-
-def certificate_pem(certificate: x509.Certificate) -> str:
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
-
-
-def request_pem(request: x509.CertificateSigningRequest) -> bytes:
-    return request.public_bytes(serialization.Encoding.PEM)
-
-
-def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
 
 
 def _builder(

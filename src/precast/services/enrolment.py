@@ -16,8 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from precast.base.clock import Clock
 from precast.base.ids import Ids
-from precast.services import authority as certificates
-from precast.services import extensions, issues, texts
+from precast.services import certificates, extensions, issues, texts
 from precast.services.authority import Authority
 from precast.services.issuance import GRACE_S, record_of
 from precast.services.recognition import RecognitionService

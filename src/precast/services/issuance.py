@@ -5,7 +5,7 @@ from datetime import datetime
 
 from cryptography import x509
 
-from precast.services import authority as certificates
+from precast.services import certificates
 from precast.store.nodes import Certificate
 
 # How long after its end a certificate can still be renewed by proof of its key.

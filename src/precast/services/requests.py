@@ -12,8 +12,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from cryptography import x509
 
 from precast.base.digests import plain_fingerprint
-from precast.services import authority as certificates
-from precast.services import extensions, issues, texts
+from precast.services import certificates, extensions, issues, texts
 from precast.services.authority import Authority
 from precast.services.issuance import GRACE_S, record_of
 from precast.store.audit import AuditLog

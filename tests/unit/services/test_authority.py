@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from precast.base.errors import PrecastError
-from precast.services import authority as certificates
+from precast.services import certificates
 from precast.services.authority import NODE_FOR, Authority
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

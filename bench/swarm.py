@@ -129,10 +129,11 @@ def _certificate(directory: Path) -> tuple[Path, Path]:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     from precast.base.clock import SystemClock
-    from precast.services.authority import Authority, certificate_pem, private_pem
+    from precast.services.authority_files import AuthorityFiles
+    from precast.services.certificates import certificate_pem, private_pem
 
     key = ec.generate_private_key(ec.SECP256R1())
-    authority = Authority.load(directory / "site" / "authority")
+    authority = AuthorityFiles(directory / "site" / "authority").load()
     certificate = authority.sign_server(key.public_key(), ["localhost", "127.0.0.1"], SystemClock().now())
     (directory / "peer.pem").write_text(certificate_pem(certificate))
     (directory / "peer.key").write_bytes(private_pem(key))

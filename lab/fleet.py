@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from precast.base.ids import TimeOrderedIds
-from precast.services.authority import Authority, private_pem
+from precast.services.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.certificates import private_pem
 from precast.services.enrolment import EnrolmentService
 from precast.services.recognition import RecognitionService
 from precast.store import location
@@ -34,7 +35,7 @@ async def _enrol(data: Path, database: str, directory: Path, names: list[str]) -
     opened = await connect(location.parse(database))
     try:
         ids, tokens = TimeOrderedIds(opened.clock), Tokens(opened)
-        audit, authority = AuditLog(opened, ids), Authority.load(data / "authority")
+        audit, authority = AuditLog(opened, ids), HeldAuthority(AuthorityFiles(data / "authority"))
         recognition = RecognitionService(opened, Nodes(opened), audit)
         service = EnrolmentService(opened, Nodes(opened), tokens, audit, authority, recognition, ids, secrets)
         token = (await service.create_token(NewEnrolmentToken("node*", uses=len(names)), "system")).token

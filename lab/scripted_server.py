@@ -16,7 +16,8 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 
 from precast.agent.credentials import Credentials
 from precast.base.files import write_private
-from precast.services.authority import CURVE, Authority, certificate_pem, private_pem
+from precast.services.authority import Authority
+from precast.services.certificates import CURVE, certificate_pem, private_pem
 from precast.wire import session
 from precast.wire.session import Ack, FromNode, Hello, Message, Record, Welcome
 
@@ -74,7 +75,7 @@ class ScriptedServer:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.authority = Authority.create(directory / "authority", datetime.now(UTC))
+        self.authority = Authority.new(datetime.now(UTC))
         self._lines: asyncio.Queue[Line] = asyncio.Queue()
         self._server: Server | None = None
         self.port = 0

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from precast.base.clock import Clock, SystemClock
+from precast.base.clock import SystemClock
 from precast.base.ids import TimeOrderedIds
 from precast.cli import issues
 from precast.cli.main import main as run_command_line
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from precast.api.server import HttpServer
     from precast.api.sessions import SessionsApi
     from precast.api.tending import Tending
-    from precast.services.authority import Authority
+    from precast.services.authority_files import HeldAuthority
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
     from precast.store.audit import AuditLog
@@ -40,37 +40,50 @@ class App:
     async def initialise(self, settings: ServerSettings, admin: str) -> Initialised:
         """Make authority, database and one admin token. Raises ConflictError CA-002 if there is an authority already."""
         from precast.services.authority import Authority
+        from precast.services.authority_files import AuthorityFiles
         from precast.wire.identity import NewPersonToken
 
-        place = settings.data / "authority"
-        Authority.refuse_existing(place)
+        files = AuthorityFiles(settings.data / "authority")
+        files.refuse_existing()
         _make_directory(settings.data)
-        # The database first: if it cannot be reached, nothing is left that would keep `init` from being run again.
+        # The authority appears last, and whole: until then `init` can be run again.
         async with _opened(settings) as database:
-            authority = Authority.create(place, SystemClock().now())
-            token = await _people(database).create(NewPersonToken(admin, "admin"), "system")
-        return Initialised(authority.fingerprint, settings.data / "authority" / "certificate.pem", token.token)
+            authority = Authority.new(SystemClock().now())
+            with files.creating(authority):
+                token = await _people(database).create(NewPersonToken(admin, "admin"), "system")
+        return Initialised(authority.fingerprint, files.certificate, token.token)
+
+    async def create_admin(self, settings: ServerSettings, admin: str) -> str:
+        """Make another admin token. Raises NotFoundError STORE-002 if there is no database."""
+        from precast.wire.identity import NewPersonToken
+
+        async with _opened(settings, may_create=False) as database:
+            return (await _people(database).create(NewPersonToken(admin, "admin"), "system")).token
 
     async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
         """Serve until SIGTERM or SIGINT; `started` is told the port."""
-        from precast.api.server import tls_context
-        from precast.services.authority import Authority
+        from precast.api.tls import ServerTls
+        from precast.services.authority_files import AuthorityFiles, HeldAuthority
 
-        authority = Authority.load(settings.data / "authority")
+        authority = HeldAuthority(AuthorityFiles(settings.data / "authority"))
         async with _opened(settings) as database:
-            certificate, key = _certify_server(settings, authority, database.clock)
+            tls = ServerTls(authority, _hosts(settings), database.clock)
             facts = _facts(database)
             server_id = TimeOrderedIds(database.clock).new()
             hub, tending, sessions_api = _sessions(database, facts, server_id)
             server = _http_server(database, authority, facts, hub, sessions_api)
             try:
-                port = await server.start(*settings.listen, tls_context(certificate, key, authority.pem))
+                port = await server.start(*settings.listen, tls.context)
             except OSError as error:
                 raise issues.CANNOT_LISTEN.error(address=settings.listen, reason=error.strerror) from error
             hub.name = f"{socket.gethostname()}:{port}"
             started(port)
             async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(facts.run(server_id)), tasks.create_task(tending.run())]
+                running = [
+                    tasks.create_task(tls.run()),
+                    tasks.create_task(facts.run(server_id)),
+                    tasks.create_task(tending.run()),
+                ]
                 await _until_told_to_stop()
                 await tending.drain("this server is stopping")
                 await server.stop()
@@ -91,12 +104,12 @@ def main() -> None:
 
 
 @asynccontextmanager
-async def _opened(settings: ServerSettings) -> "AsyncIterator[Database]":
+async def _opened(settings: ServerSettings, *, may_create: bool = True) -> "AsyncIterator[Database]":
     from precast.store import location
     from precast.store.connect import connect
     from precast.store.schema import Schema
 
-    database = await connect(location.parse(settings.location), may_create=True)
+    database = await connect(location.parse(settings.location), may_create=may_create)
     try:
         await Schema(database).expand()
         yield database
@@ -143,8 +156,9 @@ def _sessions(database: "Database", facts: "FactService", server_id: str) -> "tu
 
 
 def _http_server(
-    database: "Database", authority: "Authority", facts: "FactService", hub: "Hub", sessions_api: "SessionsApi"
+    database: "Database", authority: "HeldAuthority", facts: "FactService", hub: "Hub", sessions_api: "SessionsApi"
 ) -> "HttpServer":
+    from precast.api.authority import AuthorityApi
     from precast.api.callers import Callers
     from precast.api.facts import FactsApi
     from precast.api.identity import IdentityApi
@@ -155,6 +169,7 @@ def _http_server(
     from precast.services.enrolment import EnrolmentService
     from precast.services.recognition import RecognitionService
     from precast.services.requests import RequestService
+    from precast.services.rotation import RotationService
     from precast.store.audit import AuditLog
     from precast.store.nodes import Nodes
     from precast.store.requests import Requests
@@ -166,6 +181,7 @@ def _http_server(
     recognition = RecognitionService(database, nodes, audit)
     enrolment = EnrolmentService(database, nodes, tokens, audit, authority, recognition, ids, secrets)
     routes = Routes()
+    AuthorityApi(authority, RotationService(database, nodes, audit, authority)).declare(routes)
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
     RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
     FactsApi(facts).declare(routes)
@@ -199,24 +215,9 @@ def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog") -> "Node
     return NodesApi(service, targets)
 
 
-def _certify_server(settings: ServerSettings, authority: "Authority", clock: Clock) -> tuple[Path, Path]:
-    """A new key and certificate for this server at every start."""
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    from precast.base.files import write_private
-    from precast.services.certificates import CURVE, certificate_pem, private_pem
-
-    key = ec.generate_private_key(CURVE)
-    hosts = list(dict.fromkeys([*settings.names, socket.gethostname(), "localhost", "127.0.0.1", "::1"]))
-    certificate = authority.sign_server(key.public_key(), hosts, clock.now())
-    place = settings.data / "server"
-    _make_directory(place)
-    try:
-        write_private(place / "key.pem", private_pem(key))
-        write_private(place / "certificate.pem", certificate_pem(certificate).encode())
-    except OSError as error:
-        raise issues.NO_DIRECTORY.error(path=place, reason=error.strerror) from error
-    return place / "certificate.pem", place / "key.pem"
+def _hosts(settings: ServerSettings) -> list[str]:
+    """The names and addresses this server is reached by."""
+    return list(dict.fromkeys([*settings.names, socket.gethostname(), "localhost", "127.0.0.1", "::1"]))
 
 
 async def _until_told_to_stop() -> None:

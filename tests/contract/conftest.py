@@ -6,20 +6,23 @@ import pytest
 
 from precast.base.clock import ManualClock
 from precast.services.authority import Authority
+from precast.services.authority_files import AuthorityFiles, HeldAuthority
 from precast.store.database import Database
 from tests.contract.identity_site import Site
 
 
 @pytest.fixture
-def authority(tmp_path: Path, clock: ManualClock) -> Authority:
-    return Authority.create(tmp_path / "authority", clock.now())
+def authority_files(tmp_path: Path, clock: ManualClock) -> AuthorityFiles:
+    files = AuthorityFiles(tmp_path / "authority")
+    with files.creating(Authority.new(clock.now())):
+        return files
 
 
 @pytest.fixture
-def site(database: Database, authority: Authority) -> Site:
-    return Site(database, authority)
+def site(database: Database, authority_files: AuthorityFiles) -> Site:
+    return Site(database, HeldAuthority(authority_files))
 
 
 @pytest.fixture
-def other_site(other_database: Database, authority: Authority) -> Site:
-    return Site(other_database, authority)
+def other_site(other_database: Database, authority_files: AuthorityFiles) -> Site:
+    return Site(other_database, HeldAuthority(authority_files))

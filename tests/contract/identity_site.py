@@ -12,10 +12,12 @@ from cryptography.x509.oid import NameOID
 from precast.base.errors import PrecastError
 from precast.base.ids import TimeOrderedIds
 from precast.services.authority import Authority
+from precast.services.authority_files import HeldAuthority
 from precast.services.enrolment import EnrolmentService
 from precast.services.people import PeopleService
 from precast.services.recognition import RecognitionService
 from precast.services.requests import RequestService
+from precast.services.rotation import RotationService
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.fleet import Fleet
@@ -55,9 +57,9 @@ def renewal(old_key: Key, old: str, new: Key, name: str) -> RenewBody:
 class Site:
     """One server: its services on a database."""
 
-    def __init__(self, database: Database, authority: Authority) -> None:
+    def __init__(self, database: Database, authority: HeldAuthority) -> None:
         self.database = database
-        self.authority = authority
+        self.held = authority
         ids = TimeOrderedIds(database.clock)
         self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
         self.fleet = Fleet(database)
@@ -65,8 +67,13 @@ class Site:
         self.enrolment = EnrolmentService(
             database, self.nodes, self.tokens, self.audit, authority, self.recognition, ids, secrets
         )
+        self.rotation = RotationService(database, self.nodes, self.audit, authority, settle_s=0)
         self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
         self.requests = RequestService(database, self.nodes, Requests(database), self.audit, authority)
+
+    @property
+    def authority(self) -> Authority:
+        return self.held.current
 
     async def token(self, pattern: str = "*", uses: int = 1, **extensions: str) -> str:
         wanted = NewEnrolmentToken(pattern, extensions, uses)

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -179,11 +178,11 @@ async def test_renewal_is_granted_until_the_grace_is_over(site: Site, clock: Man
     assert await code_of(site.enrolment.renew(renewal(key, old, new_key(), "web1"))) == "CA-007"
 
 
-async def test_renewal_without_a_good_proof_is_denied(site: Site, tmp_path: Path, clock: ManualClock) -> None:
+async def test_renewal_without_a_good_proof_is_denied(site: Site, clock: ManualClock) -> None:
     key = new_key()
     old = (await site.enrol("web1", await site.token(), key)).certificate
     other = (await site.enrol("web2", await site.token())).certificate
-    foreign = Authority.create(tmp_path / "foreign", clock.now())
+    foreign = Authority.new(clock.now())
     strange = foreign.sign_node(x509.load_pem_x509_csr(request_of(key, "web1").encode()), clock.now(), {})
     good = renewal(key, old, new_key(), "web1")
     bad: dict[str, RenewBody] = {

@@ -244,7 +244,7 @@ def test_renewal_cut_off_before_the_key_is_named_goes_on_with_the_new_one(server
     state = enrolled(server, tmp_path, "cut")
     # As a crash after the certificate was written leaves it.
     (state / "key.pem").rename(state / "next-key.pem")
-    (state / "key.pem").write_bytes((server.data / "server" / "key.pem").read_bytes())
+    (state / "key.pem").write_bytes((server.data / "authority" / "key.pem").read_bytes())
     assert_fine(precast("agent", "renew", "--url", server.url, "--root", tmp_path))
     assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem"]
 
@@ -339,6 +339,29 @@ def test_init_makes_everything_for_its_owner_alone_and_once(tmp_path: Path) -> N
     before = site.authority.read_bytes()
     assert_refused(precast("server", "init", "--data", site.data), 73, "CA-002")
     assert site.authority.read_bytes() == before
+
+
+def test_lost_admin_token_is_made_anew_on_the_server_itself(server: Server, tmp_path: Path) -> None:
+    ran = precast("server", "admin", "--data", server.data, "--admin", "bob")
+    assert_fine(ran)
+    assert_fine(precast("token", "list", env={**server.env, "PRECAST_TOKEN": ran.out.strip()}))
+    assert_refused(precast("server", "admin", "--data", tmp_path), 66, "STORE-002")
+
+
+def test_authority_that_lost_a_file_is_told_by_server_and_init_alike(tmp_path: Path) -> None:
+    site = Server.init(tmp_path / "data")
+    site.authority.unlink()
+    assert_refused(precast("server", "--data", site.data, "--listen", "127.0.0.1:0"), 75, "CA-014", "is missing")
+    assert_refused(precast("server", "init", "--data", site.data), 73, "CA-002")
+
+
+def test_init_cut_off_by_a_kill_at_any_moment_can_be_done_again(tmp_path: Path) -> None:
+    """As a crash leaves it: the directory under its temporary name, and a database that knows a token."""
+    site = Server.init(tmp_path / "data")
+    (site.data / "authority").rename(site.data / ".precast-cut-off")
+    again = Server.init(site.data)
+    with running(again):
+        assert_fine(again.command("node", "list"))
 
 
 def test_init_with_a_database_that_is_away_can_be_done_again(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Routes about identity: the authority, enrolment, tokens, nodes, certificates, the audit log."""
+"""Routes about identity: enrolment, tokens, nodes, certificates, the audit log."""
 
 import msgspec
 
@@ -11,7 +11,6 @@ from precast.store.nodes import Nodes
 from precast.wire import issues as wire_issues
 from precast.wire.identity import (
     AuditRow,
-    AuthorityBody,
     CertificateBody,
     CertificateRow,
     Deed,
@@ -38,7 +37,6 @@ class IdentityApi:
 
     def declare(self, routes: Routes) -> None:
         for route in (
-            Route("GET", "/v1/authority", self.authority, PUBLIC, "The certificates to trust", AuthorityBody),
             Route(
                 "POST",
                 "/v1/enrolments",
@@ -137,9 +135,6 @@ class IdentityApi:
             ),
         ):
             routes.add(route)
-
-    async def authority(self, call: Call) -> AuthorityBody:
-        return AuthorityBody(self._enrolment.authority_pem)
 
     async def enrol(self, call: Call) -> CertificateBody:
         return await self._enrolment.enrol(call.body)

@@ -9,7 +9,6 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,6 +28,8 @@ MAX_BODY_BYTES = 256 * 1024
 BACKLOG = 4096
 # One caller cannot take all of the server: beyond this many at once the next is told API-007.
 MAX_UNDER_WAY = 64
+# What is under way when the server stops may take this long.
+SHUTDOWN_S = 10.0
 
 
 class HttpServer:
@@ -50,9 +51,11 @@ class HttpServer:
             app.router.add_route(route.method, route.path, self._serving(route))
         app.router.add_route("*", "/{anything:.*}", self._nowhere)
         # Bodies are taken as they come: unpacking would let a small one become a large one.
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, auto_decompress=False)
+        self._runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, auto_decompress=False, shutdown_timeout=SHUTDOWN_S
+        )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=context, shutdown_timeout=10, backlog=BACKLOG)
+        site = web.TCPSite(self._runner, host, port, ssl_context=context, backlog=BACKLOG)
         await site.start()
         addresses = self._runner.addresses
         return int(addresses[0][1])
@@ -124,17 +127,6 @@ def _stranger(connection: ssl.SSLObject | None, address: str | None) -> str:
     """
     shown = connection.getpeercert(binary_form=True) if connection is not None else None
     return f"address {address}" if not shown else f"certificate {digests.of_bytes(shown)[:16]}"
-
-
-def tls_context(certificate: Path, key: Path, authority_pem: str) -> ssl.SSLContext:
-    """TLS 1.3 with our certificate; a client may show one of our authority's."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.num_tickets = 0  # nobody resumes here, and two tickets cost a third of the handshake
-    context.verify_mode = ssl.CERT_OPTIONAL
-    context.load_cert_chain(certificate, key)
-    context.load_verify_locations(cadata=authority_pem)
-    return context
 
 
 async def _read_body(route: Route, request: web.Request) -> Any:

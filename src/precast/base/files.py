@@ -1,7 +1,9 @@
 """Files that are whole or not there: written beside their place, flushed, then named."""
 
 import contextlib
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +37,29 @@ def appearing(path: Path) -> Iterator[Path]:
         os.link(name, path)  # unlike rename, this never replaces a file that came into being meanwhile
     finally:
         Path(name).unlink()
+    _flush_directory(path.parent)
+
+
+@contextlib.contextmanager
+def appearing_directory(path: Path) -> Iterator[Path]:
+    """A directory (0700) beside `path` to be filled; it gets its name, whole, at the end, and is removed if that fails.
+
+    Raises FileExistsError if there is something in a directory of that name by then, which stays as it is.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=".precast-", dir=path.parent))
+    try:
+        yield beside
+        _flush_directory(beside)
+        try:
+            beside.rename(path)  # replaces an empty directory, and nothing else
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.ENOTDIR):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
+            raise
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
     _flush_directory(path.parent)
 
 

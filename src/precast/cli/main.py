@@ -24,7 +24,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
     "agent": ("precast.cli.agent", "this machine as a node: enrol it"),
     "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
-    "ca": ("precast.cli.identity:configure_ca", "certificates of nodes: list, sign, reject, revoke, clean"),
+    "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "audit": ("precast.cli.identity:configure_audit", "who did what"),
     "config": ("precast.cli.config", "settings, and where each came from"),

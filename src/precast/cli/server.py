@@ -25,6 +25,9 @@ class ServerApp(Protocol):
     async def initialise(self, settings: ServerSettings, admin: str) -> Initialised:
         """Make authority, database and one admin token."""
 
+    async def create_admin(self, settings: ServerSettings, admin: str) -> str:
+        """Make another admin token."""
+
     async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
         """Serve until told to stop."""
 
@@ -38,6 +41,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     init.add_argument("--admin", metavar="NAME", default="admin", help="whom the first token is for (default: admin)")
     init.add_argument("--json", action="store_true", help="print one JSON document")
     init.set_defaults(run=_init)
+    admin = commands.add_parser(
+        "admin",
+        help="make another admin token",
+        description="On the server itself, for whoever may use its database: when the first token is lost.",
+    )
+    add_settings(admin, ServerSettings, "data", "database")
+    admin.add_argument("--admin", metavar="NAME", default="admin", help="whom the token is for (default: admin)")
+    admin.add_argument("--json", action="store_true", help="print one JSON document")
+    admin.set_defaults(run=_admin)
     add_settings(parser, ServerSettings)
     parser.set_defaults(run=_serve)
 
@@ -54,6 +66,16 @@ def _init(args: argparse.Namespace) -> int:
     print()
     print("The token is shown this once. To use it:")
     print(f"  export PRECAST_CA={made.authority} PRECAST_URL=https://localhost:8140 PRECAST_TOKEN=…")
+    return 0
+
+
+def _admin(args: argparse.Namespace) -> int:
+    app: ServerApp = args.app
+    token = asyncio.run(app.create_admin(load_settings(ServerSettings, args).values, args.admin))
+    if args.json:
+        print_json({"token": token})
+    else:
+        print(token)
     return 0
 
 

@@ -1,24 +1,26 @@
-"""The certificate authority: one key in one directory, never in the database.
+"""The certificate authority: what signs, whom it trusts beside itself, and what shows that an earlier one trusts it.
 
 Keys are elliptic curves (P-256). The authority signs for ten years, a node for thirty days, a server for ninety. Certificates
 begin a few minutes in the past, because clocks differ.
+
+An authority that took the place of another has that one's signature on its own key. A server sends it along, so whoever trusts
+only the earlier one trusts the server. Successors keep the name: a certificate of one's own name is not counted in the length of a
+path (RFC 5280, 6.1), and the first authority allows none.
 """
 
 import contextlib
-import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from ipaddress import ip_address
-from pathlib import Path
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from precast.base.digests import Digest
-from precast.services import certificates, issues
+from precast.services import certificates
 from precast.services import extensions as names
 
 AUTHORITY_FOR = timedelta(days=3650)
@@ -28,66 +30,50 @@ BACKDATED = timedelta(minutes=5)
 
 
 class Authority:
-    """The key and certificate that all others come from."""
+    """The key and certificate that all others come from.
 
-    def __init__(self, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
-        self._key = key
+    `others` are trusted beside it: the one before it, or the one that will follow. `chain` leads from our certificate to one of
+    those before.
+    """
+
+    def __init__(
+        self,
+        key: ec.EllipticCurvePrivateKey,
+        certificate: x509.Certificate,
+        others: Sequence[x509.Certificate] = (),
+        chain: Sequence[x509.Certificate] = (),
+    ) -> None:
+        self.key = key
         self.certificate = certificate
-
-    @staticmethod
-    def refuse_existing(directory: Path) -> None:
-        """Raises ConflictError CA-002 if there is an authority, or a part of one."""
-        if any(os.path.lexists(directory / name) for name in ("key.pem", "certificate.pem")):
-            raise issues.AUTHORITY_EXISTS.error(place=directory)
+        self.others = tuple(others)
+        # While a successor is only prepared, the chain is its own and not ours to send.
+        self.chain = tuple(chain) if chain and chain[0].public_key() == certificate.public_key() else ()
 
     @classmethod
-    def create(cls, directory: Path, now: datetime) -> "Authority":
-        """Make a new one. Raises ConflictError CA-002 if there is one: it is never overwritten."""
+    def new(cls, now: datetime, subject: x509.Name | None = None) -> "Authority":
+        """One that nobody knows yet; by a name of its own, or its predecessor's."""
         key = ec.generate_private_key(certificates.CURVE)
-        # Serial numbers are what tells authorities of one name apart.
         serial = x509.random_serial_number()
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Precast authority {serial:x}"[:40])])
-        certificate = (
-            _builder(name, name, key.public_key(), serial, now, now + AUTHORITY_FOR)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
-            .sign(key, hashes.SHA256())
-        )
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # The key first: a certificate without its key would look like an authority.
-            _write_new(directory / "key.pem", certificates.private_pem(key))
-            _write_new(directory / "certificate.pem", certificate.public_bytes(serialization.Encoding.PEM))
-        except FileExistsError:
-            raise issues.AUTHORITY_EXISTS.error(place=directory) from None
-        except OSError as error:
-            raise issues.AUTHORITY_UNREADABLE.error(place=directory, reason=error.strerror) from error
-        return cls(key, certificate)
+        name = subject or x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Precast authority {serial:x}"[:40])])
+        builder = _authority_builder(name, name, key.public_key(), serial, now, now + AUTHORITY_FOR)
+        return cls(key, builder.sign(key, hashes.SHA256()))
 
-    @classmethod
-    def load(cls, directory: Path) -> "Authority":
-        """Raises NotFoundError CA-001 if there is none, UnavailableError CA-003 if it cannot be used."""
-        try:
-            key = serialization.load_pem_private_key((directory / "key.pem").read_bytes(), password=None)
-            certificate = x509.load_pem_x509_certificate((directory / "certificate.pem").read_bytes())
-        except FileNotFoundError:
-            raise issues.NO_AUTHORITY.error(place=directory) from None
-        except (OSError, ValueError, TypeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not a key or certificate in PEM"
-            raise issues.AUTHORITY_UNREADABLE.error(place=directory, reason=reason) from error
-        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-            raise issues.AUTHORITY_UNREADABLE.error(
-                place=directory, reason="key and certificate do not belong together"
-            )
-        return cls(key, certificate)
+    @property
+    def trusted(self) -> tuple[x509.Certificate, ...]:
+        return (self.certificate, *self.others)
 
     @property
     def pem(self) -> str:
-        return certificates.certificate_pem(self.certificate)
+        """All that is trusted, ours first."""
+        return "".join(map(certificates.certificate_pem, self.trusted))
 
     @property
     def fingerprint(self) -> Digest:
         return certificates.fingerprint(self.certificate)
+
+    def sign_successor(self, successor: "Authority", now: datetime) -> x509.Certificate:
+        """The successor's key under our signature."""
+        return cross_sign(self.key, self.certificate, successor, now)
 
     def sign_node(
         self, request: x509.CertificateSigningRequest, now: datetime, extensions: Mapping[str, str]
@@ -112,25 +98,60 @@ class Authority:
         return self._finish(builder, [_general_name(host) for host in hosts], ExtendedKeyUsageOID.SERVER_AUTH)
 
     def has_signed(self, certificate: x509.Certificate) -> bool:
-        """Whether a certificate is ours, whatever the time."""
-        try:
-            certificate.verify_directly_issued_by(self.certificate)
-        except (InvalidSignature, ValueError, TypeError):
-            return False
-        return True
+        """Whether a certificate is ours or of one we trust, whatever the time."""
+        return any(_is_issued_by(certificate, one) for one in self.trusted)
 
     def _finish(
         self, builder: x509.CertificateBuilder, hosts: Sequence[x509.GeneralName], usage: x509.ObjectIdentifier
     ) -> x509.Certificate:
-        authority = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         return (
             builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(authority), critical=False)
-            .sign(self._key, hashes.SHA256())
+            .add_extension(_issuer_key(self.certificate), critical=False)
+            .sign(self.key, hashes.SHA256())
         )
+
+
+def cross_sign(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, by: x509.Certificate, successor: Authority, now: datetime
+) -> x509.Certificate:
+    """The successor's name and key under the signature of another authority, as long as that one lasts."""
+    mine = successor.certificate
+    until = min(mine.not_valid_after_utc, by.not_valid_after_utc)
+    builder = _authority_builder(
+        mine.subject, by.subject, mine.public_key(), x509.random_serial_number(), now, until
+    ).add_extension(_issuer_key(by), critical=False)
+    return builder.sign(key, hashes.SHA256())
+
+
+def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+def _issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    try:
+        mine = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        key = authority.public_key()
+        assert isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey), "no other key signs for us"
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(mine)
+
+
+def _authority_builder(
+    subject: x509.Name, issuer: x509.Name, key: object, serial: int, now: datetime, until: datetime
+) -> x509.CertificateBuilder:
+    return (
+        _builder(subject, issuer, key, serial, now, until)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
+    )
 
 
 def _builder(
@@ -172,11 +193,3 @@ def _general_name(host: str) -> x509.GeneralName:
     with contextlib.suppress(ValueError):
         return x509.IPAddress(ip_address(host))
     return x509.DNSName(host)
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    """A file that is ours alone from its first moment, on the disk before we go on."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from precast.base.clock import Clock
 from precast.base.ids import Ids
 from precast.services import certificates, extensions, issues, texts
-from precast.services.authority import Authority
-from precast.services.issuance import GRACE_S, record_of
+from precast.services.authority_files import HeldAuthority
+from precast.services.issuance import GRACE_S, issue
 from precast.services.recognition import RecognitionService
 from precast.services.secrets_source import Secrets
 from precast.store.audit import AuditLog
@@ -43,7 +43,7 @@ class EnrolmentService:
         nodes: Nodes,
         tokens: Tokens,
         audit: AuditLog,
-        authority: Authority,
+        authority: HeldAuthority,
         recognition: RecognitionService,
         ids: Ids,
         secrets: Secrets,
@@ -61,10 +61,6 @@ class EnrolmentService:
     def _clock(self) -> Clock:
         return self._database.clock
 
-    @property
-    def authority_pem(self) -> str:
-        return self._authority.pem
-
     async def create_token(self, wanted: NewEnrolmentToken, actor: str) -> TokenBody:
         """A token that enrols nodes of a name or pattern. Raises InputError AUTH-002 or AUTH-004."""
         extensions.check(wanted.extensions)
@@ -77,7 +73,7 @@ class EnrolmentService:
                 raise issues.BAD_VALUE.error(what=what, least=1, most=most)
         texts.check("the pattern", wanted.pattern)
         secret = wire.EnrolmentSecret(
-            self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES), self._authority.fingerprint
+            self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES), self._authority.current.fingerprint
         )
         token = EnrolmentToken(
             id=secret.id,
@@ -105,9 +101,9 @@ class EnrolmentService:
         # Also for a key that is known: what was taken back gives nothing any more.
         if token.revoked_at is not None or token.expires_at <= self._clock.now():
             raise issues.ENROLMENT_DENIED.error(node=node)
-        signed = self._authority.sign_node(request, self._clock.now(), token.extensions)
-        await self._database.write(self._enrolling, node, token, record_of(signed, token.extensions, self._clock.now()))
-        return CertificateBody(certificates.certificate_pem(signed), self._authority.pem)
+        issued = issue(self._authority.current, request, token.extensions, self._clock.now())
+        await self._database.write(self._enrolling, node, token, issued.record)
+        return CertificateBody(issued.pem, self._authority.current.pem)
 
     async def renew(self, body: RenewBody) -> CertificateBody:
         """The next certificate, for whoever proves to have the key of the last one, in time, not revoked and not superseded.
@@ -121,11 +117,10 @@ class EnrolmentService:
             raise issues.RENEWAL_DENIED.error()
         if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
             raise issues.RENEWAL_DENIED.error()
-        signed = self._authority.sign_node(request, self._clock.now(), known.extensions)
-        record = record_of(signed, known.extensions, self._clock.now())
-        if not await self._database.write(self._renewing, known, record):
+        issued = issue(self._authority.current, request, known.extensions, self._clock.now())
+        if not await self._database.write(self._renewing, known, issued.record):
             raise issues.RENEWAL_DENIED.error()
-        return CertificateBody(certificates.certificate_pem(signed), self._authority.pem)
+        return CertificateBody(issued.pem, self._authority.current.pem)
 
     async def revoke(self, node: str, actor: str, why: str) -> list[str]:
         """Take a node's certificates back; their serials. Raises NotFoundError NODE-001 if it has none."""
@@ -165,7 +160,7 @@ class EnrolmentService:
         try:
             old = x509.load_pem_x509_certificate(body.certificate.encode())
             key = old.public_key()
-            if not self._authority.has_signed(old) or not isinstance(key, ec.EllipticCurvePublicKey):
+            if not self._authority.current.has_signed(old) or not isinstance(key, ec.EllipticCurvePublicKey):
                 raise issues.RENEWAL_DENIED.error()
             signature = base64.b64decode(body.proof, validate=True)
             key.verify(signature, request.public_bytes(serialization.Encoding.DER), ec.ECDSA(hashes.SHA256()))

@@ -12,10 +12,16 @@ AUTHORITY_EXISTS = Issue(
     "CA-002",
     Kind.CONFLICT,
     "there is a certificate authority in {place} already",
-    "it is never overwritten; choose another data directory",
+    "it is never overwritten; choose another data directory, or make another admin token with `precast server admin`",
 )
 AUTHORITY_UNREADABLE = Issue(
     "CA-003", Kind.UNAVAILABLE, "cannot use {place}: {reason}", "check the file and who may read it"
+)
+AUTHORITY_DAMAGED = Issue(
+    "CA-014",
+    Kind.UNAVAILABLE,
+    "the authority in {place} is not whole: {reason}",
+    "bring the directory back from its backup; if no node was ever enrolled, remove it and run `precast server init`",
 )
 BAD_REQUEST = Issue(
     "CA-004",
@@ -61,6 +67,21 @@ WHICH_REQUEST = Issue(
     Kind.CONFLICT,
     "{count} requests wait for the name {node}, with the keys {fingerprints}",
     "compare with what the machine shows, then give --fingerprint",
+)
+ROTATING = Issue(
+    "CA-012",
+    Kind.CONFLICT,
+    "the authority is being rotated: {state}",
+    "see `precast ca rotate --status`; end it with `precast ca rotate --finish`",
+)
+STILL_IN_USE = Issue(
+    "CA-013",
+    Kind.CONFLICT,
+    "nodes that still use the old authority: {count} ({nodes})",
+    "nodes renew by themselves; `precast ca rotate --status` lists the rest, and --force takes theirs back",
+)
+NOT_ROTATING = Issue(
+    "CA-015", Kind.CONFLICT, "there is only one authority, nothing to finish", "begin with `precast ca rotate`"
 )
 NO_SUCH_NODE = Issue("NODE-001", Kind.NOT_FOUND, "there is no node {node}", "`precast node list` shows them")
 BAD_ROLE = Issue("AUTH-001", Kind.INPUT, "there is no role {role}", "it is one of: {roles}")

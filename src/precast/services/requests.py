@@ -13,8 +13,8 @@ from cryptography import x509
 
 from precast.base.digests import plain_fingerprint
 from precast.services import certificates, extensions, issues, texts
-from precast.services.authority import Authority
-from precast.services.issuance import GRACE_S, record_of
+from precast.services.authority_files import HeldAuthority
+from precast.services.issuance import GRACE_S, issue
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.nodes import Certificate, Nodes
@@ -35,7 +35,7 @@ class RequestService:
     """Takes requests in, and gives certificates for those that are signed."""
 
     def __init__(
-        self, database: Database, nodes: Nodes, requests: Requests, audit: AuditLog, authority: Authority
+        self, database: Database, nodes: Nodes, requests: Requests, audit: AuditLog, authority: HeldAuthority
     ) -> None:
         self._database = database
         self._nodes = nodes
@@ -62,7 +62,9 @@ class RequestService:
             raise issues.REQUEST_REJECTED.error(node=node)
         if found.certificate is None:
             return RequestAnswer(key, found.expires_at)
-        return RequestAnswer(key, found.expires_at, CertificateBody(found.certificate.decode(), self._authority.pem))
+        return RequestAnswer(
+            key, found.expires_at, CertificateBody(found.certificate.decode(), self._authority.current.pem)
+        )
 
     async def waiting(self, after: tuple[str, str], limit: int) -> list[EnrolmentRequest]:
         return await self._requests.waiting(after, limit)
@@ -75,11 +77,9 @@ class RequestService:
         extensions.check(given)
         (chosen,) = await self._choose(node, fingerprint, may_be_several=False)
         request = x509.load_pem_x509_csr(chosen.request)
-        signed = self._authority.sign_node(request, self._database.clock.now(), given)
-        record = record_of(signed, given, self._database.clock.now())
-        pem = certificates.certificate_pem(signed).encode()
-        await self._database.write(self._signing, chosen, record, pem, actor)
-        return record.serial
+        issued = issue(self._authority.current, request, given, self._database.clock.now())
+        await self._database.write(self._signing, chosen, issued.record, issued.pem.encode(), actor)
+        return issued.record.serial
 
     async def reject(self, node: str, fingerprint: str, why: str, actor: str) -> list[str]:
         """Turn down what waits for a name, all of it or one key; the fingerprints. Raises NotFoundError CA-010."""

@@ -102,6 +102,30 @@ SUPERSEDE = Query(
     RETURNING serial
     """,
 )
+NAME_AUTHORITY = Query(
+    "nodes.name_authority",
+    """
+    -- Before there are two, what was given without a name gets that of the one there is.
+    UPDATE certificate SET authority = :authority WHERE authority = ''
+    """,
+)
+LIVE_OF_OTHERS = Query(
+    "nodes.live_of_others",
+    """
+    -- Nodes with a certificate of another authority that opens connections: rare, and looked for by hand.
+    SELECT DISTINCT node FROM certificate
+    WHERE authority NOT IN ('', :authority) AND revoked_at IS NULL AND superseded_at IS NULL AND not_after > :now
+    ORDER BY node LIMIT :limit
+    """,
+)
+REVOKE_OTHERS = Query(
+    "nodes.revoke_others",
+    """
+    UPDATE certificate SET revoked_at = :now, revoked_why = :why
+    WHERE authority NOT IN ('', :authority) AND revoked_at IS NULL
+    RETURNING serial
+    """,
+)
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -193,6 +217,24 @@ class Nodes:
         rows = yield REVOKE(node=node, now=to_micros(self._database.clock.now()), why=why)
         yield Wake(REVOKED_TOPIC)
         return [row[0] for row in rows]
+
+    def naming_authority(self, authority: str) -> Unit[None]:
+        """Say of which authority those certificates are that do not say it."""
+        yield NAME_AUTHORITY(authority=authority)
+
+    def reading_live_of_others(self, authority: str, limit: int) -> Unit[list[str]]:
+        """Nodes with a certificate of any other authority that is still in use, or could be."""
+        now = to_micros(self._database.clock.now())
+        return [row[0] for row in (yield LIVE_OF_OTHERS(authority=authority, now=now, limit=limit))]
+
+    def revoking_others(self, authority: str, why: str) -> Unit[list[str]]:
+        """Revoke every certificate of any other authority; their serials."""
+        rows = yield REVOKE_OTHERS(authority=authority, now=to_micros(self._database.clock.now()), why=why)
+        yield Wake(REVOKED_TOPIC)
+        return [row[0] for row in rows]
+
+    async def live_of_others(self, authority: str, limit: int) -> list[str]:
+        return await self._database.read(self.reading_live_of_others, authority, limit)
 
     async def certificate(self, serial: str) -> Certificate | None:
         return await self._database.read(_reading_certificate, serial)

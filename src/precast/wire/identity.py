@@ -127,6 +127,27 @@ class CertificateRow(msgspec.Struct, frozen=True):
     superseded_at: datetime | None = None
 
 
+class RotationBody(msgspec.Struct, frozen=True):
+    """How far a rotation of the authority is: fingerprints, and the nodes that still use an old one."""
+
+    current: str
+    others: list[str]
+    is_prepared: bool
+    in_use_by: list[str]
+
+
+class Rotate(msgspec.Struct, frozen=True):
+    """Begin a rotation, or only prepare it."""
+
+    prepare_only: bool = False
+
+
+class Retire(msgspec.Struct, frozen=True):
+    """End a rotation, if need be with certificates of the old authority in use."""
+
+    is_forced: bool = False
+
+
 class AuditRow(msgspec.Struct, frozen=True):
     """A deed as lists show it."""
 

@@ -1,7 +1,6 @@
 """The certificate authority: made once, and what it signs."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -17,8 +16,8 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority.create(tmp_path / "authority", NOW)
+def authority() -> Authority:
+    return Authority.new(NOW)
 
 
 def request(*names: str, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | None = None, is_ca: bool = False) -> str:
@@ -36,39 +35,6 @@ def code_of(pem: str) -> str:
     return caught.value.code
 
 
-def test_authority_loaded_again_is_the_same(authority: Authority, tmp_path: Path) -> None:
-    again = Authority.load(tmp_path / "authority")
-    assert again.fingerprint == authority.fingerprint
-    node = again.sign_node(certificates.read_request(request("web1")), NOW, {})
-    assert authority.has_signed(node)
-    assert (tmp_path / "authority").stat().st_mode & 0o777 == 0o700
-    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "authority").iterdir()} == {0o600}
-
-
-def test_authority_is_never_overwritten(authority: Authority, tmp_path: Path) -> None:
-    (tmp_path / "authority" / "certificate.pem").unlink()
-    before = (tmp_path / "authority" / "key.pem").read_bytes()
-    for attempt in (lambda path: Authority.create(path, NOW), Authority.refuse_existing):
-        with pytest.raises(PrecastError) as caught:
-            attempt(tmp_path / "authority")
-        assert caught.value.code == "CA-002"
-    assert (tmp_path / "authority" / "key.pem").read_bytes() == before
-
-
-@pytest.mark.parametrize("damage", ["missing", "empty key", "other key"])
-def test_authority_that_is_not_whole_is_not_used(authority: Authority, tmp_path: Path, damage: str) -> None:
-    place = tmp_path / "authority"
-    if damage == "missing":
-        (place / "certificate.pem").unlink()
-    elif damage == "empty key":
-        (place / "key.pem").write_bytes(b"")
-    else:
-        (place / "key.pem").write_bytes(certificates.private_pem(ec.generate_private_key(ec.SECP256R1())))
-    with pytest.raises(PrecastError) as caught:
-        Authority.load(place)
-    assert caught.value.code == ("CA-001" if damage == "missing" else "CA-003")
-
-
 def test_node_certificate_is_a_clients_whatever_the_request_asks_for(authority: Authority) -> None:
     signed = authority.sign_node(certificates.read_request(request("web1", is_ca=True)), NOW, {"pp_role": "web"})
     found = signed.extensions
@@ -81,8 +47,8 @@ def test_node_certificate_is_a_clients_whatever_the_request_asks_for(authority: 
     assert signed.not_valid_before_utc < NOW
 
 
-def test_certificate_of_another_authority_is_not_ours(authority: Authority, tmp_path: Path) -> None:
-    other = Authority.create(tmp_path / "other", NOW)
+def test_certificate_of_another_authority_is_not_ours(authority: Authority) -> None:
+    other = Authority.new(NOW)
     assert not authority.has_signed(other.sign_node(certificates.read_request(request("web1")), NOW, {}))
     assert not authority.has_signed(other.certificate)
 

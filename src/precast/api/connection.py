@@ -23,6 +23,10 @@ log = logging.getLogger("precast.sessions")
 # Beyond this many records, or bytes, nothing more is read from a node until they are stored.
 MAX_PENDING = 256
 MAX_PENDING_BYTES = 1024 * 1024
+# What one node may have stored: so many records and bytes in a second, with this much of it at once. Beyond that it is read slowly.
+RECORDS_PER_S = 500
+BYTES_PER_S = 2 * 1024 * 1024
+BURST_S = 4.0
 # Records sent to a node and not confirmed; more wait in the database.
 WINDOW = 64
 # A node that does not take what is sent for this long is cut off.
@@ -33,6 +37,7 @@ class Connection:
     """Owned by the handler of its websocket, known to the hub."""
 
     __slots__ = (
+        "_allowed_s",
         "_flushing",
         "_kinds",
         "_pending",
@@ -72,6 +77,7 @@ class Connection:
         self._flushing: asyncio.Task[None] | None = None
         self._pushing = False
         self._room: asyncio.Event | None = None
+        self._allowed_s = self.heard_s
 
     async def send(self, message: Message) -> None:
         """Send, within the deadline; what cannot be sent ends the connection, which is repeated from what is stored."""
@@ -95,13 +101,22 @@ class Connection:
 
     async def take(self, record: Record) -> None:
         """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
+        size_bytes = len(bytes(record.body))
+        await self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)
         self._pending.append(record)
-        self._pending_bytes += len(bytes(record.body))
+        self._pending_bytes += size_bytes
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush(), name=f"precast-session-{self.node.name}")
         if len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES:
             self._room = asyncio.Event()
             await self._room.wait()
+
+    async def _pace(self, cost_s: float) -> None:
+        """Wait until the node may have this much more."""
+        now_s = time.monotonic()
+        self._allowed_s = max(self._allowed_s, now_s) + cost_s
+        if (ahead_s := self._allowed_s - now_s - BURST_S) > 0:
+            await asyncio.sleep(ahead_s)
 
     async def confirm(self, through: int) -> None:
         """The node has stored what was for it."""

@@ -1,0 +1,181 @@
+"""One node's connection: it is paced, bounded, and lets go when told."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from precast.api import connection as subject
+from precast.api.connection import Connection
+from precast.api.messages import Messages
+from precast.api.routes import NODE, Node, person
+from precast.services import issues
+from precast.services.sessions import Begun, RecordKind, Taken
+from precast.wire import session
+from precast.wire.session import Ack, Hello, Record, Resend
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Socket:
+    """Keeps what is sent and how it is closed."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.closed: tuple[int, bytes] | None = None
+
+    async def send_bytes(self, frame: bytes) -> None:
+        self.sent.append(session.decode_from_server(frame))
+
+    async def close(self, *, code: int, message: bytes) -> None:
+        self.closed = (code, message)
+
+
+class Service:
+    """Stores in memory, when it is allowed to."""
+
+    def __init__(self) -> None:
+        self.may_store = asyncio.Event()
+        self.may_store.set()
+        self.stored: list[list[int]] = []
+        self.fails_with: Exception | None = None
+        self.waiting: list[Record] = []
+        self.confirmed = 0
+
+    async def take_in(self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Any) -> Taken:
+        await self.may_store.wait()
+        if self.fails_with is not None:
+            raise self.fails_with
+        self.stored.append([record.number for record in records])
+        return Taken(records[-1].number, False, [])
+
+    async def outgoing(self, node: str, after: int, limit: int) -> list[Record]:
+        return [record for record in self.waiting if record.number > after][:limit]
+
+    async def confirm(self, node: str, through: int) -> None:
+        self.confirmed = through
+
+
+def record(number: int, size_bytes: int = 2) -> Record:
+    return Record(number, "note", AT, msgspec.Raw(b'"' + b"x" * (size_bytes - 2) + b'"'))
+
+
+@pytest.fixture
+def parts() -> tuple[Connection, Socket, Service]:
+    socket, service = Socket(), Service()
+    node = Node("web1", {}, "ab", AT)
+    made: Any = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, service, {})  # type: ignore[arg-type] # stands for it
+    return made, socket, service
+
+
+async def test_records_that_come_meanwhile_are_stored_together(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, socket, service = parts
+    service.may_store.clear()
+    for number in range(1, 6):
+        await connection.take(record(number))
+        await asyncio.sleep(0)
+    service.may_store.set()
+    while not socket.sent or socket.sent[-1] != Ack(5):
+        await asyncio.sleep(0)
+    assert service.stored == [[1], [2, 3, 4, 5]]
+
+
+async def test_reading_waits_while_too_much_is_not_stored(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, _, service = parts
+    service.may_store.clear()
+    taking = asyncio.create_task(_take_all(connection, subject.MAX_PENDING * 3))
+    for _ in range(5_000):
+        await asyncio.sleep(0)
+    assert not taking.done()
+    service.may_store.set()
+    await taking
+    while sum(map(len, service.stored)) < subject.MAX_PENDING * 3:
+        await asyncio.sleep(0)
+    assert max(map(len, service.stored)) <= subject.MAX_PENDING
+
+
+async def _take_all(connection: Connection, count: int) -> None:
+    for number in range(1, count + 1):
+        await connection.take(record(number))
+
+
+async def test_node_that_sends_too_much_is_read_slowly(
+    parts: tuple[Connection, Socket, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, _, _ = parts
+    slept: list[float] = []
+    real_sleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        if seconds:
+            slept.append(seconds)
+        await real_sleep(0)
+
+    monkeypatch.setattr("precast.api.connection.time.monotonic", lambda: connection.heard_s)
+    monkeypatch.setattr("precast.api.connection.asyncio.sleep", sleep)
+    megabytes = int(subject.BURST_S * subject.BYTES_PER_S / (256 * 1024)) + 4
+    for number in range(1, megabytes + 1):
+        await connection.take(record(number, 256 * 1024))
+    assert slept, "nothing was ever slowed down"
+    assert slept == sorted(slept)
+
+
+async def test_fenced_connection_is_closed_as_such(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, socket, service = parts
+    service.fails_with = issues.FENCED.error(node="web1")
+    await connection.take(record(1))
+    while socket.closed is None:
+        await asyncio.sleep(0)
+    assert socket.closed[0] == session.CLOSE_FENCED
+
+
+async def test_failure_to_store_ends_the_connection_and_no_acknowledgement_is_sent(
+    parts: tuple[Connection, Socket, Service],
+) -> None:
+    connection, socket, service = parts
+    service.fails_with = OSError("disk on fire")
+    await connection.take(record(1))
+    while socket.closed is None:
+        await asyncio.sleep(0)
+    assert socket.closed[0] == session.CLOSE_UNSTORED
+    assert socket.sent == []
+
+
+async def test_window_bounds_what_is_sent_and_confirming_opens_it(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, socket, service = parts
+    service.waiting = [record(number) for number in range(1, subject.WINDOW + 10)]
+    await connection.push()
+    assert [one.number for one in socket.sent] == list(range(1, subject.WINDOW + 1))
+    await connection.confirm(5)
+    assert service.confirmed == 5
+    assert [one.number for one in socket.sent][-5:] == list(range(subject.WINDOW + 1, subject.WINDOW + 6))
+    # What was never sent cannot be confirmed.
+    await connection.confirm(10_000)
+    assert service.confirmed == 5
+
+
+async def test_repeat_goes_back_but_not_behind_what_is_confirmed(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, socket, service = parts
+    service.waiting = [record(number) for number in range(1, 6)]
+    await connection.push()
+    await connection.confirm(2)
+    socket.sent.clear()
+    await connection.repeat(0)
+    assert [one.number for one in socket.sent] == [3, 4, 5]
+
+
+def test_message_that_does_not_say_whom_it_requires_stops_the_server() -> None:
+    with pytest.raises(TypeError, match="Resend"):
+        Messages({Hello: NODE, Record: NODE, Ack: NODE})
+    with pytest.raises(TypeError, match="Ack"):
+        Messages({Hello: NODE, Record: NODE, Resend: NODE, Ack: person("admin")})
+    messages = Messages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
+    kind = RecordKind(Hello, lambda node, body: body, lambda node, body: iter(()))  # type: ignore[arg-type, return-value] # not used
+    with pytest.raises(TypeError, match="weather"):
+        messages.add("weather", None, kind)  # type: ignore[arg-type] # that is the point
+    messages.add("weather", NODE, kind)
+    with pytest.raises(ValueError, match="twice"):
+        messages.add("weather", NODE, kind)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from precast.base.clock import SystemClock
 from precast.base.ids import TimeOrderedIds
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from precast.services.authority_files import HeldAuthority
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
+    from precast.services.sessions import SessionService
     from precast.store.audit import AuditLog
     from precast.store.database import Database
     from precast.store.nodes import Nodes
@@ -70,8 +71,9 @@ class App:
             tls = ServerTls(authority, _hosts(settings), database.clock)
             facts = _facts(database)
             server_id = TimeOrderedIds(database.clock).new()
-            hub, tending, sessions_api = _sessions(database, facts, server_id)
-            server = _http_server(database, authority, facts, hub, sessions_api)
+            sessions = _sessions(database, facts, server_id)
+            hub, tending = sessions.hub, sessions.tending
+            server = _http_server(database, authority, facts, sessions)
             try:
                 port = await server.start(*settings.listen, tls.context)
             except OSError as error:
@@ -134,8 +136,16 @@ def _facts(database: "Database") -> "FactService":
     return FactService(database, Facts(database), WorkQueue(database, [FACTS, COMPILE]), EveryChange())
 
 
-def _sessions(database: "Database", facts: "FactService", server_id: str) -> "tuple[Hub, Tending, SessionsApi]":
-    """The connections of nodes, what looks after them, and what people may ask about them."""
+class _Sessions(NamedTuple):
+    """The connections of nodes, what looks after them, what people may ask about them, and how orders get to nodes."""
+
+    service: "SessionService"
+    hub: "Hub"
+    tending: "Tending"
+    api: "SessionsApi"
+
+
+def _sessions(database: "Database", facts: "FactService", server_id: str) -> _Sessions:
     from precast.api.hub import Hub, HubSettings
     from precast.api.records import messages_of
     from precast.api.sessions import SessionsApi
@@ -152,11 +162,12 @@ def _sessions(database: "Database", facts: "FactService", server_id: str) -> "tu
     nodes, streams = Nodes(database), Streams(database, MAX_ORDERS)
     service = SessionService(database, sessions, nodes, streams, audit, Facts(database).newest)
     hub = Hub(service, sessions, messages_of(facts, service), server_id, settings)
-    return hub, Tending(hub, service, sessions, nodes, database, settings), SessionsApi(service, sessions)
+    tending = Tending(hub, service, sessions, nodes, database, settings)
+    return _Sessions(service, hub, tending, SessionsApi(sessions))
 
 
 def _http_server(
-    database: "Database", authority: "HeldAuthority", facts: "FactService", hub: "Hub", sessions_api: "SessionsApi"
+    database: "Database", authority: "HeldAuthority", facts: "FactService", sessions: _Sessions
 ) -> "HttpServer":
     from precast.api.authority import AuthorityApi
     from precast.api.callers import Callers
@@ -185,15 +196,15 @@ def _http_server(
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
     RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
     FactsApi(facts).declare(routes)
-    hub.declare(routes)
-    sessions_api.declare(routes)
-    _nodes_api(database, nodes, audit).declare(routes)
+    sessions.hub.declare(routes)
+    sessions.api.declare(routes)
+    _nodes_api(database, nodes, audit, sessions.service).declare(routes)
     metrics = Metrics(database)
-    metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(hub.connections))
+    metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics)
 
 
-def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog") -> "NodesApi":
+def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: "SessionService") -> "NodesApi":
     from precast.api.nodes import NodesApi
     from precast.services.facts import COMPILE, FACTS
     from precast.services.known_nodes import KnownNodes
@@ -210,7 +221,7 @@ def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog") -> "Node
     targets = TargetService(known, database.clock)
     work = WorkQueue(database, [FACTS, COMPILE])
     service = NodeService(
-        database, fleet, nodes, known, targets, Facts(database), sessions, Streams(database), work, audit
+        database, fleet, nodes, known, targets, Facts(database), sessions, Streams(database), orders, work, audit
     )
     return NodesApi(service, targets)
 

@@ -14,7 +14,7 @@ from precast.services.issuance import GRACE_S
 from precast.services.known_nodes import KnownNodes
 from precast.services.nodes import NodeService
 from precast.services.recognition import is_accepted
-from precast.services.sessions import PREFIX
+from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
 from precast.store.audit import AuditLog
 from precast.store.database import Database
@@ -53,6 +53,7 @@ class House:
             Facts(database),
             self.sessions,
             self.streams,
+            SessionService(database, self.sessions, self.nodes, self.streams, self.audit, Facts(database).newest),
             self.work,
             self.audit,
         )
@@ -319,3 +320,14 @@ async def test_deactivated_node_cannot_renew_and_grace_does_not_help(house: Hous
     live = await house.database.read(house.nodes.live_key, "web1", GRACE_S)
     assert live is not None, "the name is still taken: nobody else gets it"
     assert not await house.database.read(house.nodes.is_good, "5eweb1")
+
+
+async def test_collect_tells_active_nodes_only_and_notes_it(house: House) -> None:
+    for name in ("web1", "web2", "db1"):
+        await house.add(name)
+    await house.service.deactivate(NodesDeed(TargetsBody(["web2"])), "person:ann")
+    done = await house.service.collect(NodesDeed(TargetsBody(["web*"]), "new facts"), "person:ann")
+    assert done.touched == ["web1"]
+    assert [one.number for one in (await house.streams.read("agent.web1", 0)).records] == [1]
+    assert (await house.streams.read("agent.db1", 0)).records == []
+    assert ("facts.collect", "web1") in [(one.action, one.target) for one in await house.audit.latest()]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from precast.base.clock import ManualClock
-from precast.base.errors import ConflictError, InputError, NotFoundError, UnavailableError
+from precast.base.errors import ConflictError, InputError, UnavailableError
 from precast.base.ids import TimeOrderedIds
 from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService
 from precast.store.audit import AuditLog
@@ -59,6 +59,9 @@ class Site:
     async def take(self, epoch: int, *records: Record, instance: str = "store") -> tuple[int, bool]:
         taken = await self.service.take_in("web1", instance, epoch, records, self.kinds)
         return taken.through, taken.has_gap
+
+    async def order(self, node: str, why: str = "") -> bool:
+        return await self.database.write(self.service.ordering_facts, node, "person:ann", why)
 
     async def seen(self) -> list[str]:
         return [one.body.decode() for one in (await self.streams.read("seen.web1", 0)).records]
@@ -205,8 +208,8 @@ async def test_unknown_version_is_refused(site: Site) -> None:
 
 
 async def test_order_waits_until_it_is_confirmed(site: Site) -> None:
-    assert await site.service.order_facts("web1", "person:ann", "because") == 1
-    assert await site.service.order_facts("web1", "person:ann", "") == 2
+    assert await site.order("web1", "because")
+    assert await site.order("web1")
     assert await site.service.waiting() == ["web1"]
     orders = await site.service.outgoing("web1", 0, 10)
     assert [(one.number, one.kind, bytes(one.body)) for one in orders] == [
@@ -219,10 +222,9 @@ async def test_order_waits_until_it_is_confirmed(site: Site) -> None:
     assert await site.service.waiting() == []
 
 
-async def test_order_for_an_unknown_node_is_refused(site: Site) -> None:
-    for name in ("nobody", "../x", ""):
-        with pytest.raises(NotFoundError):
-            await site.service.order_facts(name, "person:ann", "")
+async def test_order_for_an_unknown_node_is_none(site: Site) -> None:
+    assert not await site.order("nobody")
+    assert await site.service.waiting() == []
 
 
 async def test_orders_for_a_node_are_bounded(site: Site) -> None:
@@ -231,9 +233,9 @@ async def test_orders_for_a_node_are_bounded(site: Site) -> None:
         site.database, small.sessions, small.nodes, Streams(site.database, 2), small.audit, lambda node: _nothing()
     )
     for _ in range(2):
-        await small.service.order_facts("web1", "person:ann", "")
+        await small.order("web1")
     with pytest.raises(UnavailableError, match="is full"):
-        await small.service.order_facts("web1", "person:ann", "")
+        await small.order("web1")
 
 
 @pytest.mark.parametrize("seed", range(5))

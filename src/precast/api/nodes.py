@@ -93,6 +93,16 @@ class NodesApi:
             ),
             Route(
                 "POST",
+                "/v1/nodes/collection",
+                self.collect,
+                operator,
+                "Have nodes collect their facts and send them",
+                NodesDone,
+                body=NodesDeed,
+                errors=deed,
+            ),
+            Route(
+                "POST",
                 "/v1/nodes/purge",
                 self.purge,
                 admin,
@@ -121,6 +131,9 @@ class NodesApi:
 
     async def reactivate(self, call: Call) -> NodesDone:
         return await self._nodes.reactivate(call.body, call.actor)
+
+    async def collect(self, call: Call) -> NodesDone:
+        return await self._nodes.collect(call.body, call.actor)
 
     async def purge(self, call: Call) -> NodesDone:
         return await self._nodes.purge(call.body, call.actor)

@@ -1,20 +1,17 @@
-"""Routes about where nodes are, and what they are told to do."""
+"""Routes about where nodes are."""
 
 import msgspec
 
 from precast.api.routes import Call, Route, Routes, person
 from precast.services import issues
-from precast.services.sessions import SessionService
 from precast.store.sessions import Sessions
-from precast.wire.identity import Deed
-from precast.wire.presence import Ordered, ServerRow, SessionView
+from precast.wire.presence import ServerRow, SessionView
 
 
 class SessionsApi:
     """Joins sessions to their routes."""
 
-    def __init__(self, service: SessionService, sessions: Sessions) -> None:
-        self._service = service
+    def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
     def declare(self, routes: Routes) -> None:
@@ -37,16 +34,6 @@ class SessionsApi:
                 list[ServerRow],
                 query=("after",),
             ),
-            Route(
-                "POST",
-                "/v1/nodes/{node}/collect",
-                self.collect,
-                person("operator"),
-                "Have a node collect its facts and send them",
-                Ordered,
-                body=Deed,
-                errors=(issues.NO_SUCH_NODE,),
-            ),
         ):
             routes.add(route)
 
@@ -59,8 +46,3 @@ class SessionsApi:
     async def servers(self, call: Call) -> list[ServerRow]:
         rows = await self._sessions.servers(call.query.get("after", ""))
         return [msgspec.convert(row, ServerRow, from_attributes=True) for row in rows]
-
-    async def collect(self, call: Call) -> Ordered:
-        number = await self._service.order_facts(call.path["node"], call.actor, call.body.why)
-        presence = await self._sessions.presence(call.path["node"])
-        return Ordered(number, presence is not None and presence.server is not None)

@@ -14,11 +14,11 @@ from precast.agent.facts.legacy import legacy
 from precast.agent.facts.machine import Facts, Machine, NoKernel
 from precast.agent.facts.running_kernel import RunningKernel
 from precast.base.spans import visible
-from precast.cli.client import add_connection, connect, segment
+from precast.cli.client import add_connection, connect
 from precast.cli.output import print_json, print_table
+from precast.cli.targets import add_targets, targets_of, tell_claims
 from precast.wire.facts import FactChangeRow, FactsView
-from precast.wire.identity import Deed
-from precast.wire.presence import Ordered
+from precast.wire.nodes import NodesDeed, NodesDone
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, command, summary in (
         ("show", _show, "show the facts that a node has sent"),
         ("history", _history, "show how a node's facts changed"),
-        ("collect", _collect_now, "have a node collect its facts and send them"),
     ):
         added = commands.add_parser(name, help=summary, description=summary)
         add_connection(added)
@@ -52,6 +51,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         added.set_defaults(run=command)
         if command is _show:
             added.add_argument("paths", metavar="PATH", nargs="*", help="a fact or a part of one; default: all")
+    summary = "have nodes collect their facts and send them"
+    collect = commands.add_parser("collect", help=summary, description=summary)
+    add_connection(collect)
+    add_targets(collect)
+    collect.add_argument("--why", metavar="TEXT", default="", help="a reason, for the audit log")
+    collect.set_defaults(run=_collect_now)
 
 
 def _local(args: argparse.Namespace) -> int:
@@ -83,13 +88,13 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _collect_now(args: argparse.Namespace) -> int:
-    ordered = connect(args).ask("POST", f"/v1/nodes/{segment(args.node)}/collect", Ordered, Deed())
+    body = NodesDeed(targets_of(args), args.why)
+    told = connect(args).ask("POST", "/v1/nodes/collection", NodesDone, body)
+    tell_claims(told.rests_on_claims)
     if args.json:
-        print_json(msgspec.to_builtins(ordered))
+        print_json(msgspec.to_builtins(told))
     else:
-        print(
-            f"{args.node} is told" if ordered.is_connected else f"{args.node} is away; it will be told when it is back"
-        )
+        print(f"told {len(told.touched)}: {', '.join(told.touched[:10])}{' …' if len(told.touched) > 10 else ''}")
     return 0
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from precast.services import issues, texts
 from precast.services.known_nodes import KnownNode, KnownNodes
-from precast.services.sessions import PREFIX
+from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
 from precast.store import fact_views
 from precast.store.audit import AuditLog
@@ -61,6 +61,7 @@ class NodeService:
         facts: Facts,
         sessions: Sessions,
         streams: Streams,
+        orders: SessionService,
         work: WorkQueue,
         audit: AuditLog,
     ) -> None:
@@ -72,6 +73,7 @@ class NodeService:
         self._facts = facts
         self._sessions = sessions
         self._streams = streams
+        self._orders = orders
         self._work = work
         self._audit = audit
 
@@ -101,6 +103,11 @@ class NodeService:
         texts.check("the reason", body.why)
         wanted = msgspec.structs.replace(body.nodes, deactivated=True)
         return await self._treat(wanted, lambda node: self._reactivating(node, body.why, actor))
+
+    async def collect(self, body: NodesDeed, actor: str) -> NodesDone:
+        """Have nodes collect their facts and send them; those that are away when they are back."""
+        texts.check("the reason", body.why)
+        return await self._treat(body.nodes, lambda node: self._orders.ordering_facts(node, actor, body.why))
 
     async def purge(self, body: NodesPurge, actor: str) -> NodesDone:
         """Forget nodes: facts, history, sessions, certificates. Raises ConflictError NODE-003 at one that is active, unless forced.

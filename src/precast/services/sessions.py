@@ -17,7 +17,7 @@ import msgspec
 
 from precast.base import canonical
 from precast.base.errors import PrecastError
-from precast.services import issues, texts
+from precast.services import issues
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.nodes import Nodes
@@ -25,7 +25,6 @@ from precast.store.query import Unit
 from precast.store.sessions import Arrival, Previous, Sessions
 from precast.store.streams import Streams
 from precast.wire import session
-from precast.wire.names import is_name
 from precast.wire.session import VERSIONS, Hello, LossBody, Record, Want, choose_version
 
 log = logging.getLogger("precast.sessions")
@@ -176,19 +175,13 @@ class SessionService:
         post = Post(kind, msgspec.Raw(canonical.encode(msgspec.to_builtins(body))))
         return (yield from self._streams.appending(PREFIX + node, [msgspec.json.encode(post)]))
 
-    async def order_facts(self, node: str, actor: str, why: str) -> int:
-        """Have a node collect its facts; the number of the order. Raises NotFoundError NODE-001."""
-        texts.check("the reason", why)
-        if not is_name(node):
-            raise issues.NO_SUCH_NODE.error(node=repr(node[:80]))
-        return await self._database.write(self._ordering_facts, node, actor, why)
-
-    def _ordering_facts(self, node: str, actor: str, why: str) -> Unit[int]:
+    def ordering_facts(self, node: str, actor: str, why: str) -> Unit[bool]:
+        """Have a node collect its facts, as part of a transaction; False if there is no such active node."""
         if not (yield from self._nodes.knowing(node)):
-            raise issues.NO_SUCH_NODE.error(node=node)
-        number = yield from self.posting(node, session.COLLECT, session.CollectOrder(why))
+            return False
+        yield from self.posting(node, session.COLLECT, session.CollectOrder(why))
         yield from self._audit.adding(actor, "facts.collect", node, why=why)
-        return number
+        return True
 
     async def waiting(self) -> list[str]:
         """Nodes for which there is something that they have not confirmed."""

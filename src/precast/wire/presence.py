@@ -28,10 +28,3 @@ class ServerRow(msgspec.Struct, frozen=True):
     started_at: datetime
     lease_until: datetime
     connections: int
-
-
-class Ordered(msgspec.Struct, frozen=True):
-    """What was put into a node's stream, and whether the node is there to take it."""
-
-    number: int
-    is_connected: bool

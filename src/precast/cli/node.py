@@ -5,10 +5,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from precast.base.errors import PrecastError
 from precast.cli import issues
 from precast.cli.client import Client, add_connection, connect, segment
 from precast.cli.output import moment, print_json, print_table
 from precast.cli.targets import HELP, add_targets, targets_of, tell_claims
+from precast.services import issues as service_issues
 from precast.wire.nodes import (
     Classification,
     NodeRow,
@@ -71,7 +73,13 @@ def resolve(client: Client, body: TargetsBody) -> tuple[list[NodeRow], bool]:
 
 
 def _list(args: argparse.Namespace) -> int:
-    nodes, is_claim = resolve(connect(args), targets_of(args))
+    try:
+        nodes, is_claim = resolve(connect(args), targets_of(args))
+    except PrecastError as error:
+        # Whoever names nodes and means none has made a mistake; whoever looks at a new site has not.
+        if args.targets or not service_issues.NOBODY.matches(error):
+            raise
+        nodes, is_claim = [], False
     tell_claims(is_claim)
     if args.json:
         print_json(msgspec.to_builtins(nodes))

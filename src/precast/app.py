@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from precast.api.nodes import NodesApi
     from precast.api.server import HttpServer
     from precast.api.sessions import SessionsApi
+    from precast.api.status import StatusApi
     from precast.api.tending import Tending
     from precast.services.authority_files import HeldAuthority
     from precast.services.facts import FactService
@@ -73,7 +74,8 @@ class App:
             server_id = TimeOrderedIds(database.clock).new()
             sessions = _sessions(database, facts, server_id)
             hub, tending = sessions.hub, sessions.tending
-            server = _http_server(database, authority, facts, sessions)
+            status = _status_api(database, settings, authority)
+            server = _http_server(database, authority, facts, sessions, status)
             try:
                 port = await server.start(*settings.listen, tls.context)
             except OSError as error:
@@ -167,7 +169,11 @@ def _sessions(database: "Database", facts: "FactService", server_id: str) -> _Se
 
 
 def _http_server(
-    database: "Database", authority: "HeldAuthority", facts: "FactService", sessions: _Sessions
+    database: "Database",
+    authority: "HeldAuthority",
+    facts: "FactService",
+    sessions: _Sessions,
+    status_api: "StatusApi",
 ) -> "HttpServer":
     from precast.api.authority import AuthorityApi
     from precast.api.callers import Callers
@@ -198,10 +204,22 @@ def _http_server(
     FactsApi(facts).declare(routes)
     sessions.hub.declare(routes)
     sessions.api.declare(routes)
+    status_api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service).declare(routes)
     metrics = Metrics(database)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics)
+
+
+def _status_api(database: "Database", settings: ServerSettings, authority: "HeldAuthority") -> "StatusApi":
+    from precast.api.status import StatusApi
+    from precast.services.status import Place, StatusService
+    from precast.store.fleet import Fleet
+    from precast.store.sessions import Sessions
+    from precast.store.work import WorkQueue
+
+    place = Place(settings.data, database.clock.now(), lambda: authority.current.certificate.not_valid_after_utc)
+    return StatusApi(StatusService(database, Fleet(database), Sessions(database), WorkQueue(database, []), place))
 
 
 def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: "SessionService") -> "NodesApi":

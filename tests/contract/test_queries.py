@@ -19,6 +19,7 @@ QUERIES = sorted({query.name: query for module in MODULES for query in named_que
 ONE_SIDED = {
     "durability.settings": Dialect.POSTGRESQL,
     "durability.now": Dialect.POSTGRESQL,
+    "health.replicas": Dialect.POSTGRESQL,
     "check.quick_check": Dialect.SQLITE,
     "check.foreign_keys": Dialect.SQLITE,
     "check.synchronous": Dialect.SQLITE,

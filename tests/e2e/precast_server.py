@@ -101,6 +101,10 @@ class Server:
         assert (ran.code, ran.err) == (0, ""), ran
         return json.loads(ran.out)
 
+    def read_any(self, *words: str) -> Any:
+        """The same for a command whose exit code says what it found."""
+        return json.loads(self.command(*words, "--json").out)
+
     def enrol(self, root: Path, name: str, token: str, *words: str) -> Ran:
         return precast("agent", "enrol", "--url", self.url, "--root", root, "--name", name, "--token", token, *words)
 

@@ -27,6 +27,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "audit": ("precast.cli.identity:configure_audit", "who did what"),
+    "status": ("precast.cli.status", "the state of the site on one screen"),
     "config": ("precast.cli.config", "settings, and where each came from"),
 }
 

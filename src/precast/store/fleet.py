@@ -64,6 +64,19 @@ FORGET_CERTIFICATES = Query("nodes.forget_certificates", "DELETE FROM certificat
 FORGET = Query("nodes.forget", "DELETE FROM node WHERE name = :node RETURNING name")
 
 
+COUNTS = Query(
+    "nodes.counts",
+    """
+    -- One row for each state that certificates and operators give a node. Reads every node: for people, not often.
+    SELECT CASE WHEN deactivated_at IS NOT NULL THEN 'deactivated' WHEN until IS NULL THEN 'revoked'
+        WHEN until <= :now THEN 'expired' ELSE 'active' END AS state, count(*)
+    FROM (SELECT deactivated_at,
+        (SELECT max(not_after) FROM certificate WHERE node = node.name AND revoked_at IS NULL) AS until FROM node) AS known
+    GROUP BY 1
+    """,
+)
+
+
 class Node(msgspec.Struct, frozen=True):
     """A machine we know."""
 
@@ -138,6 +151,13 @@ class Fleet:
         yield FORGET_CERTIFICATES(node=node)
         yield Wake(REVOKED_TOPIC)
         return bool((yield FORGET(node=node)))
+
+    async def counts(self) -> dict[str, int]:
+        """How many nodes are active, expired, revoked, deactivated."""
+        return await self._database.read(self._counting)
+
+    def _counting(self) -> Unit[dict[str, int]]:
+        return dict((yield COUNTS(now=to_micros(self._database.clock.now()))))
 
     async def list(self, after: str = "", limit: int = 100) -> list[Node]:
         return await self._database.read(self.listing, after, limit)

@@ -1,0 +1,53 @@
+"""`precast status` and `config show` as a user meets them."""
+
+import json
+from pathlib import Path
+
+from tests.e2e.precast_command import assert_refused
+from tests.e2e.precast_server import Server, precast, running
+
+
+def test_status_of_a_site_on_one_screen_and_when_it_is_down(tmp_path: Path) -> None:
+    server = Server.init(tmp_path / "data")
+    with running(server):
+        ran = server.command("status")
+        assert ran.err == ""
+        words = [line.split()[0] for line in ran.out.splitlines() if line and not line.startswith(" ")]
+        assert words[:6] == ["version", "database", "servers", "nodes", "work", "authority"]
+        assert len(ran.out.splitlines()) < 25
+        view = server.read_any("status")
+        assert view["database"]["kind"] == "SQLite"
+        assert ran.code == ({"warning": 1, "broken": 2}.get(view["remarks"][0]["level"]) if view["remarks"] else 0)
+        wrong = precast("status", env={**server.env, "PRECAST_TOKEN": server.admin[:-4] + "AAAA"})
+        assert_refused(wrong, 77, "API-002")
+    assert_refused(server.command("status"), 75, "HTTP-002")
+    assert_refused(precast("status", env={"XDG_CONFIG_HOME": str(tmp_path)}), 64, "CLI-020")
+
+
+def test_config_show_tells_where_each_value_came_from_and_no_secret(tmp_path: Path) -> None:
+    file = tmp_path / "precast" / "client.toml"
+    file.parent.mkdir()
+    file.write_text('url = "https://a"\ntoken = "geheim"\n')
+    file.chmod(0o600)
+    ran = precast("config", "show", "--json", env={"XDG_CONFIG_HOME": str(tmp_path), "PRECAST_LISTEN": "[::1]:1"})
+    rows = {(row["program"], row["name"]): (row["value"], row["from"]) for row in json.loads(ran.out)}
+    assert rows["client", "url"] == ("https://a", f"{file}:1")
+    assert rows["client", "token"] == ("(set, not shown)", f"{file}:2")
+    assert rows["server", "listen"] == ("[::1]:1", "PRECAST_LISTEN")
+    assert rows["agent", "facts_interval"] == ("30m", "default")
+    assert "geheim" not in ran.out + ran.err
+    shown = precast("config", "show", "server", "--database", "postgresql://u:geheim@h/d")
+    assert "postgresql://u@h/d" in shown.out
+    assert "geheim" not in shown.out
+
+
+def test_server_takes_its_settings_from_a_file_and_refuses_a_misspelt_one(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(f'data = "{tmp_path}/data"\n')
+    made = precast("server", "init", "--config", file, "--json")
+    assert made.code == 0
+    assert (tmp_path / "data" / "precast.db").exists()
+    file.write_text(f'dta = "{tmp_path}/data"\n')
+    ran = precast("server", "init", "--config", file)
+    assert (ran.code, ran.out) == (64, "")
+    assert ran.err.splitlines()[0] == f"{file}:1:1: error: there is no setting dta; did you mean data? [CONFIG-004]"

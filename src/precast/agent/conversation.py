@@ -51,9 +51,6 @@ class Listener(Protocol):
     def on_want(self) -> None:
         """The server lacks the stable facts; the store knows."""
 
-    def on_acknowledged(self) -> None:
-        """A server has stored records of ours."""
-
 
 class Conversation:
     """A session that has begun. Owns the socket from now on."""
@@ -124,7 +121,6 @@ class Conversation:
             case Ack(through):
                 self._spool.acknowledge(min(through, self._sent))
                 self._in_flight = {number: size for number, size in self._in_flight.items() if number > through}
-                self._listener.on_acknowledged()
             case Resend(after):
                 first, _ = self._spool.span()
                 self._sent = min(self._sent, max(after, first - 1))

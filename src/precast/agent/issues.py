@@ -127,3 +127,10 @@ LARGE_RECORD = Issue(
     "a record of kind {kind} has {size_bytes} bytes, more than the {limit_bytes} that can be sent",
     "tell less; for facts see which are large with `precast facts local`",
 )
+RUNS_ALREADY = Issue(
+    "AGENT-014",
+    Kind.CONFLICT,
+    "an agent runs already on {path}",
+    "look at it with `precast agent status`; a second machine needs a --root of its own",
+)
+NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")

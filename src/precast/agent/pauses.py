@@ -35,6 +35,7 @@ FENCED_S = (300.0, 600.0)
 REVOKED_S = (600.0, 1800.0)
 # A session that lived this long was a good one: what comes after it is a first failure again.
 GOOD_S = 60.0
+QUICK_S = 1.0
 
 
 class Pauses:
@@ -51,8 +52,12 @@ class Pauses:
         if lived_s >= GOOD_S:
             self._failures = 0
         match verdict:
-            case Verdict.MOVED | Verdict.REFUSED:
+            case Verdict.REFUSED:
                 return self._chance.uniform(*told_s)
+            case Verdict.MOVED:
+                # A server that sends us away as soon as we come is not asked without end.
+                again_s = self._grow(*UNREACHABLE_S) if lived_s < QUICK_S else 0.0
+                return max(again_s, self._chance.uniform(*told_s))
             case Verdict.CYCLED | Verdict.OURS:
                 return 0.0
             case Verdict.FENCED:

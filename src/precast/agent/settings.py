@@ -16,7 +16,9 @@ class AgentSettings(Settings, frozen=True):
     area: ClassVar[Area] = Area("agent", "PRECAST_AGENT_", lambda _: Path("/etc/precast/agent.toml"))
 
     url: Annotated[str, Setting("the server, as https://HOST:PORT", "URL", variable="PRECAST_URL")] = ""
-    data: Annotated[Path, Setting("key, certificate, spool and cache", "DIR")] = Path("/var/lib/precast/agent")
+    fallbacks: Annotated[
+        tuple[str, ...], Setting("further servers, for when that one is away", "URL", flag="--fallback")
+    ] = ()
     facts_interval: Annotated[
         timedelta,
         Setting(
@@ -48,13 +50,19 @@ class AgentSettings(Settings, frozen=True):
     spool_records: Annotated[
         int,
         Setting("and how many records", "N", read=values.within(values.number, 100, 100_000_000)),
-    ] = 100_000
+    ] = 10_000
     ack_horizon: Annotated[
         timedelta,
         Setting(
-            "how long acknowledged records are kept, for a server that lost them",
+            "how long acknowledged records are kept at least, for a server that lost them",
             "TIME",
             read=values.within(values.duration, timedelta(0), timedelta(days=30)),
         ),
     ] = timedelta(hours=1)
     log_level: Annotated[str, Setting(f"how much is logged: {', '.join(LEVELS)}", read=values.one_of(*LEVELS))] = "info"
+    log_file: Annotated[Path | None, Setting("log here, not to standard error", "FILE", read=values.path)] = None
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Every server, the one to begin with first."""
+        return tuple(dict.fromkeys(url for url in (self.url, *self.fallbacks) if url))

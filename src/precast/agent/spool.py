@@ -56,7 +56,7 @@ class Spool:
 
     def __init__(self, store: LocalStore, limits: Limits) -> None:
         self._store = store
-        self._limits = limits
+        self.limits = limits
 
     def put(self, kind: str, body: bytes, importance: Importance, *, supersedes: bool = False) -> None:
         """Keep a record; with `supersedes` only the newest of its kind counts. It is on the disk when this returns.
@@ -169,7 +169,7 @@ class Spool:
 
     def _is_over(self, db: sqlite3.Connection) -> bool:
         ((records, size_bytes),) = db.execute("SELECT records, bytes FROM session").fetchall()
-        return bool(records > self._limits.records or size_bytes > self._limits.bytes)
+        return bool(records > self.limits.records or size_bytes > self.limits.bytes)
 
     def _tell_loss(self, db: sqlite3.Connection, kind: str, at: int) -> None:
         """Count it in the loss of its kind that is still to be sent, or begin one."""

@@ -1,4 +1,8 @@
-"""Sends facts: digest and volatile part first, the rest only if it is wanted."""
+"""Facts on their way to a server: digest and volatile part first, the rest only if it is wanted.
+
+By hand they are sent at once, over a request of their own. The daemon's go through its spool, whole only if the server is not known
+to have them.
+"""
 
 from typing import Any
 
@@ -8,8 +12,12 @@ from precast.agent import issues
 from precast.agent.credentials import Credentials
 from precast.agent.facts.machine import Facts
 from precast.agent.facts.volatile import is_volatile
+from precast.agent.notes import FactsNote
+from precast.agent.spool import Importance, Spool
+from precast.agent.store import LocalStore
 from precast.base import canonical, digests, https
 from precast.wire.facts import FactsAnswer, FactsBody
+from precast.wire.session import FACTS
 
 
 def send(credentials: Credentials, url: str, facts: Facts) -> bool:
@@ -24,6 +32,20 @@ def send(credentials: Credentials, url: str, facts: Facts) -> bool:
     if _ask(credentials, url, FactsBody(digest, volatile, stable)).wants_stable:
         raise issues.NOT_KEPT.error(url=url)
     return True
+
+
+def spool(store: LocalStore, records: Spool, facts: Facts, warnings: int) -> bool:
+    """Have the daemon send facts; whether whole. They are on the disk when this returns.
+
+    Raises InputError AGENT-013 if they are too large, UnavailableError as the store does.
+    """
+    stable, volatile = split(facts)
+    digest = digests.of_bytes(canonical.encode(stable))
+    is_whole = store.standing().facts_digest != digest
+    body = FactsBody(digest, volatile, stable if is_whole else None)
+    records.put(FACTS, msgspec.json.encode(body), Importance.ROUTINE, supersedes=True)
+    store.note(FactsNote(store.clock.now(), digest, warnings))
+    return is_whole
 
 
 def split(facts: Facts) -> tuple[Facts, Facts]:

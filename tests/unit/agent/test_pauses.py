@@ -42,7 +42,7 @@ def test_session_that_lived_begins_the_count_anew() -> None:
 
 def test_server_that_says_when_is_obeyed() -> None:
     for verdict in (Verdict.MOVED, Verdict.REFUSED):
-        assert all(40 <= pauses(seed=seed).next_s(verdict, 0, (40, 60)) <= 60 for seed in range(50))
+        assert all(40 <= pauses(seed=seed).next_s(verdict, 10, (40, 60)) <= 60 for seed in range(50))
 
 
 @pytest.mark.parametrize(("verdict", "range_s"), [(Verdict.FENCED, FENCED_S), (Verdict.REVOKED, REVOKED_S)])
@@ -52,6 +52,13 @@ def test_what_a_person_must_look_at_is_tried_rarely(verdict: Verdict, range_s: t
 
 def test_new_connection_that_is_wanted_comes_at_once() -> None:
     assert pauses().next_s(Verdict.CYCLED, 10) == pauses().next_s(Verdict.OURS, 10) == 0
+
+
+def test_server_that_sends_us_away_at_once_is_not_asked_without_end() -> None:
+    one = pauses()
+    assert one.next_s(Verdict.MOVED, 10, (0, 0)) == 0
+    drawn = [one.next_s(Verdict.MOVED, 0, (0, 0)) for _ in range(20)]
+    assert max(drawn) > 5
 
 
 def test_fraction_is_even() -> None:

@@ -28,7 +28,6 @@ class Heard:
         self.orders: list[tuple[str, str]] = []
         self.welcomes: list[Welcome] = []
         self.wanted = asyncio.Event()
-        self.acknowledged = asyncio.Event()
 
     def on_welcome(self, url: str, welcome: Welcome) -> None:
         self.welcomes.append(welcome)
@@ -38,9 +37,6 @@ class Heard:
 
     def on_want(self) -> None:
         self.wanted.set()
-
-    def on_acknowledged(self) -> None:
-        self.acknowledged.set()
 
 
 class Agent:
@@ -58,6 +54,12 @@ class Agent:
     def put(self, text: str) -> None:
         self.spool.put("event", f'"{text}"'.encode(), Importance.EVENT)
         self.session.has_records.set()
+
+    async def acknowledged(self, number: int = 1) -> None:
+        """Until the acknowledgement through a number is in the store."""
+        async with asyncio.timeout(DEADLINE_S):
+            while not self.store.read("SELECT 1 FROM record WHERE number = ? AND acked_at IS NOT NULL", (number,)):
+                await asyncio.sleep(0.005)
 
     async def run(self) -> Ending:
         async with asyncio.timeout(DEADLINE_S):
@@ -98,7 +100,7 @@ async def test_hello_says_what_the_store_holds(agent: Agent, server: ScriptedSer
         assert hello == Hello([1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
         agent.put("a")
         assert (await line.take()).number == 1
-        await agent.heard.acknowledged.wait()
+        await agent.acknowledged()
     async with agent.connected(server) as (line, _):
         hello = await line.expect(Hello)
         assert (hello.attempts, hello.epoch, hello.first, hello.last) == (["try2", "try1"], 1, 1, 1)
@@ -136,7 +138,7 @@ async def test_records_without_an_acknowledgement_come_again(agent: Agent, serve
         await line.greet()
         assert (await line.take()).number == 1
         assert (await line.expect(Record)).number == 2
-        await agent.heard.acknowledged.wait()
+        await agent.acknowledged()
     agent.put("c")
     async with agent.connected(server) as (line, _):
         await line.greet(received=1)
@@ -150,7 +152,7 @@ async def test_server_that_lost_acknowledged_records_gets_them_again(agent: Agen
         await line.greet()
         for _ in range(3):
             await line.take()
-        await agent.heard.acknowledged.wait()
+        await agent.acknowledged(3)
     async with agent.connected(server) as (line, _):
         hello = await line.greet(received=1)
         assert (hello.first, hello.last) == (1, 3)
@@ -244,11 +246,9 @@ async def test_facts_that_came_whole_are_known_there(agent: Agent, server: Scrip
             (b'{"digest":"d2","volatile":{},"stable":null}', "d1"),
             (b'{"digest":"d3","volatile":{}}', "d1"),
         ):
-            agent.heard.acknowledged.clear()
             agent.spool.put(session.FACTS, body, Importance.ROUTINE, supersedes=True)
             agent.session.has_records.set()
-            await line.take()
-            await agent.heard.acknowledged.wait()
+            await agent.acknowledged((await line.take()).number)
             assert agent.store.standing().facts_digest == known
 
 
@@ -397,7 +397,7 @@ async def test_store_that_fails_ends_the_session_and_says_so(agent: Agent, serve
         await line.greet()
         agent.put("a")
         await line.take()
-        await agent.heard.acknowledged.wait()
+        await agent.acknowledged()
         agent.store.close()
         await line.order(1, session.COLLECT)
         ending = await task

@@ -1,0 +1,49 @@
+"""What the daemon and its children note in the local store, for each other and for `precast agent status`."""
+
+from datetime import datetime
+
+import msgspec
+
+
+class DaemonNote(msgspec.Struct, frozen=True):
+    """The daemon that runs, or ran last."""
+
+    pid: int
+    version: str
+    started_at: datetime
+
+
+class LinkNote(msgspec.Struct, frozen=True):
+    """The connection: where and since when, or why not and when it is tried again."""
+
+    url: str
+    is_connected: bool
+    since: datetime
+    epoch: int = 0
+    server: str = ""
+    trouble: str = ""
+    next_try_at: datetime | None = None
+
+
+class CertificateNote(msgspec.Struct, frozen=True):
+    """The certificate as it was last looked at: for whom, until when, and when the next is due."""
+
+    name: str
+    not_after: datetime
+    due_at: datetime
+    trouble: str = ""
+
+
+class FactsNote(msgspec.Struct, frozen=True):
+    """The facts as they were collected last."""
+
+    collected_at: datetime
+    digest: str
+    warnings: int
+
+
+class FactsPlan(msgspec.Struct, frozen=True):
+    """When facts are collected next, and what went wrong the last time."""
+
+    next_at: datetime
+    trouble: str = ""

@@ -1,6 +1,7 @@
 """The house as DESIGN draws it: a package imports only packages listed above it, and what runs on a node stays small."""
 
 import ast
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -98,6 +99,25 @@ def test_plain_install_brings_the_node_packages_and_no_more() -> None:
         "pyyaml",
         "websockets",
     }
+
+
+# What a process that lives as long as its machine must not carry around.
+NOT_IN_THE_DAEMON = [
+    "aiohttp", "asyncpg", "cryptography", "uvloop", "yaml", "logging.handlers", "multiprocessing", "pickle",
+    "precast.agent.enrolment", "precast.agent.facts", "precast.api", "precast.lang", "precast.services", "precast.store",
+]  # fmt: skip
+
+
+def test_agents_daemon_loads_nothing_large() -> None:
+    script = (
+        "import sys; import precast.app; from precast.cli.main import build_parser; build_parser(['agent']);"
+        "import precast.agent.daemon; print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert "precast.agent.session" in loaded
+    assert [
+        name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in NOT_IN_THE_DAEMON)
+    ] == []
 
 
 @pytest.mark.parametrize("forbidden", ["pickle", "marshal", "shelve"])

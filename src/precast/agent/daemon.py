@@ -22,7 +22,7 @@ from precast.agent.chores import CertificateChore, FactsChore, name_of
 from precast.agent.credentials import Credentials
 from precast.agent.link import Link
 from precast.agent.lock import only_one
-from precast.agent.notes import DaemonNote, FactsNote
+from precast.agent.notes import CertificateNote, DaemonNote, FactsNote
 from precast.agent.notify import Notifier
 from precast.agent.session import Session
 from precast.agent.settings import AgentSettings
@@ -108,6 +108,8 @@ class Daemon:
     def on_welcome(self, url: str, welcome: Welcome) -> None:
         self._link.welcomed(url, welcome)
         self._notifier.tell(STATUS=f"connected to {url}")
+        if self._store.noted(CertificateNote) is None:
+            self._certificate.look()
         known = self._store.noted(FactsNote)
         if known is not None and known.digest != welcome.facts_digest and not self._spool.has(FACTS):
             self._facts.want()

@@ -7,6 +7,7 @@ trusted.
 
 import base64
 import ssl
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -51,6 +52,20 @@ class Identity(Credentials):
         if came.certificate is None:
             raise issues.WAITS.error(name=name, fingerprint=_key_digest(key))
         return self._keep(came.certificate, key)
+
+    def current(self) -> x509.Certificate:
+        """The certificate that there is. Raises NotFoundError AGENT-003 before the first."""
+        return self._load()[1]
+
+    def name(self) -> str:
+        """For whom the certificate is."""
+        return _name(self.current())
+
+    def due_at(self) -> datetime:
+        """When the next certificate is due: after two thirds of this one's life."""
+        certificate = self.current()
+        begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        return begin + (end - begin) * 2 / 3
 
     def renew(self, url: str) -> x509.Certificate:
         """Ask for the next certificate, with a new key, by proof of the old one. Raises NotFoundError AGENT-003 before the first."""

@@ -21,7 +21,7 @@ from precast.wire.session import Welcome
 log = logging.getLogger("precast.agent")
 
 # A machine that is no node yet: somebody may be about to enrol it.
-NOT_ENROLLED_S = 15.0
+NOT_ENROLLED_S = 5.0
 # After these, another server may be better.
 _ELSEWHERE = (Verdict.UNREACHABLE, Verdict.FAILED, Verdict.UNTRUSTED, Verdict.REFUSED, Verdict.MOVED)
 _WORDS = {
@@ -65,28 +65,22 @@ class Link:
         now = self._store.clock.now()
         self._store.note(LinkNote(url, True, now, welcome.epoch, welcome.server))
         self._said = ""
+        self._pauses.spread_s = welcome.spread_s
         log.info("connected to %s (%s), epoch %d", url, welcome.server, welcome.epoch)
 
     async def run(self) -> None:
         """Stay connected. Cancelling ends the connection."""
         while True:
+            if self._url not in self.urls:
+                self._url = self.urls[0]
             ending = await self._try()
-            pause_s = self._pause_s(ending)
+            pause_s = self._pauses.next_s(ending.verdict, ending.lived_s, ending.told_s)
             self._tell(ending, pause_s)
-            if ending.verdict in _ELSEWHERE:
-                self._url = (
-                    self.urls[(self.urls.index(self._url) + 1) % len(self.urls)] if self._url in self.urls else ""
-                )
+            if ending.verdict in _ELSEWHERE and self._url in self.urls:
+                self._url = self.urls[(self.urls.index(self._url) + 1) % len(self.urls)]
             if ending.verdict is Verdict.REVOKED or self._has_run_out():
                 self._look_at_certificate()
             await self._wait(pause_s)
-
-    def _choose(self, verdict: Verdict) -> None:
-        """The server for the next try."""
-        if self._url not in self.urls:
-            self._url = self.urls[0]
-        elif verdict in _ELSEWHERE:
-            self._url = self.urls[(self.urls.index(self._url) + 1) % len(self.urls)]
 
     async def _try(self) -> Ending:
         try:
@@ -97,9 +91,6 @@ class Link:
             words = f"{error.message} [{error.code}]; {error.hint}"
             return Ending(Verdict.REFUSED, words, told_s) if waits else Ending(Verdict.LOCAL, words)
         return await self._session.run(self._url, context)
-
-    def _pause_s(self, ending: Ending) -> float:
-        return self._pauses.next_s(ending.verdict, ending.lived_s, ending.told_s)
 
     def _tell(self, ending: Ending, pause_s: float) -> None:
         """Note it, and log it if it is news."""

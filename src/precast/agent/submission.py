@@ -10,6 +10,7 @@ import msgspec
 
 from precast.agent import issues
 from precast.agent.credentials import Credentials
+from precast.agent.facts.collection import Collection
 from precast.agent.facts.machine import Facts
 from precast.agent.facts.volatile import is_volatile
 from precast.agent.notes import FactsNote
@@ -34,18 +35,27 @@ def send(credentials: Credentials, url: str, facts: Facts) -> bool:
     return True
 
 
-def spool(store: LocalStore, records: Spool, facts: Facts, warnings: int) -> bool:
+def spool(store: LocalStore, records: Spool, collected: Collection) -> bool:
     """Have the daemon send facts; whether whole. They are on the disk when this returns.
 
     Raises InputError AGENT-013 if they are too large, UnavailableError as the store does.
     """
-    stable, volatile = split(facts)
+    stable, volatile = split(collected.facts)
     digest = digests.of_bytes(canonical.encode(stable))
     is_whole = store.standing().facts_digest != digest
     body = FactsBody(digest, volatile, stable if is_whole else None)
     records.put(FACTS, msgspec.json.encode(body), Importance.ROUTINE, supersedes=True)
-    store.note(FactsNote(store.clock.now(), digest, warnings))
+    store.note(FactsNote(store.clock.now(), digest, len(collected.warnings)))
     return is_whole
+
+
+def note_sent(store: LocalStore, records: Spool, collected: Collection) -> None:
+    """Facts were sent by hand: older ones must not follow them."""
+    stable, _ = split(collected.facts)
+    digest = digests.of_bytes(canonical.encode(stable))
+    records.withdraw(FACTS)
+    store.know_facts(digest)
+    store.note(FactsNote(store.clock.now(), digest, len(collected.warnings)))
 
 
 def split(facts: Facts) -> tuple[Facts, Facts]:

@@ -1,24 +1,28 @@
-"""`precast agent`: this machine as a node."""
+"""`precast agent`: this machine as a node.
+
+The daemon is this group too, and lives long: so what only the other commands need is imported when they run.
+"""
 
 import argparse
 import os
 import socket
 import sys
 import time
-from pathlib import Path
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from cryptography import x509
-
-from precast.agent import submission
-from precast.agent.enrolment import Identity
-from precast.agent.facts.collection import Collector, all_sources
 from precast.agent.settings import AgentSettings
-from precast.base.digests import Digest, plain_fingerprint
 from precast.base.errors import PrecastError
-from precast.cli import issues
-from precast.cli.facts import machine_at
+from precast.base.spans import visible
+from precast.cli import agent_daemon, issues
 from precast.cli.output import print_json
 from precast.cli.settings import add_settings, load_settings
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+    from precast.agent.enrolment import Identity
+    from precast.base.digests import Digest
 
 # Between two looks at what came of a request.
 FIRST_PAUSE_S = 2.0
@@ -26,7 +30,8 @@ LONGEST_PAUSE_S = 30.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="[COMMAND]", dest="command")
+    agent_daemon.configure(parser, commands)
     enrol = commands.add_parser(
         "enrol", help="ask a server for this machine's certificate", description="Once for a machine."
     )
@@ -56,20 +61,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         description="Before it ends, or soon after.",
     )
     _add_common(renew)
+    renew.add_argument("--if-due", action="store_true", help="only when two thirds of its life are over")
     renew.set_defaults(run=_renew)
 
     send = commands.add_parser("facts", help="collect this machine's facts and send them", description="Without a run.")
-    _add_common(send)
+    _add_common(send, "facts_d", "plugins", "spool_bytes", "spool_records")
+    send.add_argument("--spool", action="store_true", help="let the daemon send them, now or when a server is there")
     send.set_defaults(run=_facts)
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    add_settings(parser, AgentSettings, "url")
-    parser.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
+def _add_common(parser: argparse.ArgumentParser, *names: str) -> None:
+    add_settings(parser, AgentSettings, "url", *names)
+    agent_daemon.add_root(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _enrol(args: argparse.Namespace) -> int:
+    from precast.agent.enrolment import Identity
+    from precast.base.digests import plain_fingerprint
+
     identity = Identity(args.root)
     if args.ca_fingerprint and not args.token:
         fingerprint = plain_fingerprint(args.ca_fingerprint)
@@ -86,7 +96,7 @@ def _enrol(args: argparse.Namespace) -> int:
     return _tell(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
 
 
-def _wait(args: argparse.Namespace, identity: Identity, fingerprint: Digest) -> x509.Certificate:
+def _wait(args: argparse.Namespace, identity: "Identity", fingerprint: "Digest") -> "x509.Certificate":
     """Ask until the request is decided on or the time is over; the first answer says what the operator needs."""
     until_s = time.monotonic() + args.wait
     pause_s, has_told = FIRST_PAUSE_S, False
@@ -105,24 +115,62 @@ def _wait(args: argparse.Namespace, identity: Identity, fingerprint: Digest) -> 
 
 
 def _renew(args: argparse.Namespace) -> int:
+    from precast.agent.enrolment import Identity
+
     identity = Identity(args.root)
-    certificate = identity.renew(_url(args))
-    return _tell(args, "renewed", identity, certificate.not_valid_after_utc.isoformat())
+    is_due = not args.if_due or identity.due_at() <= datetime.now(UTC)
+    certificate = identity.renew(_url(args)) if is_due else identity.current()
+    until = certificate.not_valid_after_utc.isoformat()
+    if not args.json:
+        return _tell(args, "renewed" if is_due else "not due", identity, until)
+    print_json(
+        {
+            "certificate": str(identity.certificate),
+            "name": identity.name(),
+            "not_after": until,
+            "due_at": identity.due_at().isoformat(),
+            "renewed": is_due,
+        }
+    )
+    return 0
 
 
 def _facts(args: argparse.Namespace) -> int:
-    collected = Collector(all_sources(machine_at(args.root))).collect()
-    was_new = submission.send(Identity(args.root), _url(args), collected.facts)
+    from precast.agent import submission
+    from precast.agent.credentials import Credentials
+    from precast.agent.facts import external, plugins
+    from precast.agent.facts.collection import Collector, all_sources
+    from precast.agent.store import place
+    from precast.cli.facts import machine_at
+
+    settings = load_settings(AgentSettings, args).values
+    sources = all_sources(
+        machine_at(args.root),
+        [str(path) for path in settings.facts_d] or external.DIRECTORIES,
+        [str(path) for path in settings.plugins] or plugins.DIRECTORIES,
+    )
+    collected = Collector(sources).collect()
+    for warning in collected.warnings:
+        print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
+    if args.spool:
+        with agent_daemon.opened(args.root, settings) as (store, spool):
+            is_whole = submission.spool(store, spool, collected)
+    else:
+        is_whole = submission.send(Credentials(args.root), _url(args), collected.facts)
+        if place(args.root).exists():
+            with agent_daemon.opened(args.root, settings) as (store, spool):
+                submission.note_sent(store, spool, collected)
     if args.json:
         print_json(
             {
                 "facts": len(collected.facts),
-                "stable_sent": was_new,
+                "stable_sent": is_whole,
                 "warnings": [str(one) for one in collected.warnings],
             }
         )
     else:
-        print("sent all facts" if was_new else "sent what changes by nature; the rest is known there")
+        told = "kept for the daemon to send" if args.spool else "sent"
+        print(f"{told}: all facts" if is_whole else f"{told}: what changes by nature; the rest is known there")
     return 0
 
 
@@ -133,7 +181,7 @@ def _url(args: argparse.Namespace) -> str:
     return url
 
 
-def _tell(args: argparse.Namespace, what: str, identity: Identity, until: str) -> int:
+def _tell(args: argparse.Namespace, what: str, identity: "Identity", until: str) -> int:
     if args.json:
         print_json({"certificate": str(identity.certificate), "not_after": until})
     else:

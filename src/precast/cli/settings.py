@@ -10,7 +10,6 @@ from precast.base import setting_values
 from precast.base.errors import PrecastError
 from precast.base.setting_values import Unfit
 from precast.base.settings import Area, Declared, Loaded, Setting, Settings, declared, load
-from precast.store import location
 
 S = TypeVar("S", bound=Settings)
 
@@ -34,6 +33,8 @@ def read_address(value: object) -> Address:
 
 def show_database(text: str | None) -> str:
     """A location without any password."""
+    from precast.store import location  # a node has no use for the store, and its daemon stays small
+
     if text is None:
         return ""
     try:

@@ -1,0 +1,104 @@
+"""A real `precast agent` as a process, below a directory that is its machine's root."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from lab.site import PRECAST
+
+DEADLINE_S = 60.0
+
+
+class AgentProcess:
+    """Made by `with`; it runs until its end, and can be killed and started again."""
+
+    def __init__(self, root: Path, url: str, *options: str) -> None:
+        self.root = root
+        self.options = ["--url", url, *options]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process is not None:
+            self.kill()
+
+    def start(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / "agent.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [PRECAST, "agent", "--root", str(self.root), *self.options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={name: value for name, value in os.environ.items() if not name.startswith("PRECAST_")},
+            )
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """End it; its exit code."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        code = self.process.wait(DEADLINE_S)
+        self.process = None
+        return code
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.stop(signal.SIGKILL)
+
+    @property
+    def log(self) -> str:
+        return (self.root / "agent.log").read_text()
+
+    @property
+    def rss_bytes(self) -> int:
+        assert self.process is not None
+        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
+        assert found is not None
+        return int(found[1]) * 1024
+
+    def status(self) -> dict[str, Any]:
+        """What `precast agent status` says, and its exit code."""
+        done = subprocess.run(
+            [PRECAST, "agent", "status", "--root", str(self.root), "--json"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=DEADLINE_S,
+        )
+        assert done.stdout, done.stderr
+        return {**json.loads(done.stdout), "code": done.returncode}
+
+    def until(self, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait until its status is so; the status."""
+        until_s = time.monotonic() + DEADLINE_S
+        while not is_so(status := self.status()):
+            if time.monotonic() > until_s:
+                raise TimeoutError(f"{status}\n{self.log}")
+            time.sleep(0.1)
+        return status
+
+    def until_connected(self) -> dict[str, Any]:
+        return self.until(lambda status: bool(status["connected"]))
+
+    def until_settled(self) -> dict[str, Any]:
+        """Connected, facts collected, and everything acknowledged."""
+        return self.until(
+            lambda status: (
+                status["connected"]
+                and "facts" in status
+                and status["spool"]["unsent"] + status["spool"]["unacknowledged"] == 0
+            )
+        )

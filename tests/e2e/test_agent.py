@@ -1,0 +1,219 @@
+"""Real daemons with a real server: enrolment to decision, restarts, orders, revocation, clones, and how little they need."""
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.agent_process import DEADLINE_S, AgentProcess
+from lab.site import PRECAST, Site
+from tests.e2e.precast_command import assert_refused
+from tests.e2e.precast_server import precast
+
+pytestmark = pytest.mark.timeout(180)
+
+MAX_RSS_BYTES = 35_000_000
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with Site(tmp_path_factory.mktemp("site") / "data") as running:
+        yield running
+
+
+def enrolled(site: Site, name: str) -> AgentProcess:
+    site.enrol(name)
+    root = site.directory / "nodes" / name
+    furnish(root, "gold")
+    return AgentProcess(root, site.url)
+
+
+def furnish(root: Path, tier: str) -> None:
+    """An external fact, and an operating system."""
+    place = root / "etc/precast/facts.d"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "tier.json").write_text(json.dumps({"tier": tier}))
+    (root / "etc/os-release").write_text('ID=debian\nVERSION_ID="12"\n')
+
+
+def facts_records(agent: AgentProcess) -> list[dict[str, Any]]:
+    """The facts in an agent's store, oldest first."""
+    path = agent.root / "var/lib/precast/agent/state.db"
+    with closing(sqlite3.connect(path, timeout=30)) as store:
+        rows = store.execute("SELECT body FROM record WHERE kind = 'facts' ORDER BY id").fetchall()
+    return [json.loads(body) for (body,) in rows]
+
+
+def decided(site: Site, node: str, tier: str) -> dict[str, Any]:
+    """What the server shows of a node's facts, once they are decided upon."""
+    until_s = time.monotonic() + DEADLINE_S
+    while True:
+        ran = precast("facts", "show", node, "--json", env=site.environment)
+        if ran.code == 0 and (view := json.loads(ran.out))["facts"]["tier"] == tier:
+            return dict(view)
+        assert time.monotonic() < until_s, ran
+        time.sleep(0.1)
+
+
+def collected_again(agent: AgentProcess, before: dict[str, Any]) -> dict[str, Any]:
+    was = before["facts"]["collected_at"]
+    agent.until(lambda status: status["facts"]["collected_at"] != was)
+    return agent.until_settled()
+
+
+def test_daemon_connects_and_its_facts_arrive_without_a_run(site: Site) -> None:
+    with enrolled(site, "web1") as agent:
+        status = agent.until_settled()
+        assert (status["code"], status["running"], status["connection"]["url"]) == (0, True, site.url)
+        assert status["connection"]["epoch"] == 1
+        assert decided(site, "web1", "gold")["decision"].endswith("changed: compile")
+        agent.until(lambda status: "certificate" in status)
+        assert agent.status()["certificate"]["name"] == "web1"
+        assert agent.stop() == 0
+    status = agent.status()
+    assert (status["code"], status["running"], status["connected"]) == (1, False, False)
+
+
+def test_change_of_a_fact_leads_to_a_decision_and_only_then_travels_whole(site: Site) -> None:
+    with enrolled(site, "web2") as agent:
+        before = agent.until_settled()
+        site.run("facts", "collect", "web2")
+        again = collected_again(agent, before)
+        assert [record.get("stable") is not None for record in facts_records(agent)] == [True, False]
+        furnish(agent.root, "silver")
+        site.run("facts", "collect", "web2")
+        collected_again(agent, again)
+        assert [record.get("stable") is not None for record in facts_records(agent)] == [True, False, True]
+        assert decided(site, "web2", "silver")["decision"] == "1 changed: compile"
+        history = site.run("facts", "history", "web2")
+        assert [(row["path"], row["before"], row["after"]) for row in history] == [("/tier", "gold", "silver")]
+
+
+def test_server_restarted_gets_its_node_back_and_no_facts_twice(site: Site) -> None:
+    with enrolled(site, "web3") as agent:
+        agent.until_settled()
+        for end in (site.stop, site.kill):
+            end()
+            away = agent.until(lambda status: not status["connected"])
+            assert away["code"] == 2
+            assert away["connection"]["trouble"]
+            site.start()
+            back = agent.until_connected()
+        assert back["connection"]["epoch"] == 3
+        site.run("facts", "collect", "web3")
+        collected_again(agent, back)
+        assert [record.get("stable") is not None for record in facts_records(agent)] == [True, False]
+
+
+def test_server_that_is_away_at_first_gets_what_was_collected_meanwhile(site: Site) -> None:
+    agent = enrolled(site, "web4")
+    site.stop()
+    with agent:
+        agent.until(lambda status: status["spool"]["unsent"] == 1 if "spool" in status else False)
+        assert "refused" in agent.until(lambda status: "connection" in status)["connection"]["trouble"]
+        site.start()
+        agent.until_settled()
+        decided(site, "web4", "gold")
+
+
+def test_revoked_node_is_closed_out_and_says_why(site: Site) -> None:
+    with enrolled(site, "web5") as agent:
+        agent.until_settled()
+        subprocess.run([PRECAST, "ca", "revoke", "web5"], env=site.environment, check=True, capture_output=True)
+        status = agent.until(lambda status: not status["connected"])
+        assert status["code"] == 2
+        assert "does not take this machine's certificate" in status["connection"]["trouble"]
+        assert agent.process is not None
+        assert agent.process.poll() is None
+
+
+def test_copy_of_a_machine_is_recognised_and_told(site: Site, tmp_path: Path) -> None:
+    with enrolled(site, "web6") as agent:
+        agent.until_settled()
+        agent.stop()
+        shutil.copytree(agent.root, tmp_path / "copy")
+        agent.start()
+        agent.until(lambda status: status["connected"] and status["connection"]["epoch"] == 2)
+        with AgentProcess(tmp_path / "copy", site.url) as copy:
+            status = copy.until(lambda status: "SESSION-001" in status["connection"]["trouble"])
+            assert status["code"] == 2
+        assert agent.status()["connected"]
+
+
+def test_second_daemon_on_one_store_is_refused(site: Site) -> None:
+    with enrolled(site, "web7") as agent:
+        agent.until_connected()
+        ran = precast("agent", "run", "--root", agent.root, "--url", site.url)
+        assert_refused(ran, 73, "AGENT-014")
+
+
+def test_settings_are_reloaded_by_a_signal_and_wrong_ones_are_told(site: Site, tmp_path: Path) -> None:
+    agent = enrolled(site, "web8")
+    file = agent.root / "etc/precast/agent.toml"
+    file.write_text('url = "https://127.0.0.1:1"\n')
+    agent.options = []
+    with agent:
+        agent.until(lambda status: "127.0.0.1:1" in status.get("connection", {}).get("url", ""))
+        file.write_text('url = "nonsense"\nspool_record = 1\n')
+        assert agent.process is not None
+        agent.process.send_signal(signal.SIGHUP)
+        agent.until(lambda status: "not reloaded" in agent.log)
+        file.write_text(f'url = "{site.url}"\nlog_file = "/var/log/agent.log"\n')
+        agent.process.send_signal(signal.SIGHUP)
+        agent.until_connected()
+        log = agent.root / "var/log/agent.log"
+        log.rename(log.with_suffix(".1"))  # as rotation does
+        assert agent.stop() == 0
+        assert "precast agent ends" in log.read_text()
+
+
+def test_machine_that_is_enrolled_later_is_connected_then(site: Site) -> None:
+    root = site.directory / "nodes" / "late"
+    furnish(root, "gold")
+    with AgentProcess(root, site.url) as agent:
+        waits = agent.until(lambda status: "connection" in status)
+        assert "AGENT-003" in waits["connection"]["trouble"]
+        site.enrol("late")
+        agent.until_settled()
+
+
+def test_renewal_that_is_not_due_is_left(site: Site) -> None:
+    with enrolled(site, "web9") as agent:
+        agent.until_settled()
+        before = (agent.root / "var/lib/precast/agent/key.pem").read_bytes()
+        not_due = precast("agent", "renew", "--if-due", "--json", "--root", agent.root, "--url", site.url)
+        assert (not_due.code, json.loads(not_due.out)["renewed"]) == (0, False)
+        assert (agent.root / "var/lib/precast/agent/key.pem").read_bytes() == before
+
+
+def test_facts_sent_by_hand_beside_the_daemon_are_the_newest(site: Site) -> None:
+    with enrolled(site, "web10") as agent:
+        agent.until_settled()
+        furnish(agent.root, "bronze")
+        ran = precast("agent", "facts", "--root", agent.root, "--url", site.url)
+        assert (ran.code, ran.out) == (0, "sent: all facts\n")
+        agent.stop()
+        agent.start()
+        agent.until_settled()
+        decided(site, "web10", "bronze")
+
+
+def test_daemon_without_a_server_to_go_to_is_told(tmp_path: Path) -> None:
+    assert_refused(precast("agent", "--root", tmp_path), 64, "CLI-020")
+    assert_refused(precast("agent", "--root", tmp_path, "--url", "http://x"), 64, "HTTP-001")
+
+
+def test_idle_daemon_is_small(site: Site) -> None:
+    with enrolled(site, "small") as agent:
+        agent.until_settled()
+        agent.until(lambda status: "certificate" in status)
+        print(f"\nagent with its connection up: {agent.rss_bytes / 1e6:.1f} MB")
+        assert agent.rss_bytes <= MAX_RSS_BYTES

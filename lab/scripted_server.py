@@ -94,6 +94,7 @@ class ScriptedServer:
         await self.stop()
 
     async def start(self) -> None:
+        self.directory.mkdir(exist_ok=True)
         key = ec.generate_private_key(CURVE)
         certificate = self.authority.sign_server(key.public_key(), ["127.0.0.1"], datetime.now(UTC))
         write_private(self.directory / "key.pem", private_pem(key))

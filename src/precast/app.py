@@ -30,30 +30,42 @@ if TYPE_CHECKING:
     from precast.services.authority_files import HeldAuthority
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
+    from precast.services.puppet_ca import PuppetCa
     from precast.services.sessions import SessionService
     from precast.store.audit import AuditLog
     from precast.store.database import Database
-    from precast.store.nodes import Nodes
+    from precast.store.nodes import Certificate, Nodes
+    from precast.store.query import Unit
 
 
 class App:
     """What the command line can ask of the rest."""
 
-    async def initialise(self, settings: ServerSettings, admin: str) -> Initialised:
-        """Make authority, database and one admin token. Raises ConflictError CA-002 if there is an authority already."""
+    async def initialise(self, settings: ServerSettings, admin: str, puppet_ca: Path | None = None) -> Initialised:
+        """Make authority, database and one admin token; take a Puppet authority over.
+
+        Raises ConflictError CA-002 if there is an authority already, InputError CA-016 if Puppet's cannot be used.
+        """
         from precast.services.authority import Authority
         from precast.services.authority_files import AuthorityFiles
+        from precast.services.puppet_ca import PuppetCa
         from precast.wire.identity import NewPersonToken
 
         files = AuthorityFiles(settings.data / "authority")
         files.refuse_existing()
+        now = SystemClock().now()
+        puppet = None if puppet_ca is None else PuppetCa(puppet_ca)
+        authority = Authority.new(now) if puppet is None else puppet.successor(now)
+        found, left = ([], []) if puppet is None else puppet.read_nodes(now)
         _make_directory(settings.data)
         # The authority appears last, and whole: until then `init` can be run again.
         async with _opened(settings) as database:
-            authority = Authority.new(SystemClock().now())
             with files.creating(authority):
+                if puppet is not None:
+                    await _importing(database, puppet, found)
                 token = await _people(database).create(NewPersonToken(admin, "admin"), "system")
-        return Initialised(authority.fingerprint, files.certificate, token.token)
+        lines = [f"{one.name}: {one.reason}" for one in left]
+        return Initialised(authority.fingerprint, files.certificate, token.token, len(found), lines)
 
     async def create_admin(self, settings: ServerSettings, admin: str) -> str:
         """Make another admin token. Raises NotFoundError STORE-002 if there is no database."""
@@ -93,6 +105,20 @@ class App:
                 await server.stop()
                 for task in running:
                     task.cancel()
+
+
+async def _importing(database: "Database", puppet: "PuppetCa", found: "list[Certificate]") -> None:
+    from precast.services.certificates import fingerprint
+    from precast.store.audit import AuditLog
+    from precast.store.nodes import Nodes
+
+    audit = AuditLog(database, TimeOrderedIds(database.clock))
+
+    def unit() -> "Unit[None]":
+        yield from Nodes(database).importing(found)
+        yield from audit.adding("system", "authority.import", fingerprint(puppet.certificate), certificates=len(found))
+
+    await database.write(unit)
 
 
 def _make_directory(place: Path) -> None:

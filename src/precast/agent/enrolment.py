@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import NameOID
 
 from precast.agent import issues
@@ -24,6 +24,8 @@ from precast.base.files import write_private
 from precast.wire.identity import AuthorityBody, CertificateBody, EnrolBody, RenewBody, RequestAnswer, RequestBody
 from precast.wire.names import check_name
 from precast.wire.tokens import parse_enrolment
+
+OwnKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Identity(Credentials):
@@ -70,15 +72,35 @@ class Identity(Credentials):
     def renew(self, url: str) -> x509.Certificate:
         """Ask for the next certificate, with a new key, by proof of the old one. Raises NotFoundError AGENT-003 before the first."""
         old_key, old = self._load()
+        return self._renew(url, self.trusting(), old_key, old)
+
+    def adopt(self, url: str, puppet: Path, name: str) -> x509.Certificate:
+        """Ask for the first certificate by proof of the key that Puppet's agent has, in its `ssldir`, and keep it.
+
+        Raises as `renew`, ConflictError AGENT-001 if there is one, UnavailableError AGENT-004 if Puppet's files cannot be used.
+        """
+        check_name(name)
+        if self.certificate.exists():
+            raise issues.ENROLLED.error(path=self.certificate)
+        file = f"{name}.pem"
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            old = x509.load_pem_x509_certificate((puppet / "certs" / file).read_bytes())
+            old_key = _load_key(puppet / "private_keys" / file)
+            context = https.trusting((puppet / "certs" / "ca.pem").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise issues.CANNOT_KEEP.error(path=puppet, reason=reason_of(error)) from error
+        return self._renew(url, context, old_key, old)
+
+    def _renew(self, url: str, context: ssl.SSLContext, old_key: OwnKey, old: x509.Certificate) -> x509.Certificate:
         key = ec.generate_private_key(ec.SECP256R1())
         request = _request(key, _name(old))
-        proof = old_key.sign(request.public_bytes(serialization.Encoding.DER), ec.ECDSA(hashes.SHA256()))
         body = RenewBody(
             _pem(request),
             old.public_bytes(serialization.Encoding.PEM).decode(),
-            base64.b64encode(proof).decode(),
+            base64.b64encode(_sign(old_key, request.public_bytes(serialization.Encoding.DER))).decode(),
         )
-        return self._keep(_post(url, self.trusting(), "/v1/renewals", body), key)
+        return self._keep(_post(url, context, "/v1/renewals", body), key)
 
     def _first_key(self, name: str) -> ec.EllipticCurvePrivateKey:
         check_name(name)
@@ -91,14 +113,17 @@ class Identity(Credentials):
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self.key.exists():
-                return _load_key(self.key)
+                key = _load_key(self.key)
+                if not isinstance(key, ec.EllipticCurvePrivateKey):
+                    raise ValueError("it is not a key of ours")
+                return key
             key = ec.generate_private_key(ec.SECP256R1())
             write_private(self.key, _key_pem(key))
         except (OSError, ValueError) as error:
             raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
         return key
 
-    def _load(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+    def _load(self) -> tuple[OwnKey, x509.Certificate]:
         try:
             certificate = x509.load_pem_x509_certificate(self.certificate.read_bytes())
             # A renewal that was cut off after its certificate came: the key that belongs to it waits beside the old one.
@@ -164,10 +189,17 @@ def _name(certificate: x509.Certificate) -> str:
     return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
 
 
-def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
+def _sign(key: OwnKey, data: bytes) -> bytes:
+    if isinstance(key, rsa.RSAPrivateKey):
+        return key.sign(data, padding.PKCS1v15(), hashes.SHA256())
+    return key.sign(data, ec.ECDSA(hashes.SHA256()))
+
+
+def _load_key(path: Path) -> OwnKey:
+    """Ours are on a curve; those of Puppet's agents are RSA."""
     key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("it is not a key on an elliptic curve")
+    if not isinstance(key, OwnKey):
+        raise ValueError("it is not a key on an elliptic curve, nor RSA")
     return key
 
 

@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from precast.agent.settings import AgentSettings
@@ -48,6 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="without a token: of the authority's certificate; an operator then decides on the request",
     )
     enrol.add_argument(
+        "--puppet-ssl",
+        metavar="DIR",
+        type=Path,
+        help="by the certificate that Puppet's agent has (`puppet config print ssldir`), if the server knows it",
+    )
+    enrol.add_argument(
         "--wait",
         metavar="SECONDS",
         type=int,
@@ -81,7 +88,9 @@ def _enrol(args: argparse.Namespace) -> int:
     from precast.base.digests import plain_fingerprint
 
     identity = Identity(args.root)
-    if args.ca_fingerprint and not args.token:
+    if args.puppet_ssl:
+        certificate = identity.adopt(_url(args), args.puppet_ssl, args.name)
+    elif args.ca_fingerprint and not args.token:
         fingerprint = plain_fingerprint(args.ca_fingerprint)
         if fingerprint is None:
             raise issues.USAGE.error(

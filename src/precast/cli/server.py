@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -17,13 +17,16 @@ class Initialised(NamedTuple):
     fingerprint: str
     authority: Path
     token: str
+    # How many certificates came from Puppet, and lines about those that did not.
+    imported: int = 0
+    left_out: Sequence[str] = ()
 
 
 class ServerApp(Protocol):
     """What this group needs of the rest."""
 
-    async def initialise(self, settings: ServerSettings, admin: str) -> Initialised:
-        """Make authority, database and one admin token."""
+    async def initialise(self, settings: ServerSettings, admin: str, puppet_ca: Path | None) -> Initialised:
+        """Make authority, database and one admin token; take a Puppet authority over."""
 
     async def create_admin(self, settings: ServerSettings, admin: str) -> str:
         """Make another admin token."""
@@ -39,6 +42,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(init, ServerSettings, "data", "database")
     init.add_argument("--admin", metavar="NAME", default="admin", help="whom the first token is for (default: admin)")
+    init.add_argument(
+        "--import-puppet-ca",
+        metavar="DIR",
+        type=Path,
+        help="know the agents of a Puppet server by the certificates they have (`puppet config print cadir`)",
+    )
     init.add_argument("--json", action="store_true", help="print one JSON document")
     init.set_defaults(run=_init)
     admin = commands.add_parser(
@@ -56,13 +65,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _init(args: argparse.Namespace) -> int:
     app: ServerApp = args.app
-    made = asyncio.run(app.initialise(load_settings(ServerSettings, args).values, args.admin))
+    settings = load_settings(ServerSettings, args).values
+    made = asyncio.run(app.initialise(settings, args.admin, args.import_puppet_ca))
     if args.json:
-        print_json({"fingerprint": made.fingerprint, "authority": str(made.authority), "token": made.token})
+        printed = {"fingerprint": made.fingerprint, "authority": str(made.authority), "token": made.token}
+        print_json({**printed, "imported": made.imported, "left_out": list(made.left_out)})
         return 0
     print(f"authority    {made.authority}")
     print(f"fingerprint  {made.fingerprint}")
     print(f"admin token  {made.token}")
+    if args.import_puppet_ca:
+        print(f"from Puppet  {made.imported} certificates")
+    for line in made.left_out:
+        print(f"left out     {line}")
     print()
     print("The token is shown this once. To use it:")
     print(f"  export PRECAST_CA={made.authority} PRECAST_URL=https://localhost:8140 PRECAST_TOKEN=…")

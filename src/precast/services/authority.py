@@ -99,7 +99,7 @@ class Authority:
 
     def has_signed(self, certificate: x509.Certificate) -> bool:
         """Whether a certificate is ours or of one we trust, whatever the time."""
-        return any(_is_issued_by(certificate, one) for one in self.trusted)
+        return any(is_issued_by(certificate, one) for one in self.trusted)
 
     def _finish(
         self, builder: x509.CertificateBuilder, hosts: Sequence[x509.GeneralName], usage: x509.ObjectIdentifier
@@ -126,7 +126,8 @@ def cross_sign(
     return builder.sign(key, hashes.SHA256())
 
 
-def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    """Whether an authority has signed a certificate, whatever the time."""
     try:
         certificate.verify_directly_issued_by(authority)
     except (InvalidSignature, ValueError, TypeError):

@@ -12,7 +12,7 @@ from datetime import timedelta
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from precast.base.clock import Clock
 from precast.base.ids import Ids
@@ -160,10 +160,16 @@ class EnrolmentService:
         try:
             old = x509.load_pem_x509_certificate(body.certificate.encode())
             key = old.public_key()
-            if not self._authority.current.has_signed(old) or not isinstance(key, ec.EllipticCurvePublicKey):
+            if not self._authority.current.has_signed(old):
                 raise issues.RENEWAL_DENIED.error()
             signature = base64.b64decode(body.proof, validate=True)
-            key.verify(signature, request.public_bytes(serialization.Encoding.DER), ec.ECDSA(hashes.SHA256()))
+            signed = request.public_bytes(serialization.Encoding.DER)
+            if isinstance(key, ec.EllipticCurvePublicKey):
+                key.verify(signature, signed, ec.ECDSA(hashes.SHA256()))
+            elif isinstance(key, rsa.RSAPublicKey):  # of a certificate that came from Puppet
+                key.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+            else:
+                raise issues.RENEWAL_DENIED.error()
         except (ValueError, InvalidSignature, binascii.Error):
             raise issues.RENEWAL_DENIED.error() from None
         return old

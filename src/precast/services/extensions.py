@@ -20,7 +20,10 @@ IDENTIFIERS: dict[str, x509.ObjectIdentifier] = {
     "pp_authorization": x509.ObjectIdentifier(f"{_ARC}.3.1"),
     "pp_auth_role": x509.ObjectIdentifier(f"{_ARC}.3.13"),
 }
+_BY_NUMBER = {identifier.dotted_string: name for name, identifier in IDENTIFIERS.items()}
 _UTF8_STRING = b"\x0c"
+# Also PrintableString and IA5String, as other tools write it.
+_STRINGS = (0x0C, 0x13, 0x16)
 
 
 def check(extensions: Mapping[str, str]) -> None:
@@ -32,7 +35,20 @@ def check(extensions: Mapping[str, str]) -> None:
 
 
 def to_x509(extensions: Mapping[str, str]) -> list[x509.UnrecognizedExtension]:
-    return [x509.UnrecognizedExtension(IDENTIFIERS[name], _der(value)) for name, value in sorted(extensions.items())]
+    return [
+        x509.UnrecognizedExtension(IDENTIFIERS.get(name) or x509.ObjectIdentifier(name), _der(value))
+        for name, value in sorted(extensions.items())
+    ]
+
+
+def from_x509(certificate: x509.Certificate) -> dict[str, str]:
+    """What a certificate of Puppet's says, by name, or by number where it has none. Raises ValueError if it cannot be read."""
+    found: dict[str, str] = {}
+    for extension in certificate.extensions:
+        number = extension.oid.dotted_string
+        if isinstance(extension.value, x509.UnrecognizedExtension) and number.startswith(f"{_ARC}."):
+            found[_BY_NUMBER.get(number, number)] = _text(extension.value.value)
+    return found
 
 
 def _der(text: str) -> bytes:
@@ -42,3 +58,17 @@ def _der(text: str) -> bytes:
         return _UTF8_STRING + bytes([len(data)]) + data
     length = len(data).to_bytes((len(data).bit_length() + 7) // 8)
     return _UTF8_STRING + bytes([0x80 | len(length)]) + length + data
+
+
+def _text(data: bytes) -> str:
+    """The text of a string in DER; old versions of Puppet wrote the bare text."""
+    value = data
+    if len(data) >= 2 and data[0] in _STRINGS:
+        size = data[1] & 0x7F if data[1] & 0x80 else 0
+        length = int.from_bytes(data[2 : 2 + size]) if size else data[1]
+        if 2 + size + length == len(data):
+            value = data[2 + size :]
+    text = value.decode()
+    if not text.isprintable():
+        raise ValueError("an extension is not text")
+    return text

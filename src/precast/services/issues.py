@@ -83,6 +83,12 @@ STILL_IN_USE = Issue(
 NOT_ROTATING = Issue(
     "CA-015", Kind.CONFLICT, "there is only one authority, nothing to finish", "begin with `precast ca rotate`"
 )
+NO_PUPPET_CA = Issue(
+    "CA-016",
+    Kind.INPUT,
+    "cannot take over the Puppet authority: {path}: {reason}",
+    "give the directory with ca_crt.pem, ca_key.pem, ca_crl.pem and signed/, as `puppet config print cadir` shows it",
+)
 NO_SUCH_NODE = Issue("NODE-001", Kind.NOT_FOUND, "there is no node {node}", "`precast node list` shows them")
 BAD_ROLE = Issue("AUTH-001", Kind.INPUT, "there is no role {role}", "it is one of: {roles}")
 BAD_VALUE = Issue("AUTH-002", Kind.INPUT, "{what} must be between {least} and {most}", "choose another value")

@@ -4,6 +4,7 @@ Everything about a node's certificates happens under the node's row, so two requ
 on two servers.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -77,6 +78,20 @@ REVOKED = Query(
 REACTIVATE = Query(
     "nodes.reactivate",
     "UPDATE node SET deactivated_at = NULL WHERE name = :node AND deactivated_at IS NOT NULL RETURNING name",
+)
+IMPORT_NODE = Query(
+    "nodes.import_node",
+    "INSERT INTO node (name, created_at) VALUES (:node, :now) ON CONFLICT (name) DO NOTHING",
+)
+IMPORT_CERTIFICATE = Query(
+    "nodes.import_certificate",
+    """
+    -- Of another authority's making. An import that was cut off is done again.
+    INSERT INTO certificate
+        (serial, node, key_digest, extensions, issued_at, not_after, authority, revoked_at, revoked_why)
+    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority, :revoked_at, :why)
+    ON CONFLICT (serial) DO NOTHING
+    """,
 )
 HOLD = Query(
     "nodes.hold",
@@ -217,6 +232,25 @@ class Nodes:
         rows = yield REVOKE(node=node, now=to_micros(self._database.clock.now()), why=why)
         yield Wake(REVOKED_TOPIC)
         return [row[0] for row in rows]
+
+    def importing(self, found: Sequence[Certificate]) -> Unit[None]:
+        """Put certificates in that another authority has given; what is known stays as it is."""
+        now = to_micros(self._database.clock.now())
+        yield IMPORT_NODE.many({"node": node, "now": now} for node in sorted({one.node for one in found}))
+        yield IMPORT_CERTIFICATE.many(
+            {
+                "serial": one.serial,
+                "node": one.node,
+                "key_digest": one.key_digest,
+                "extensions": canonical.encode(one.extensions),
+                "issued_at": to_micros(one.issued_at),
+                "not_after": to_micros(one.not_after),
+                "authority": one.authority,
+                "revoked_at": None if one.revoked_at is None else to_micros(one.revoked_at),
+                "why": one.revoked_why,
+            }
+            for one in found
+        )
 
     def naming_authority(self, authority: str) -> Unit[None]:
         """Say of which authority those certificates are that do not say it."""

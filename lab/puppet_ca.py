@@ -1,0 +1,119 @@
+"""A Puppet authority in Puppet's own layout, and the files its agents have: made by hand, because a real one takes minutes."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+ARC = "1.3.6.1.4.1.34380.1"
+PEM = serialization.Encoding.PEM
+
+
+class PuppetAuthority:
+    """`cadir` gets ca_crt.pem, ca_key.pem, ca_crl.pem, inventory.txt, serial, signed/; each agent an ssldir."""
+
+    def __init__(self, cadir: Path, *, has_intermediate: bool = True) -> None:
+        self.cadir = cadir
+        (cadir / "signed").mkdir(parents=True)
+        self._serial = 0
+        self._now = datetime.now(UTC)
+        self._revoked: list[int] = []
+        root_key = new_key()
+        root = self._authority("Puppet Root CA: 5cf2d0", root_key, None, root_key)
+        self.key, self.path = root_key, [root]
+        if has_intermediate:
+            self.key = new_key()
+            self.path = [self._authority("Puppet CA: puppet.example.com", self.key, root, root_key), root]
+        (cadir / "ca_crt.pem").write_bytes(b"".join(one.public_bytes(PEM) for one in self.path))
+        (cadir / "ca_key.pem").write_bytes(key_pem(self.key))
+        self._lists = [self._list(root, root_key)] if has_intermediate else []
+        self._write_lists()
+
+    def sign(self, ssldir: Path, name: str, days: int = 1825, **extensions: str) -> x509.Certificate:
+        """An agent with its key and certificate; extensions by the end of their number, as _1_13 for pp_role."""
+        key = new_key()
+        builder = (
+            self._builder(name, self.path[0].subject, key, days)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(
+                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=True
+            )
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        )
+        for number, value in extensions.items():
+            oid = x509.ObjectIdentifier(f"{ARC}{number.replace('_', '.')}")
+            der = b"\x0c" + bytes([len(value)]) + value.encode()
+            builder = builder.add_extension(x509.UnrecognizedExtension(oid, der), critical=False)
+        signed = builder.sign(self.key, hashes.SHA256())
+        for place in ("certs", "private_keys"):
+            (ssldir / place).mkdir(parents=True, exist_ok=True)
+        (ssldir / "certs" / f"{name}.pem").write_bytes(signed.public_bytes(PEM))
+        (ssldir / "private_keys" / f"{name}.pem").write_bytes(key_pem(key))
+        (ssldir / "certs" / "ca.pem").write_bytes((self.cadir / "ca_crt.pem").read_bytes())
+        (self.cadir / "signed" / f"{name}.pem").write_bytes(signed.public_bytes(PEM))
+        with (self.cadir / "inventory.txt").open("a") as inventory:
+            times = (f"{at:%Y-%m-%dT%H:%M:%SUTC}" for at in (signed.not_valid_before_utc, signed.not_valid_after_utc))
+            inventory.write(f"0x{signed.serial_number:04x} {' '.join(times)} /CN={name}\n")
+        return signed
+
+    def revoke(self, certificate: x509.Certificate) -> None:
+        self._revoked.append(certificate.serial_number)
+        self._write_lists()
+
+    def _write_lists(self) -> None:
+        lists = [self._list(self.path[0], self.key, self._revoked), *self._lists]
+        (self.cadir / "ca_crl.pem").write_bytes(b"".join(one.public_bytes(PEM) for one in lists))
+
+    def _list(
+        self, by: x509.Certificate, key: rsa.RSAPrivateKey, serials: list[int] | None = None
+    ) -> x509.CertificateRevocationList:
+        builder = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(by.subject)
+            .last_update(self._now - timedelta(days=1))
+            .next_update(self._now + timedelta(days=1825))
+        )
+        for serial in serials or []:
+            one = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(self._now).build()
+            builder = builder.add_revoked_certificate(one)
+        return builder.sign(key, hashes.SHA256())
+
+    def _authority(
+        self, name: str, key: rsa.RSAPrivateKey, by: x509.Certificate | None, by_key: rsa.RSAPrivateKey
+    ) -> x509.Certificate:
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        usage = x509.KeyUsage(
+            digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
+            key_agreement=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
+        )  # fmt: skip
+        return (
+            self._builder(name, by.subject if by is not None else subject, key, 5475)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(usage, critical=True)
+            .sign(by_key, hashes.SHA256())
+        )
+
+    def _builder(self, name: str, issuer: x509.Name, key: rsa.RSAPrivateKey, days: int) -> x509.CertificateBuilder:
+        self._serial += 1
+        return (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+            .issuer_name(issuer)
+            .public_key(key.public_key())
+            .serial_number(self._serial)
+            .not_valid_before(self._now - timedelta(days=2000))
+            .not_valid_after(self._now + timedelta(days=days))
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        )
+
+
+def new_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, 2048)
+
+
+def key_pem(key: rsa.RSAPrivateKey) -> bytes:
+    form = serialization.PrivateFormat.TraditionalOpenSSL  # as Ruby writes it
+    return key.private_bytes(PEM, form, serialization.NoEncryption())

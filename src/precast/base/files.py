@@ -11,9 +11,26 @@ from pathlib import Path
 
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file by one that only we may read (0600). A crash leaves the old one or the new one. Raises OSError."""
+    _replace(path, data, 0o600)
+
+
+def write_public(path: Path, data: bytes) -> None:
+    """The same for a file of the user's: with the mode that it has, or that the user's new files have."""
+    _replace(path, data, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+
+
+def _umask() -> int:
+    """There is no other way to read it than to set it. Files that another thread makes at this moment are too private at most."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
     handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -4,13 +4,11 @@ What cannot be read is one clear error. An output file is complete or untouched:
 moved there.
 """
 
-import contextlib
-import os
-import secrets
 import stat
 import sys
 from pathlib import Path
 
+from precast.base.files import write_public
 from precast.base.spans import Source
 from precast.cli import issues
 
@@ -61,18 +59,7 @@ def _replace(target: Path, data: bytes) -> None:
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
         target.write_bytes(data)  # a device or a pipe has no earlier content to keep, and must not be replaced
         return
-    target = target.resolve()
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
+    write_public(target.resolve(), data)
 
 
 def _shown(path: str) -> str:

@@ -28,6 +28,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "audit": ("precast.cli.identity:configure_audit", "who did what"),
     "status": ("precast.cli.status", "the state of the site on one screen"),
+    "support-bundle": ("precast.cli.support", "collect what somebody who helps needs, without secrets"),
     "config": ("precast.cli.config", "settings, and where each came from"),
 }
 

@@ -23,6 +23,7 @@ from precast.cli.settings import ServerSettings
 if TYPE_CHECKING:
     from precast.api.hub import Hub
     from precast.api.nodes import NodesApi
+    from precast.api.quotas import Limits
     from precast.api.server import HttpServer
     from precast.api.sessions import SessionsApi
     from precast.api.status import StatusApi
@@ -76,6 +77,7 @@ class App:
 
     async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
         """Serve until SIGTERM or SIGINT; `started` is told the port."""
+        from precast.api.quotas import Limits
         from precast.api.tls import ServerTls
         from precast.services.authority_files import AuthorityFiles, HeldAuthority
 
@@ -87,7 +89,8 @@ class App:
             sessions = _sessions(database, facts, server_id)
             hub, tending = sessions.hub, sessions.tending
             status = _status_api(database, settings, authority)
-            server = _http_server(database, authority, facts, sessions, status)
+            limits = Limits(rate=settings.requests_per_second)
+            server = _http_server(database, authority, facts, sessions, status, limits)
             try:
                 port = await server.start(*settings.listen, tls.context)
             except OSError as error:
@@ -200,12 +203,14 @@ def _http_server(
     facts: "FactService",
     sessions: _Sessions,
     status_api: "StatusApi",
+    limits: "Limits",
 ) -> "HttpServer":
     from precast.api.authority import AuthorityApi
     from precast.api.callers import Callers
     from precast.api.facts import FactsApi
     from precast.api.identity import IdentityApi
     from precast.api.metrics import Metrics
+    from precast.api.quotas import Quotas
     from precast.api.requests import RequestsApi
     from precast.api.routes import Routes
     from precast.api.server import HttpServer
@@ -234,7 +239,7 @@ def _http_server(
     _nodes_api(database, nodes, audit, sessions.service).declare(routes)
     metrics = Metrics(database)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
-    return HttpServer(routes, Callers(people, recognition), metrics)
+    return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
 
 
 def _status_api(database: "Database", settings: ServerSettings, authority: "HeldAuthority") -> "StatusApi":

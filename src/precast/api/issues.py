@@ -19,6 +19,19 @@ BAD_BODY = Issue("API-004", Kind.INPUT, "the body is not what this takes: {reaso
 TOO_LARGE = Issue("API-005", Kind.INPUT, "the body is larger than {limit} bytes", "send less")
 NO_ROUTE = Issue("API-006", Kind.NOT_FOUND, "there is nothing at this address", "see /v1/openapi.json")
 TOO_BUSY = Issue(
-    "API-007", Kind.UNAVAILABLE, "{who} has {limit} requests under way", "wait for one of them, then try again"
+    "API-007", Kind.LIMITED, "{who} has {limit} requests under way", "wait for one of them, then try again"
 )
 FAILED = Issue("API-008", Kind.INTERNAL, "something went wrong here", "the server's log says more; please report it")
+TOO_OFTEN = Issue(
+    "API-009",
+    Kind.LIMITED,
+    "{who} asks more than {rate} times a second",
+    "ask less often; the answer's Retry-After says when again",
+)
+TOO_SLOW = Issue("API-010", Kind.INPUT, "the body has not come within {limit_s:g} s", "send it faster, or less of it")
+TOOK_TOO_LONG = Issue(
+    "API-011",
+    Kind.UNAVAILABLE,
+    "this was given up after {limit_s:g} s",
+    "look whether it has happened before you try again; the server is busy, or its database is",
+)

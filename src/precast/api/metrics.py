@@ -8,6 +8,7 @@ from precast.api.routes import PUBLIC, Call, Route, Routes, Text
 from precast.store.check import ping
 from precast.store.database import Database
 
+READY_FOR_S = 1.0
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -20,12 +21,17 @@ class Metrics:
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._started_s = time.time()
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self._ready_until_s = float("-inf")
         self.under_way = 0
 
     def declare(self, routes: Routes) -> None:
-        routes.add(Route("GET", "/metrics", self.show, PUBLIC, "Counts for Prometheus", Text))
-        routes.add(Route("GET", "/health/live", self.live, PUBLIC, "Whether this process runs", dict[str, str]))
-        routes.add(Route("GET", "/health/ready", self.ready, PUBLIC, "Whether the database answers", dict[str, str]))
+        state = dict[str, str]
+        for route in (
+            Route("GET", "/metrics", self.show, PUBLIC, "Counts for Prometheus", Text, is_free=True),
+            Route("GET", "/health/live", self.live, PUBLIC, "Whether this process runs", state, is_free=True),
+            Route("GET", "/health/ready", self.ready, PUBLIC, "Whether the database answers", state, is_free=True),
+        ):
+            routes.add(route)
 
     def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """A figure that is read when it is asked for."""
@@ -67,5 +73,9 @@ class Metrics:
         return {"status": "live"}
 
     async def ready(self, call: Call) -> dict[str, str]:
-        await ping(self._database)
+        """Asked of the database once a second at most, however many ask."""
+        now_s = self._database.clock.monotonic_s()
+        if self._ready_until_s <= now_s:
+            await ping(self._database)
+            self._ready_until_s = now_s + READY_FOR_S
         return {"status": "ready"}

@@ -23,7 +23,10 @@ class Problem(msgspec.Struct, frozen=True):
     hint: str
 
 
-ALWAYS = (issues.TOO_BUSY, issues.FAILED, store_issues.BUSY, store_issues.CONNECTION_LOST, store_issues.DISK_FULL)
+ALWAYS = (
+    *(issues.TOO_BUSY, issues.TOO_OFTEN, issues.TOOK_TOO_LONG, issues.FAILED),
+    *(store_issues.BUSY, store_issues.CONNECTION_LOST, store_issues.DISK_FULL),
+)
 
 
 def describe(routes: Routes) -> dict[str, Any]:
@@ -92,7 +95,7 @@ def _problems(route: Route) -> dict[str, Any]:
     """By status, what can go wrong, with its codes."""
     possible: list[Issue] = [*route.errors, *ALWAYS]
     if route.body is not None:
-        possible += [issues.BAD_BODY, issues.TOO_LARGE]
+        possible += [issues.BAD_BODY, issues.TOO_LARGE, issues.TOO_SLOW]
     if route.requires.sort != "public":
         possible += [issues.NO_CREDENTIALS, issues.BAD_CREDENTIALS, issues.NOT_ALLOWED]
     by_kind: dict[Kind, list[Issue]] = {}

@@ -86,6 +86,7 @@ class Route(NamedTuple):
     body: type[msgspec.Struct] | None = None
     query: tuple[str, ...] = ()
     errors: tuple[Issue, ...] = ()
+    is_free: bool = False  # of quotas: what watches the server is always answered
     is_socket: bool = False  # then the handler is given the request instead of a body, and answers by itself
 
     @property

@@ -3,12 +3,10 @@
 uvloop is required: TLS of the standard library's event loop costs six times the memory for each connection.
 """
 
-import contextlib
+import asyncio
 import logging
 import ssl
 import time
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -17,17 +15,16 @@ from aiohttp import web
 from precast.api import issues, openapi
 from precast.api.callers import Callers
 from precast.api.metrics import Metrics
-from precast.api.routes import PUBLIC, Call, Route, Routes, Text
+from precast.api.quotas import Quotas
+from precast.api.routes import PUBLIC, Call, Caller, Route, Routes, Text
 from precast.base import digests
-from precast.base.errors import PrecastError
+from precast.base.errors import DeniedError, PrecastError, UnauthenticatedError
 
 log = logging.getLogger("precast.api")
 
 MAX_BODY_BYTES = 256 * 1024
 # After a restart every node comes at once; who finds no place here has to begin its handshake anew.
 BACKLOG = 4096
-# One caller cannot take all of the server: beyond this many at once the next is told API-007.
-MAX_UNDER_WAY = 64
 # What is under way when the server stops may take this long.
 SHUTDOWN_S = 10.0
 
@@ -35,11 +32,11 @@ SHUTDOWN_S = 10.0
 class HttpServer:
     """Serves routes, from `start` to `stop`."""
 
-    def __init__(self, routes: Routes, callers: Callers, metrics: Metrics) -> None:
+    def __init__(self, routes: Routes, callers: Callers, metrics: Metrics, quotas: Quotas) -> None:
         self._routes = routes
         self._callers = callers
         self._metrics = metrics
-        self._under_way: Counter[str] = Counter()
+        self._quotas = quotas
         metrics.declare(routes)
         routes.add(Route("GET", "/v1/openapi.json", self._describe, PUBLIC, "This description", dict[str, Any]))
         self._runner: web.AppRunner | None = None
@@ -52,7 +49,13 @@ class HttpServer:
         app.router.add_route("*", "/{anything:.*}", self._nowhere)
         # Bodies are taken as they come: unpacking would let a small one become a large one.
         self._runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, auto_decompress=False, shutdown_timeout=SHUTDOWN_S
+            app,
+            access_log=None,
+            handle_signals=False,
+            auto_decompress=False,
+            shutdown_timeout=SHUTDOWN_S,
+            # Also for a head that does not come to its end, from the first byte on.
+            keepalive_timeout=self._quotas.limits.idle_s,
         )
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=context, backlog=BACKLOG)
@@ -89,59 +92,81 @@ class HttpServer:
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         """The boundary of the HTTP side: whatever happens becomes an answer."""
         try:
-            transport = request.transport
-            connection = transport.get_extra_info("ssl_object") if transport is not None else None
-            stranger = _stranger(connection, request.remote)
-            with self._slot(stranger):
-                caller = await self._callers.authorise(route.requires, request.headers.get("Authorization"), connection)
-            with self._slot(caller.actor if caller is not None else stranger):
-                body = request if route.is_socket else await _read_body(route, request)
+            caller, who = await self._admit(route, request)
+            with self._quotas.slot(who):
+                body = request if route.is_socket else await self._read_body(route, request)
                 query = {name: request.query[name] for name in route.query if name in request.query}
                 path = dict(request.match_info)
                 if not all(value.isprintable() for value in (*path.values(), *query.values())):
                     raise issues.NO_ROUTE.error()
-                return _respond(await route.handler(Call(caller, path, query, body, request.remote or "")))
+                return _respond(await self._handle(route, Call(caller, path, query, body, request.remote or "")))
         except PrecastError as error:
             return _problem(error)
         except Exception:
             log.exception("%s failed", route.name)
             return _problem(issues.FAILED.error())
 
-    @contextlib.contextmanager
-    def _slot(self, who: str) -> Iterator[None]:
-        if self._under_way[who] >= MAX_UNDER_WAY:
-            raise issues.TOO_BUSY.error(who=who, limit=MAX_UNDER_WAY)
-        self._under_way[who] += 1
+    async def _admit(self, route: Route, request: web.Request) -> tuple[Caller, str]:
+        """Who is calling, if they may, and as whom they count."""
+        transport = request.transport
+        connection = transport.get_extra_info("ssl_object") if transport is not None else None
+        header = request.headers.get("Authorization")
+        stranger, credential = _marks(connection, header, request.remote)
+        if route.is_free:
+            return await self._callers.authorise(route.requires, header, connection), f"free {stranger}"
+        self._quotas.admit(stranger, credential)
+        with self._quotas.slot(stranger):
+            try:
+                caller = await self._callers.authorise(route.requires, header, connection)
+            except (UnauthenticatedError, DeniedError):
+                self._quotas.count_stranger(stranger)
+                raise
+        if caller is None:
+            self._quotas.count_stranger(stranger)
+            return None, stranger
+        return caller, caller.actor
+
+    async def _handle(self, route: Route, call: Call) -> Any:
+        if route.is_socket:
+            return await route.handler(call)
+        limit_s = self._quotas.limits.handler_s
         try:
-            yield
-        finally:
-            self._under_way[who] -= 1
-            if not self._under_way[who]:
-                del self._under_way[who]
+            async with asyncio.timeout(limit_s) as deadline:
+                return await route.handler(call)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise issues.TOOK_TOO_LONG.error(limit_s=limit_s) from None
+
+    async def _read_body(self, route: Route, request: web.Request) -> Any:
+        if route.body is None:
+            return None
+        limit_s = self._quotas.limits.body_s
+        try:
+            async with asyncio.timeout(limit_s):
+                raw = await request.read()
+        except TimeoutError:
+            raise issues.TOO_SLOW.error(limit_s=limit_s) from None
+        except web.HTTPRequestEntityTooLarge:
+            raise issues.TOO_LARGE.error(limit=MAX_BODY_BYTES) from None
+        except (web.RequestPayloadError, ConnectionError):
+            raise issues.BAD_BODY.error(reason="it is cut off, or not encoded as its headers say") from None
+        try:
+            return msgspec.json.decode(raw, type=route.body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise issues.BAD_BODY.error(reason=error) from None
 
 
-def _stranger(connection: ssl.SSLObject | None, address: str | None) -> str:
-    """As whom somebody counts who is not known yet: guessing tokens is limited like everything else.
+def _marks(connection: ssl.SSLObject | None, header: str | None, address: str | None) -> tuple[str, str]:
+    """As whom somebody counts who is not known yet, and what they show: guessing tokens is limited like everything else.
 
     By certificate, if TLS has seen one of our authority's: a whole fleet may come from the address of a load balancer.
     """
     shown = connection.getpeercert(binary_form=True) if connection is not None else None
-    return f"address {address}" if not shown else f"certificate {digests.of_bytes(shown)[:16]}"
-
-
-async def _read_body(route: Route, request: web.Request) -> Any:
-    if route.body is None:
-        return None
-    try:
-        raw = await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise issues.TOO_LARGE.error(limit=MAX_BODY_BYTES) from None
-    except (web.RequestPayloadError, ConnectionError):
-        raise issues.BAD_BODY.error(reason="it is cut off, or not encoded as its headers say") from None
-    try:
-        return msgspec.json.decode(raw, type=route.body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise issues.BAD_BODY.error(reason=error) from None
+    if shown:
+        mark = f"certificate {digests.of_bytes(shown)[:16]}"
+        return mark, mark
+    return f"address {address}", digests.of_bytes(header.encode()) if header else ""
 
 
 def _respond(answer: Any) -> web.StreamResponse:
@@ -155,7 +180,11 @@ def _respond(answer: Any) -> web.StreamResponse:
 def _problem(error: PrecastError) -> web.Response:
     status = error.consequence.http_status
     problem = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
+    # A bucket has at least one again within a second.
     headers = {"Retry-After": "1"} if error.consequence.retry else {}
-    return web.Response(
+    response = web.Response(
         status=status, body=msgspec.json.encode(problem), content_type="application/problem+json", headers=headers
     )
+    if issues.TOO_SLOW.matches(error):
+        response.force_close()  # the rest of the body would be taken for the next request
+    return response

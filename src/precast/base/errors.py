@@ -21,6 +21,7 @@ class Kind(enum.Enum):
     UNAUTHENTICATED = "unauthenticated"
     DENIED = "denied"
     UNAVAILABLE = "unavailable"
+    LIMITED = "limited"
     INTERNAL = "internal"
 
 
@@ -40,6 +41,7 @@ CONSEQUENCES: dict[Kind, Consequence] = {
     Kind.UNAUTHENTICATED: Consequence(exit_code=77, http_status=401, retry=False),
     Kind.DENIED: Consequence(exit_code=77, http_status=403, retry=False),
     Kind.UNAVAILABLE: Consequence(exit_code=75, http_status=503, retry=True),
+    Kind.LIMITED: Consequence(exit_code=75, http_status=429, retry=True),
     Kind.INTERNAL: Consequence(exit_code=70, http_status=500, retry=False),
 }
 
@@ -117,6 +119,12 @@ class UnavailableError(PrecastError):
     kind = Kind.UNAVAILABLE
 
 
+class LimitedError(PrecastError):
+    """The caller asks for more than one may have; the same call may succeed later."""
+
+    kind = Kind.LIMITED
+
+
 class InternalError(PrecastError):
     """A bug of ours."""
 
@@ -132,6 +140,7 @@ _CLASSES: dict[Kind, type[PrecastError]] = {
         UnauthenticatedError,
         DeniedError,
         UnavailableError,
+        LimitedError,
         InternalError,
     )
 }

@@ -66,6 +66,15 @@ class ServerSettings(Settings, frozen=True):
         tuple[str, ...], Setting("a name or address nodes reach this server by", "HOST", flag="--name")
     ] = ()
 
+    requests_per_second: Annotated[
+        int,
+        Setting(
+            "how often each node, person or address may ask a process of this server, after a burst",
+            "N",
+            read=setting_values.within(setting_values.number, 1, 1_000_000),
+        ),
+    ] = 100
+
     @property
     def location(self) -> str:
         """The database, also if only the directory is given."""

@@ -79,10 +79,11 @@ def test_consequences_table_covers_every_kind_and_nothing_else() -> None:
 
 
 def test_consequences_of_different_kinds_are_told_apart_by_exit_code_and_status() -> None:
-    # For a command it is one thing not to be known and not to be allowed: EX_NOPERM.
-    by_exit_code = {row.exit_code: kind for kind, row in CONSEQUENCES.items() if kind is not Kind.UNAUTHENTICATED}
-    assert len(by_exit_code) == len(Kind) - 1
-    assert by_exit_code[CONSEQUENCES[Kind.UNAUTHENTICATED].exit_code] is Kind.DENIED
+    # For a command it is one thing not to be known and not to be allowed: EX_NOPERM; and to try again later: EX_TEMPFAIL.
+    like = {Kind.UNAUTHENTICATED: Kind.DENIED, Kind.LIMITED: Kind.UNAVAILABLE}
+    by_exit_code = {row.exit_code: kind for kind, row in CONSEQUENCES.items() if kind not in like}
+    assert len(by_exit_code) == len(Kind) - len(like)
+    assert all(by_exit_code[CONSEQUENCES[one].exit_code] is other for one, other in like.items())
     assert len({row.http_status for row in CONSEQUENCES.values()}) == len(Kind)
 
 
@@ -95,6 +96,7 @@ def test_consequences_of_different_kinds_are_told_apart_by_exit_code_and_status(
         (Kind.UNAUTHENTICATED, "UnauthenticatedError", (77, 401, False)),
         (Kind.DENIED, "DeniedError", (77, 403, False)),
         (Kind.UNAVAILABLE, "UnavailableError", (75, 503, True)),
+        (Kind.LIMITED, "LimitedError", (75, 429, True)),
         (Kind.INTERNAL, "InternalError", (70, 500, False)),
     ],
 )

@@ -78,8 +78,8 @@ class AgentProcess:
             check=False,
             timeout=DEADLINE_S,
         )
-        assert done.stdout, done.stderr
-        return {**json.loads(done.stdout), "code": done.returncode}
+        said = json.loads(done.stdout) if done.stdout else {"running": None, "connected": False, "trouble": done.stderr}
+        return {**said, "code": done.returncode}
 
     def until(self, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait until its status is so; the status."""

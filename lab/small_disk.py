@@ -1,6 +1,6 @@
 """A disk of a few megabytes, and what happens when the Nth piece of a write no longer fits.
 
-    unshare -m python -m lab.small_disk sqlite|postgresql DIRECTORY FREE_PAGES…
+    unshare -m python -m lab.small_disk sqlite|postgresql|agent DIRECTORY FREE_PAGES…
 
 Runs in a mount namespace of its own, so the disk is gone when the process is. For each number of free pages: some pairs are
 written, the disk is filled but for those pages, a large pair is tried, the disk is freed, and the books are compared. One JSON
@@ -18,6 +18,8 @@ from pathlib import Path
 
 from lab.pairs import Found, Pairs
 from lab.postgres import PostgresServer
+from precast.agent.spool import Importance, Limits, Spool
+from precast.agent.store import LocalStore
 from precast.base.errors import PrecastError, UnavailableError
 from precast.store.check import Level, inspect
 from precast.store.connect import connect
@@ -125,9 +127,50 @@ async def on_postgres(directory: Path, free_pages: int, server: PostgresServer, 
     return line(free_pages, earlier, error, found, after, problems)
 
 
+def on_agent(directory: Path, free_pages: int) -> str:
+    """The same for an agent's local store: three records, a large one that may not fit, and one more when there is room again."""
+    root = directory / "root"
+    store = LocalStore.open(root, lambda: "one")
+    spool = Spool(store, Limits())
+    for number in (1, 2, 3):
+        spool.put("event", json.dumps([number]).encode(), Importance.EVENT)
+    fill(directory / "ballast", free_pages)
+    error: PrecastError | None = None
+    try:
+        spool.put("event", json.dumps([4, "x" * LARGE_BYTES]).encode(), Importance.EVENT)
+    except UnavailableError as caught:
+        error = caught
+    store.close()
+    (directory / "ballast").unlink()
+    store = LocalStore.open(root, lambda: "two")
+    Spool(store, Limits()).put("event", b"[5]", Importance.EVENT)
+    damage: str | None = None
+    try:
+        store.check()
+    except UnavailableError as caught:
+        damage = caught.message
+    kept = [json.loads(body)[0] for (body,) in store.read("SELECT body FROM record ORDER BY id")]
+    store.close()
+    return json.dumps(
+        {
+            "free_pages": free_pages,
+            "code": error.code if error else None,
+            "message": error.render() if error else None,
+            "kept": kept,
+            "damage": damage,
+        }
+    )
+
+
 def main() -> None:
     engine, directory, *pages = sys.argv[1:]
     place = Path(directory)
+    if engine == "agent":
+        for free_pages in map(int, pages):
+            mount(place, 2)
+            print(on_agent(place, free_pages), flush=True)
+            unmount(place)
+        return
     if engine == "sqlite":
         for free_pages in map(int, pages):
             mount(place, 2)

@@ -72,3 +72,17 @@ def test_postgresql_on_a_full_disk_stores_a_write_whole_or_not_at_all(tmp_path_f
         expect_all_or_nothing(outcome, acked)
         acked.add(outcome["earlier"] + 2)
         assert set(outcome["found_after"]) == acked
+
+
+def test_agents_store_on_a_full_disk_keeps_a_record_whole_or_not_at_all(tmp_path: Path) -> None:
+    outcomes = run_out_of_space("agent", tmp_path, [*range(30), 60])
+    for outcome in outcomes:
+        assert outcome["damage"] is None
+        assert outcome["kept"] == [1, 2, 3, *([] if outcome["code"] else [4]), 5]
+        if outcome["code"]:
+            assert outcome["code"] == "AGENT-010"
+            assert "full" in outcome["message"]
+            assert "the space left on its disk" in outcome["message"]
+    failed = [outcome["free_pages"] for outcome in outcomes if outcome["code"]]
+    assert set(range(20)) <= set(failed)
+    assert 60 not in failed

@@ -83,6 +83,10 @@ class Stage:
         done = self._start((*args, "--json"))
         return None if done.returncode else msgspec.json.decode(done.stdout)
 
+    def ask_status(self, *args: str) -> Any:
+        """The same for a command whose exit code is a part of its answer."""
+        return msgspec.json.decode(self._start((*args, "--json")).stdout)
+
     def elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
 

@@ -1,1 +1,1 @@
-"""What runs on every node: small, because it runs as root on each of them. So far it knows how to collect facts."""
+"""What runs on every node: small, because it runs as root on each of them. It keeps a node connected and collects its facts."""

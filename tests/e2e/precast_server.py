@@ -133,6 +133,17 @@ class Server:
         kind = (came.getheader("Content-Type") or "").partition(";")[0]
         return Came(came.status, kind, json.loads(data) if kind.endswith("json") else data.decode())
 
+    def headers(self, path: str) -> dict[str, str]:
+        """The headers of an answer."""
+        connection = HTTPSConnection(
+            "127.0.0.1", self.port, context=https.trusting(self.authority.read_text()), timeout=DEADLINE_S
+        )
+        try:
+            connection.request("GET", path)
+            return dict(connection.getresponse().getheaders())
+        finally:
+            connection.close()
+
 
 @contextmanager
 def running(server: Server) -> Iterator[Server]:

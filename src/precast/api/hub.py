@@ -59,7 +59,18 @@ class Hub:
         self._sockets: Counter[str] = Counter()
 
     def declare(self, routes: Routes) -> None:
-        routes.add(Route("GET", session.PATH, self.serve, NODE, "A node's session (websocket)", None, is_socket=True))
+        routes.add(
+            Route(
+                "GET",
+                session.PATH,
+                self.serve,
+                NODE,
+                "A node's session (websocket)",
+                None,
+                errors=(issues.NO_SOCKET, issues.TOO_MANY_SOCKETS),
+                is_socket=True,
+            )
+        )
 
     async def serve(self, call: Call) -> web.StreamResponse:
         """One connection, from its beginning to its end."""

@@ -21,6 +21,7 @@ NO_ROUTE = Issue("API-006", Kind.NOT_FOUND, "there is nothing at this address", 
 TOO_BUSY = Issue(
     "API-007", Kind.LIMITED, "{who} has {limit} requests under way", "wait for one of them, then try again"
 )
+WRONG_METHOD = Issue("API-012", Kind.INPUT, "{method} is not for this address", "it takes {allowed}")
 FAILED = Issue("API-008", Kind.INTERNAL, "something went wrong here", "the server's log says more; please report it")
 TOO_OFTEN = Issue(
     "API-009",

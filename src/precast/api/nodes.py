@@ -63,7 +63,7 @@ class NodesApi:
             ),
             Route(
                 "POST",
-                "/v1/nodes/classification",
+                "/v1/classifications",
                 self.classify,
                 operator,
                 "Set environment or role of nodes",
@@ -73,7 +73,7 @@ class NodesApi:
             ),
             Route(
                 "POST",
-                "/v1/nodes/deactivation",
+                "/v1/deactivations",
                 self.deactivate,
                 operator,
                 "Take nodes out of service",
@@ -83,7 +83,7 @@ class NodesApi:
             ),
             Route(
                 "POST",
-                "/v1/nodes/reactivation",
+                "/v1/reactivations",
                 self.reactivate,
                 operator,
                 "Take them back into service",
@@ -93,7 +93,7 @@ class NodesApi:
             ),
             Route(
                 "POST",
-                "/v1/nodes/collection",
+                "/v1/collections",
                 self.collect,
                 operator,
                 "Have nodes collect their facts and send them",
@@ -103,7 +103,7 @@ class NodesApi:
             ),
             Route(
                 "POST",
-                "/v1/nodes/purge",
+                "/v1/purges",
                 self.purge,
                 admin,
                 "Forget nodes and everything about them but the audit log",

@@ -7,7 +7,7 @@ import msgspec
 
 from precast import __version__
 from precast.api import issues
-from precast.api.routes import Route, Routes, Text
+from precast.api.routes import Page, Route, Routes, Text
 from precast.base.errors import CONSEQUENCES, Issue, Kind
 from precast.store import issues as store_issues
 
@@ -34,7 +34,7 @@ def describe(routes: Routes) -> dict[str, Any]:
     listed = list(routes)
     types = [
         Problem,
-        *(route.answer for route in listed if route.answer is not Text),
+        *(route.answer for route in listed if route.answer not in (Text, Page)),
         *(route.body for route in listed if route.body),
     ]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -83,6 +83,8 @@ def _answer(route: Route) -> dict[str, Any]:
         return {"101": {"description": "The websocket is open."}}
     if route.answer is Text:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+    if route.answer is Page:
+        return {"200": {"description": "A page.", "content": {"text/html": {"schema": {"type": "string"}}}}}
     return {"200": {"description": "Done.", "content": {"application/json": {"schema": _schema(route.answer)}}}}
 
 
@@ -98,6 +100,8 @@ def _problems(route: Route) -> dict[str, Any]:
         possible += [issues.BAD_BODY, issues.TOO_LARGE, issues.TOO_SLOW]
     if route.requires.sort != "public":
         possible += [issues.NO_CREDENTIALS, issues.BAD_CREDENTIALS, issues.NOT_ALLOWED]
+    if "{" in route.path or route.query:
+        possible.append(issues.NO_ROUTE)  # for a parameter that cannot be one
     by_kind: dict[Kind, list[Issue]] = {}
     for issue in possible:
         by_kind.setdefault(issue.kind, []).append(issue)

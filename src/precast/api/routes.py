@@ -71,6 +71,13 @@ class Text(NamedTuple):
     text: str
 
 
+class Page(NamedTuple):
+    """An answer for people, in HTML, with the headers that keep it harmless."""
+
+    html: str
+    headers: dict[str, str]
+
+
 Handler = Callable[[Call], Awaitable[Any]]
 
 
@@ -92,6 +99,13 @@ class Route(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.method} {self.path}"
+
+    def is_at(self, path: str) -> bool:
+        """Whether this is the route's address, whatever the method."""
+        parts, wanted = path.split("/"), self.path.split("/")
+        return len(parts) == len(wanted) and all(
+            (part and one.startswith("{")) or part == one for part, one in zip(parts, wanted, strict=True)
+        )
 
 
 class Routes:

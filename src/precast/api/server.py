@@ -11,16 +11,21 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
-from precast.api import issues, openapi
+from precast.api import issues, openapi, reference_page
 from precast.api.callers import Callers
 from precast.api.metrics import Metrics
 from precast.api.quotas import Quotas
-from precast.api.routes import PUBLIC, Call, Caller, Route, Routes, Text
+from precast.api.routes import PUBLIC, Call, Caller, Page, Route, Routes, Text
 from precast.base import digests
 from precast.base.errors import DeniedError, PrecastError, UnauthenticatedError
 
 log = logging.getLogger("precast.api")
+# Of what is below requests. Whoever sends what is no HTTP gets 400; a traceback for each would fill the log of a server that
+# strangers can reach.
+http_log = logging.getLogger("precast.http")
+http_log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 
 MAX_BODY_BYTES = 256 * 1024
 # After a restart every node comes at once; who finds no place here has to begin its handshake anew.
@@ -39,6 +44,7 @@ class HttpServer:
         self._quotas = quotas
         metrics.declare(routes)
         routes.add(Route("GET", "/v1/openapi.json", self._describe, PUBLIC, "This description", dict[str, Any]))
+        routes.add(Route("GET", "/v1/reference", self._refer, PUBLIC, "This description, for people", Page))
         self._runner: web.AppRunner | None = None
 
     async def start(self, host: str, port: int, context: ssl.SSLContext) -> int:
@@ -53,6 +59,7 @@ class HttpServer:
             access_log=None,
             handle_signals=False,
             auto_decompress=False,
+            logger=http_log,
             shutdown_timeout=SHUTDOWN_S,
             # Also for a head that does not come to its end, from the first byte on.
             keepalive_timeout=self._quotas.limits.idle_s,
@@ -71,8 +78,19 @@ class HttpServer:
     async def _describe(self, call: Call) -> dict[str, Any]:
         return openapi.describe(self._routes)
 
+    async def _refer(self, call: Call) -> Page:
+        return Page(reference_page.render(openapi.describe(self._routes)), reference_page.HEADERS)
+
     async def _nowhere(self, request: web.Request) -> web.Response:
-        return _problem(issues.NO_ROUTE.error())
+        # An address that is spelt out goes before one with parameters that would fit too, as in the description.
+        named = {route.method for route in self._routes if route.path == request.path}
+        fitting = {route.method for route in self._routes if route.is_at(request.path)}
+        allowed = ", ".join(sorted(named or fitting))
+        if not allowed:
+            return _problem(issues.NO_ROUTE.error())
+        response = _problem(issues.WRONG_METHOD.error(method=request.method, allowed=allowed), 405)
+        response.headers["Allow"] = allowed
+        return response
 
     def _serving(self, route: Route) -> Any:
         async def serve(request: web.Request) -> web.StreamResponse:
@@ -174,11 +192,13 @@ def _respond(answer: Any) -> web.StreamResponse:
         return answer
     if isinstance(answer, Text):
         return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
+    if isinstance(answer, Page):
+        return web.Response(text=answer.html, content_type="text/html", headers=answer.headers)
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
-def _problem(error: PrecastError) -> web.Response:
-    status = error.consequence.http_status
+def _problem(error: PrecastError, status: int | None = None) -> web.Response:
+    status = status or error.consequence.http_status
     problem = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
     # A bucket has at least one again within a second.
     headers = {"Retry-After": "1"} if error.consequence.retry else {}

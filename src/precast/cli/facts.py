@@ -89,7 +89,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _collect_now(args: argparse.Namespace) -> int:
     body = NodesDeed(targets_of(args), args.why)
-    told = connect(args).ask("POST", "/v1/nodes/collection", NodesDone, body)
+    told = connect(args).ask("POST", "/v1/collections", NodesDone, body)
     tell_claims(told.rests_on_claims)
     if args.json:
         print_json(msgspec.to_builtins(told))

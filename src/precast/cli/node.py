@@ -130,25 +130,23 @@ def _set(args: argparse.Namespace) -> int:
         raise issues.USAGE.error(problem="give VALUE, or --clear", usage="see `precast node set --help`")
     args.targets = [args.target]
     values = Classification(**{args.name: args.value})
-    done = connect(args).ask(
-        "POST", "/v1/nodes/classification", NodesDone, NodesClassification(targets_of(args), values)
-    )
+    done = connect(args).ask("POST", "/v1/classifications", NodesDone, NodesClassification(targets_of(args), values))
     return _tell(args, done, f"{args.name} is {args.value}" if args.value else f"{args.name} is taken away")
 
 
 def _deactivate(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/nodes/deactivation", NodesDone, NodesDeed(targets_of(args), args.why))
+    done = connect(args).ask("POST", "/v1/deactivations", NodesDone, NodesDeed(targets_of(args), args.why))
     return _tell(args, done, "deactivated")
 
 
 def _reactivate(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/nodes/reactivation", NodesDone, NodesDeed(targets_of(args), args.why))
+    done = connect(args).ask("POST", "/v1/reactivations", NodesDone, NodesDeed(targets_of(args), args.why))
     return _tell(args, done, "reactivated")
 
 
 def _purge(args: argparse.Namespace) -> int:
     body = NodesPurge(targets_of(args), args.why, args.force)
-    return _tell(args, connect(args).ask("POST", "/v1/nodes/purge", NodesDone, body), "purged")
+    return _tell(args, connect(args).ask("POST", "/v1/purges", NodesDone, body), "purged")
 
 
 def _tell(args: argparse.Namespace, done: NodesDone, what: str) -> int:

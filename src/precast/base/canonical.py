@@ -24,6 +24,8 @@ MAX_DEPTH = 256
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _LEAVES = frozenset({str, int, bool, type(None)})
+_SCALARS = _LEAVES | {float}
+_CONTAINERS = frozenset({dict, list})
 
 
 def encode(value: Any) -> bytes:
@@ -33,7 +35,7 @@ def encode(value: Any) -> bytes:
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
         raise issues.NOT_JSON.error(reason=error) from None
     # NaN became null, and a value too deep has at least as many brackets: without either sign there is nothing to look for.
-    if b"null" in data or data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+    if b"null" in data or (data.count(b"[") + data.count(b"{") > MAX_DEPTH and not _is_plain_and_shallow(value)):
         _inspect(value)
     return data
 
@@ -46,6 +48,22 @@ def _write(value: Any) -> bytes:
     # The value is not at fault: the caller has used up the stack. Another thread has one of its own.
     with ThreadPoolExecutor(max_workers=1) as elsewhere:
         return elsewhere.submit(_encoder.encode, value).result()
+
+
+def _is_plain_and_shallow(value: Any) -> bool:
+    """Whether it is dicts and lists within the limit; False for what only `_inspect` can tell. Level by level, which is quick.
+
+    It was written already, so there is no cycle.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        if not _CONTAINERS.issuperset(map(type, level)):
+            return False
+        inside = [item for outer in level for item in (outer.values() if type(outer) is dict else outer)]
+        level = [item for item in inside if type(item) not in _SCALARS]
+        if not level:
+            return True
+    return False
 
 
 def _inspect(value: Any) -> None:

@@ -5,11 +5,13 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
-from precast.store.engine import Engine
+from precast.store.engine import BatchUnit, Engine
 from precast.store.group_commit import GroupCommit
 from precast.store.query import Dialect, Unit
+from precast.store.shared_reads import SharedReads
 from precast.store.wakeups import Wakeups
 
+Item = TypeVar("Item")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -23,6 +25,7 @@ class Database:
         self.clock = clock
         self._group_commit = GroupCommit(engine, wakeups.publish, committers)
         self._group_commit.start()
+        self._shared_reads = SharedReads(engine)
 
     @property
     def dialect(self) -> Dialect:
@@ -45,6 +48,16 @@ class Database:
     async def read(self, unit: Callable[P, Unit[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a unit that only reads, on one snapshot, without waiting for writers."""
         value: T = await self.engine.read(partial(unit, *args, **kwargs))
+        return value
+
+    async def write_item(self, batch: BatchUnit[Item, T], item: Item) -> T:
+        """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many."""
+        value: T = await self._group_commit.submit_item(batch, item)
+        return value
+
+    async def read_item(self, batch: BatchUnit[Item, T], item: Item) -> T:
+        """As `read`, in one unit with everybody who asks for such an item at this moment."""
+        value: T = await self._shared_reads.read(batch, item)
         return value
 
     async def abandon(self) -> None:

@@ -6,10 +6,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from precast.base.errors import PrecastError
 from precast.store.query import Dialect, Rows, Statement, Step, Unit, Wake
 
+Item = TypeVar("Item")
 T = TypeVar("T")
 
 # Makes the unit afresh for each try.
 UnitFactory = Callable[[], Unit[Any]]
+# Makes a unit for many items, which gives a value for each, in their order.
+BatchUnit = Callable[[Sequence[Item]], Unit[Sequence[T]]]
 
 
 class Done(NamedTuple):

@@ -4,18 +4,23 @@ A commit costs a flush of the disk, however much is in it. So writers queue, a c
 `MAX_GROUP`), runs them in one transaction and answers each after the commit. Nobody waits for a group to fill: a lone writer is
 a group of one.
 
+Writers that do the same thing to many items can share even the statements: of a *batch unit* a group has one, which is given
+the items of everybody who waits for it.
+
 A unit that fails does so alone: the group is rolled back, and what stood before it, the unit itself, and what stood after it
-are committed apart. If the database itself fails, everyone in the group is told so, and nobody is tried again behind their
-back.
+are committed apart; a batch is halved until the item at fault is alone. If the database itself fails, everyone in the group is
+told so, and nobody is tried again behind their back.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from precast.store import issues
-from precast.store.engine import DatabaseFailed, Done, Engine, UnitFactory, UnitFailed
+from precast.store.engine import BatchUnit, DatabaseFailed, Done, Engine, UnitFactory, UnitFailed
+from precast.store.query import Unit
 
 MAX_GROUP = 256
 # Writers beyond this many wait for a place, at most `PATIENCE_S`; then they are told STORE-005 and nothing of theirs is stored.
@@ -24,13 +29,15 @@ PATIENCE_S = 30.0
 
 
 class _Job:
-    """A unit on its way, and whoever waits for it."""
+    """A unit on its way, or an item of a batch unit, and whoever waits for it."""
 
-    __slots__ = ("future", "unit")
+    __slots__ = ("batch", "future", "item", "unit")
 
-    def __init__(self, unit: UnitFactory, future: "asyncio.Future[Any]") -> None:
+    def __init__(self, unit: UnitFactory | None, batch: BatchUnit[Any, Any] | None, item: object) -> None:
         self.unit = unit
-        self.future = future
+        self.batch = batch
+        self.item = item
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def succeed(self, value: object) -> None:
         if not self.future.done():
@@ -39,6 +46,13 @@ class _Job:
     def fail(self, error: BaseException) -> None:
         if not self.future.done():
             self.future.set_exception(error)
+
+
+class _Part(NamedTuple):
+    """What one unit of a transaction does: for one writer, or for all of a batch."""
+
+    unit: UnitFactory
+    jobs: list[_Job]
 
 
 class GroupCommit:
@@ -63,9 +77,15 @@ class GroupCommit:
 
         Cancelling before its group starts drops the unit; after that it may or may not be stored.
         """
+        return await self._submit(_Job(unit, None, None))
+
+    async def submit_item(self, batch: BatchUnit[Any, Any], item: object) -> Any:
+        """Run the batch unit for this item and all others that wait; the value for this one once it is durable."""
+        return await self._submit(_Job(None, batch, item))
+
+    async def _submit(self, job: _Job) -> Any:
         if self._is_closing:
             raise issues.CLOSED.error()
-        job = _Job(unit, asyncio.get_running_loop().create_future())
         try:
             self._pending.put_nowait(job)
         except asyncio.QueueFull:
@@ -120,14 +140,17 @@ class GroupCommit:
             group = [job for job in groups.popleft() if not job.future.done()]
             if not group:
                 continue
+            parts = _parts(group)
             try:
-                done = await self._engine.transact([job.unit for job in group])
+                done = await self._engine.transact([part.unit for part in parts])
             except UnitFailed as failure:
                 if len(group) == 1:
                     group[0].fail(failure.__cause__ or failure)
                     continue
                 at = failure.index
-                groups.extendleft([group[at + 1 :], [group[at]], group[:at]])
+                before, faulty, after = parts[:at], parts[at].jobs, parts[at + 1 :]
+                half = len(faulty) // 2
+                groups.extendleft([_jobs(after), faulty[half:], faulty[:half], _jobs(before)])
             except DatabaseFailed as failure:
                 for job in group:
                     job.fail(failure.error)
@@ -139,12 +162,39 @@ class GroupCommit:
                 for job in group:
                     job.fail(issues.FAILED.error(query="of a commit", reason=f"{type(error).__name__}: {error}"))
             else:
-                self._answer(group, done)
+                self._answer(parts, done)
 
-    def _answer(self, group: list[_Job], done: list[Done]) -> None:
+    def _answer(self, parts: list[_Part], done: list[Done]) -> None:
         topics: set[str] = set()
-        for job, result in zip(group, done, strict=True):
+        for part, result in zip(parts, done, strict=True):
             topics |= result.topics
-            job.succeed(result.value)
+            values = [result.value] if part.jobs[0].batch is None else result.value
+            for job, value in zip(part.jobs, values, strict=True):
+                job.succeed(value)
         if topics:
             self._wake(frozenset(topics))
+
+
+def _parts(group: list[_Job]) -> list[_Part]:
+    """The units of a transaction. Nobody in a group waits for anybody else in it, so a batch may stand where its first item does."""
+    parts: list[_Part] = []
+    batches: dict[BatchUnit[Any, Any], list[_Job]] = {}
+    for job in group:
+        if job.batch is None:
+            assert job.unit is not None, "a job has a unit or a batch"
+            parts.append(_Part(job.unit, [job]))
+        elif job.batch in batches:
+            batches[job.batch].append(job)
+        else:
+            jobs = batches[job.batch] = [job]
+            # The list grows until the transaction begins.
+            parts.append(_Part(partial(_run_batch, job.batch, jobs), jobs))
+    return parts
+
+
+def _run_batch(batch: BatchUnit[Any, Any], jobs: list[_Job]) -> Unit[Any]:
+    return batch([job.item for job in jobs])
+
+
+def _jobs(parts: list[_Part]) -> list[_Job]:
+    return [job for part in parts for job in part.jobs]

@@ -12,7 +12,7 @@ import msgspec
 from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.database import Database
-from precast.store.query import Query, Unit, Wake
+from precast.store.query import Query, Unit, Wake, json_list
 
 # Woken when certificates were taken back: connections that rest on them end.
 REVOKED_TOPIC = "revoked"
@@ -47,6 +47,19 @@ CERTIFICATE = Query(
     SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
         authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
     FROM certificate WHERE serial = :serial
+    """,
+)
+CERTIFICATES_OF = Query(
+    "nodes.certificates_of",
+    """
+    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
+        authority, seen_at, superseded_at
+    FROM certificate WHERE serial IN (SELECT value FROM json_each(:serials))
+    """,
+    postgresql="""
+    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
+        authority, seen_at, superseded_at
+    FROM certificate WHERE serial = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:serials AS JSONB))))
     """,
 )
 CERTIFICATES = Query(
@@ -271,7 +284,8 @@ class Nodes:
         return await self._database.read(self.reading_live_of_others, authority, limit)
 
     async def certificate(self, serial: str) -> Certificate | None:
-        return await self._database.read(_reading_certificate, serial)
+        # Asked for with every request of a node, so everybody who asks at the same moment does so together.
+        return await self._database.read_item(_reading_certificates, serial)
 
     async def certificates(self, after: Certificate | None = None, limit: int = 100) -> list[Certificate]:
         return await self._database.read(_listing_certificates, after, limit)
@@ -284,6 +298,12 @@ class Nodes:
 def _reading_certificate(serial: str) -> Unit[Certificate | None]:
     rows = yield CERTIFICATE(serial=serial)
     return _certificate(*rows[0]) if rows else None
+
+
+def _reading_certificates(serials: Sequence[str]) -> Unit[Sequence[Certificate | None]]:
+    rows = yield CERTIFICATES_OF(serials=json_list(serials))
+    found = {row[0]: _certificate(*row) for row in rows}
+    return [found.get(serial) for serial in serials]
 
 
 def _listing_certificates(after: Certificate | None, limit: int) -> Unit[list[Certificate]]:

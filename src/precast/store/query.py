@@ -14,6 +14,8 @@ import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 
 # A colon that begins a parameter: not the second of `::`, and followed by a name.
@@ -76,6 +78,11 @@ class Statement(NamedTuple):
 
 Step = Statement | Wake
 Unit = Generator[Step, Rows, T]
+
+
+def json_list(values: Iterable[object]) -> str:
+    """Many values as one parameter: SQLite reads it with json_each, PostgreSQL with jsonb_array_elements_text."""
+    return msgspec.json.encode(list(values)).decode()
 
 
 def named_queries(namespace: Mapping[str, object]) -> list[Query]:

@@ -161,3 +161,39 @@ async def test_engine_bug_reaches_every_writer_instead_of_leaving_them_waiting(e
     engine.failure = None
     assert await group.submit(lambda: value(2)) == 2
     await group.close()
+
+
+def doubled(numbers: Sequence[int]) -> Unit[Sequence[int]]:
+    yield from ()
+    if 13 in numbers:
+        raise ValueError("thirteen")
+    return [2 * number for number in numbers]
+
+
+async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
+    commits: GroupCommit, engine: HeldEngine
+) -> None:
+    first = asyncio.create_task(commits.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    items = [asyncio.create_task(commits.submit_item(doubled, number)) for number in range(10)]
+    other = asyncio.create_task(commits.submit(lambda: value(99)))
+    await until_queued(commits, 11)
+    engine.may_commit.set()
+    assert await asyncio.gather(*items) == [2 * number for number in range(10)]
+    assert (await first, await other) == (0, 99)
+    assert engine.groups == [1, 2]
+
+
+async def test_item_that_fails_in_a_batch_does_so_alone(commits: GroupCommit, engine: HeldEngine) -> None:
+    first = asyncio.create_task(commits.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    items = [asyncio.create_task(commits.submit_item(doubled, number)) for number in range(20)]
+    others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(3)]
+    await until_queued(commits, 23)
+    engine.may_commit.set()
+    results = await asyncio.gather(*items, return_exceptions=True)
+    assert isinstance(results.pop(13), ValueError)
+    assert results == [2 * number for number in range(20) if number != 13]
+    assert await asyncio.gather(first, *others) == [0, 0, 1, 2]

@@ -160,7 +160,8 @@ def _people(database: "Database") -> "PeopleService":
 
 
 def _facts(database: "Database") -> "FactService":
-    from precast.services.facts import COMPILE, FACTS, EveryChange, FactService
+    from precast.services.fact_decisions import EveryChange
+    from precast.services.facts import COMPILE, FACTS, FactService
     from precast.store.facts import Facts
     from precast.store.work import WorkQueue
 

@@ -1,5 +1,6 @@
 """The fact service on both databases: digest first, durable before it is acknowledged, decided once."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
-from precast.services.facts import COMPILE, FACTS, EveryChange, FactService
+from precast.services.fact_decisions import EveryChange
+from precast.services.facts import COMPILE, FACTS, FactService
 from precast.store.database import Database
 from precast.store.facts import FactChange, Facts
 from precast.store.nodes import Nodes
@@ -21,6 +23,9 @@ class NoneMatters:
     """A compiler that has read nothing."""
 
     def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
+        return False
+
+    def reads(self, node: str, path: str) -> bool:
         return False
 
 
@@ -166,3 +171,107 @@ async def test_acknowledged_set_is_there_for_another_server(service: FactService
     )
     assert await other.work_off("heir") == 1
     assert (await other.show("web1")).facts == {"os": 1}
+
+
+class ReadsTicks:
+    """A compiler whose catalogs were made from /ticks."""
+
+    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
+        return True
+
+    def reads(self, node: str, path: str) -> bool:
+        return path == "/ticks"
+
+
+async def send(service: FactService, clock: ManualClock, stable: dict[str, Any]) -> None:
+    """As an agent does: the digest, and the rest only if it is wanted."""
+    clock.advance(60)
+    if (await service.submit("web1", body(stable, is_whole=False))).wants_stable:
+        await service.submit("web1", body(stable))
+        await service.work_off("worker")
+
+
+async def paths_in_history(service: FactService) -> list[str]:
+    return [row.path for row in reversed(await service.changes("web1"))]
+
+
+async def test_path_that_changes_all_the_time_has_no_history_until_it_is_quiet(
+    service: FactService, clock: ManualClock
+) -> None:
+    for number in range(10):
+        await send(service, clock, {"os": 1, "ticks": number})
+    # The first is new, five make it half of the ten, from the sixth on it is volatile.
+    assert await paths_in_history(service) == ["/ticks"] * 5
+    view = await service.show("web1")
+    assert (view.decision, view.volatile) == ("1 changed, all of them volatile", ["/ticks"])
+    assert view.facts == {"os": 1, "ticks": 9}
+    await send(service, clock, {"os": 2, "ticks": 10})
+    assert (await service.show("web1")).decision.startswith("1 changed: compile")
+    assert await paths_in_history(service) == ["/ticks"] * 5 + ["/os"]
+    for _ in range(10):
+        await send(service, clock, {"os": 2, "ticks": 10})
+    await send(service, clock, {"os": 2, "ticks": 11})
+    assert await paths_in_history(service) == ["/ticks"] * 5 + ["/os", "/ticks"]
+    assert (await service.show("web1")).volatile == []
+
+
+async def test_path_that_changes_rarely_is_stable_however_little_else_does(
+    service: FactService, clock: ManualClock
+) -> None:
+    """Submissions without a change count: one change in three is no volatile path."""
+    for number in range(30):
+        await send(service, clock, {"kernel": number // 3})
+    assert await paths_in_history(service) == ["/kernel"] * 9
+
+
+async def test_path_that_a_catalog_was_made_from_is_never_volatile(
+    service: FactService, database: Database, work: WorkQueue, clock: ManualClock
+) -> None:
+    asked = FactService(database, Facts(database), work, ReadsTicks())
+    for number in range(12):
+        await send(asked, clock, {"ticks": number, "tocks": number})
+    paths = await paths_in_history(asked)
+    assert (paths.count("/ticks"), paths.count("/tocks")) == (11, 5)
+    assert (await asked.show("web1")).volatile == ["/tocks"]
+
+
+async def test_older_volatile_part_never_replaces_a_newer_one(service: FactService, clock: ManualClock) -> None:
+    """A set that waits is worked off after a later submission of the same digest."""
+    await service.submit("web1", body({"os": 1}, {"uptime": 5}))
+    clock.advance(60)
+    await service.submit("web1", body({"os": 1}, {"uptime": 65}, is_whole=False))
+    await service.work_off("worker")
+    assert (await service.show("web1")).facts == {"os": 1, "uptime": 65}
+
+
+async def test_many_nodes_at_once_are_each_decided_upon(
+    service: FactService, database: Database, work: WorkQueue
+) -> None:
+    names = [f"node{at:03}" for at in range(150)]
+
+    def known() -> Unit[None]:
+        for name in names:
+            yield from Nodes(database).taking(name)
+
+    await database.write(known)
+    sets = {name: body({"name": name}, {"uptime": at}) for at, name in enumerate(names)}
+    await asyncio.gather(*(service.submit(name, one) for name, one in sets.items()))
+    assert {item.key for item in await work.waiting(limit=1000)} == set(names)
+    while await service.work_off("worker"):
+        pass
+    views = await asyncio.gather(*(service.show(name) for name in names))
+    assert [view.facts for view in views] == [{"name": name, "uptime": at} for at, name in enumerate(names)]
+    assert {item.kind for item in await work.waiting(limit=1000)} == {"compile"}
+
+
+async def test_unknown_node_in_a_batch_fails_alone(service: FactService) -> None:
+    """A node that was purged while its set was on the way."""
+    results = await asyncio.gather(
+        service.submit("web1", body({"os": 1})),
+        service.submit("nobody", body({"os": 2})),
+        service.submit("web1", body({"os": 3})),
+        return_exceptions=True,
+    )
+    assert [isinstance(one, Exception) for one in results] == [False, True, False]
+    await service.work_off("worker")
+    assert (await service.show("web1")).facts == {"os": 3}

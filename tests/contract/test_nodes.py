@@ -9,7 +9,8 @@ from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.base.ids import CountedIds
 from precast.services import targets as target_service
-from precast.services.facts import COMPILE, FACTS, EveryChange, FactService
+from precast.services.fact_decisions import EveryChange
+from precast.services.facts import COMPILE, FACTS, FactService
 from precast.services.issuance import GRACE_S
 from precast.services.known_nodes import KnownNodes
 from precast.services.nodes import NodeService

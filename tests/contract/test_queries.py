@@ -29,10 +29,9 @@ TEXTS = {
     *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address", "authority"),
     *("until_node", "environment"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
-    *("digest", "decision", "path"),
+    *("digest", "decision"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
-JSON = {"names": '["x"]'}
 BYTES = {
     "payload",
     "body",
@@ -42,16 +41,23 @@ BYTES = {
     "detail",
     "stable",
     "volatile",
+    "recent",
+    "changes",
     "request",
     "certificate",
 }
+
+# Many values as one JSON list.
+LISTS = {"names", "nodes", "keys", "items", "serials"}
 
 
 def sample(query: Query) -> dict[str, object]:
     # Streams go on after a number, all others after a key.
     texts = TEXTS if query.name.startswith("streams.") else TEXTS | {"after", "before"}
-    data = BYTES | {"after", "before"} if query.name.startswith("facts.") else BYTES
-    return {name: JSON.get(name, b"x" if name in data else "x" if name in texts else 1) for name in query.parameters}
+    return {
+        name: b"x" if name in BYTES else "x" if name in texts else "[]" if name in LISTS else 1
+        for name in query.parameters
+    }
 
 
 def explain(query: Query, dialect: Dialect) -> Query:
@@ -101,6 +107,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "fact_set": {"facts"},
         "fact_volatile": {"facts"},
         "fact_change": {"facts"},
+        "fact_history": {"facts"},
         "server": {"sessions"},
         "session": {"sessions"},
         "session_stream": {"sessions"},
@@ -134,6 +141,9 @@ HOT = [
     (work_queries.EXISTS, "work_item"),
     (work_queries.EXTEND, "work_item"),
     (work_queries.REMOVE_DONE, "work_item"),
+    (work_queries.REMOVE_MANY_DONE, "work_item"),
+    (work_queries.COUNT_KNOWN, "work_item"),
+    (work_queries.ENQUEUE_MANY, "work_item_lane"),
     (streams.READ, "stream_record"),
     (streams.REMOVE, "stream_record"),
 ]

@@ -14,7 +14,8 @@ from lab.site import Site
 from precast.agent import submission
 from precast.agent.enrolment import Identity
 from precast.base.errors import NotFoundError, PrecastError
-from precast.services.facts import COMPILE, FACTS, EveryChange, FactService
+from precast.services.fact_decisions import EveryChange
+from precast.services.facts import COMPILE, FACTS, FactService
 from precast.store.connect import connect
 from precast.store.facts import Facts
 from precast.store.location import Location, PostgresLocation, SqliteLocation

@@ -1,57 +1,44 @@
 """The fact service: takes sets in, finds out how they differ, and asks whether that matters.
 
 A set is acknowledged when it is durably in the inbox, beside an item in the work queue. Workers take it from there: difference,
-history, decision, and the request for a compile, in one transaction. Compiles that a node causes are limited: a flapping node
-delays itself only.
+history, decision, and the request for a compile, in one transaction, many nodes at a time. Compiles that a node causes are
+limited: a flapping node delays itself only. Paths that change all the time have no history and ask for nothing, unless a catalog
+was compiled from them.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
 from precast.base import canonical, digests
 from precast.base.errors import PrecastError
 from precast.services import issues
-from precast.services.fact_changes import compare
+from precast.services.fact_decisions import Question, decide, volatile_paths
+from precast.services.fact_volatility import read_recent
 from precast.store.database import Database
-from precast.store.facts import FactChange, Facts, FactSet, Inbox
+from precast.store.facts import Decided, Facts, Received, Volatile, reading_newest
+from precast.store.packing import pack, unpack
 from precast.store.query import Unit
 from precast.store.work import WorkQueue, topic
-from precast.store.work_kinds import Claim, WorkKind
+from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
 
 FACTS = WorkKind("facts")
 COMPILE = WorkKind("compile")
-# One compile in this time, and so many at once before that holds.
-COMPILE_EVERY = timedelta(minutes=5)
-COMPILE_BURST = 3
-# Looking at a set takes milliseconds; when a server dies, its claims are anyone's after this time.
+# Looking at a set takes a fraction of a millisecond; when a server dies, its claims are anyone's after this time.
 LEASE_S = 10.0
-BATCH = 16
-
-
-class Question(Protocol):
-    """Does a change matter?"""
-
-    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
-        """Whether a change of these facts may lead to another catalog."""
-
-
-class EveryChange:
-    """Until a compiler knows what was read, every change of a stable fact matters."""
-
-    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
-        return bool(changes)
+# As many sets share their statements; not more, because on PostgreSQL nobody else is served while they are compared.
+BATCH = 64
 
 
 class LostClaim(Exception):
-    """Another worker has the item; nothing of ours is stored."""
+    """Another worker has an item; nothing of ours is stored."""
 
 
 class Submission(NamedTuple):
-    """Facts as they are stored."""
+    """Facts as they are stored: packed."""
 
     digest: str
     stable: bytes | None
@@ -63,7 +50,7 @@ def prepare(node: str, body: FactsBody) -> Submission:
     stable = None if body.stable is None else canonical.encode(body.stable)
     if stable is not None and digests.of_bytes(stable) != body.digest:
         raise issues.WRONG_DIGEST.error(node=node)
-    return Submission(body.digest, stable, canonical.encode(body.volatile))
+    return Submission(body.digest, None if stable is None else pack(stable), pack(canonical.encode(body.volatile)))
 
 
 class FactService:
@@ -80,21 +67,12 @@ class FactService:
 
         Raises InputError FACTS-001 if the digest is not that of the facts. Cancelling is safe: it was kept or it was not.
         """
-        submission = prepare(node, body)
-        if submission.stable is None and await self._facts.newest_digest(node) != body.digest:
-            return FactsAnswer(wants_stable=True)
-        return await self._database.write(self.taking, node, submission)
+        return await self._database.write_item(self._taking_all, (node, prepare(node, body)))
 
     def taking(self, node: str, submission: Submission) -> Unit[FactsAnswer]:
         """Keep facts as a part of another transaction, or say that the stable part is wanted."""
-        if submission.stable is None:
-            if (yield from self._facts.newest(node)) != submission.digest:
-                return FactsAnswer(wants_stable=True)
-            yield from self._facts.storing_volatile(node, submission.volatile, self._database.clock.now())
-            return FactsAnswer(wants_stable=False)
-        yield from self._facts.receiving(node, submission.digest, submission.stable, submission.volatile)
-        yield from self._work.enqueuing(FACTS.name, node, b"")
-        return FactsAnswer(wants_stable=False)
+        (answer,) = yield from self._taking_all([(node, submission)])
+        return answer
 
     async def show(self, node: str) -> FactsView:
         """The stored facts of a node. Raises NotFoundError FACTS-002."""
@@ -102,27 +80,31 @@ class FactService:
         if found is None:
             raise issues.NO_FACTS.error(node=node)
         stored, volatile = found
-        facts = merge(_decode(stored.stable), _decode(volatile))
-        return FactsView(node, stored.digest, facts, stored.received_at, stored.decision, stored.decided_at)
+        facts = merge(_decode(unpack(stored.stable)), _decode(unpack(volatile)))
+        restless = volatile_paths(self._question, node, read_recent(unpack(stored.recent)))
+        return FactsView(
+            node, stored.digest, facts, stored.received_at, stored.decision, stored.decided_at, sorted(restless)
+        )
 
     async def changes(self, node: str, before: datetime | None = None) -> list[FactChangeRow]:
         """How a node's stable facts changed, newest first."""
         moment = before or self._database.clock.now() + timedelta(days=1)
-        found = await self._facts.changes(node, moment)
+        steps = await self._facts.history(node, moment)
         return [
-            FactChangeRow(one.at, one.change.path, _value(one.change.before), _value(one.change.after)) for one in found
+            FactChangeRow(step.at, change.path, _value(change.before), _value(change.after))
+            for step in steps
+            for change in step.changes
         ]
 
     async def work_off(self, owner: str) -> int:
         """Look at what waits in the inbox; how many sets it was."""
         claims = await self._work.claim(FACTS.name, owner, limit=BATCH, lease_s=LEASE_S)
-        for claim in claims:
-            try:
-                await self._database.write(self._persisting, claim)
-            except LostClaim:
-                continue
-            except PrecastError as error:
-                await self._work.fail(claim, f"{error.message} [{error.code}]")
+        try:
+            await self._database.write(self._persisting, claims)
+        except (LostClaim, PrecastError):
+            # It may be the fault of one of them: each for itself.
+            for claim in claims:
+                await self._work_off_one(claim)
         return len(claims)
 
     async def run(self, owner: str) -> None:
@@ -138,31 +120,46 @@ class FactService:
                 if is_idle:
                     await sleeper.wait()
 
-    def _persisting(self, claim: Claim) -> Unit[None]:
-        node = claim.key
-        inbox = yield from self._facts.inbox(node)
-        if inbox is not None:
-            stored = yield from self._facts.stored(node)
-            yield from self._deciding(node, inbox, stored)
-        if not (yield from self._work.completing(claim)):
-            raise LostClaim(node)
+    async def _work_off_one(self, claim: Claim) -> None:
+        try:
+            await self._database.write(self._persisting, [claim])
+        except LostClaim:
+            return
+        except PrecastError as error:
+            await self._work.fail(claim, f"{error.message} [{error.code}]")
 
-    def _deciding(self, node: str, inbox: Inbox, stored: FactSet | None) -> Unit[None]:
-        """Store the set, and ask for a compile if its difference matters, when the node's allowance says so."""
-        changes = compare(_decode(stored.stable) if stored else {}, _decode(inbox.stable))
+    def _taking_all(self, came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[FactsAnswer]]:
         now = self._database.clock.now()
-        allowed_at = stored.allowed_at if stored else now
-        decision = "nothing changed"
-        if changes and not self._question.matters(node, changes):
-            decision = f"{len(changes)} changed, none of them matters"
-        elif changes:
-            allowed_at = max(allowed_at, now) + COMPILE_EVERY
-            due_at = max(now, allowed_at - COMPILE_BURST * COMPILE_EVERY)
-            later = f" in {(due_at - now).total_seconds():.0f} s" if due_at > now else ""
-            decision = f"{len(changes)} changed: compile{later}"
-            yield from self._work.enqueuing(COMPILE.name, node, inbox.digest.encode(), due_at=due_at)
-        # A node's first set has no history: everything would be in it twice.
-        yield from self._facts.storing(node, inbox, decision, allowed_at, changes if stored else [])
+        digests_only = [node for node, one in came if one.stable is None]
+        known = dict(zip(digests_only, (yield from reading_newest(digests_only)), strict=True)) if digests_only else {}
+        answers = [FactsAnswer(one.stable is None and known[node] != one.digest) for node, one in came]
+        whole = [Received(node, one.digest, one.stable, one.volatile, now) for node, one in came if one.stable]
+        if whole:
+            yield from self._facts.receiving(whole)
+            yield from self._work.enqueuing_many(FACTS.name, [Asked(node) for node in {one.node for one in whole}])
+        parts = [
+            Volatile(node, one.volatile, now)
+            for (node, one), answer in zip(came, answers, strict=True)
+            if one.stable is None and not answer.wants_stable
+        ]
+        if parts:
+            yield from self._facts.storing_volatile(parts)
+        return answers
+
+    def _persisting(self, claims: Sequence[Claim]) -> Unit[None]:
+        if not claims:
+            return
+        decided: list[Decided] = []
+        compiles: list[Asked] = []
+        for one in (yield from self._facts.waiting([claim.key for claim in claims])):
+            decision, compile_at = decide(one, self._question, self._database.clock.now())
+            decided.append(decision)
+            if compile_at is not None:
+                compiles.append(Asked(one.came.node, one.came.digest, compile_at))
+        yield from self._facts.storing(decided)
+        yield from self._work.enqueuing_many(COMPILE.name, compiles)
+        if not (yield from self._work.completing_many(claims)):
+            raise LostClaim
 
 
 def _decode(data: bytes) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import from_micros
+from precast.store.packing import unpack
 from precast.store.query import Query, Unit
 
 TIMES = Query(
@@ -25,6 +26,8 @@ PAGE = Query(
 FORGET_INBOX = Query("facts.forget_inbox", "DELETE FROM fact_inbox WHERE node = :node")
 FORGET_SET = Query("facts.forget_set", "DELETE FROM fact_set WHERE node = :node")
 FORGET_VOLATILE = Query("facts.forget_volatile", "DELETE FROM fact_volatile WHERE node = :node")
+FORGET_HISTORY = Query("facts.forget_history", "DELETE FROM fact_history WHERE node = :node")
+# Of programs before it; nobody writes it any more.
 FORGET_CHANGES = Query("facts.forget_changes", "DELETE FROM fact_change WHERE node = :node")
 
 
@@ -48,10 +51,12 @@ def reading_time(node: str) -> Unit[datetime | None]:
 def reading_page(after: str, until: str, limit: int) -> Unit[dict[str, StoredFacts]]:
     """The facts of some nodes; absent where there are none."""
     rows = yield PAGE(after_node=after, until_node=until, limit=limit)
-    return {node: StoredFacts(bytes(stable), bytes(body) if body is not None else b"{}") for node, stable, body in rows}
+    return {
+        node: StoredFacts(unpack(stable), unpack(body) if body is not None else b"{}") for node, stable, body in rows
+    }
 
 
 def forgetting(node: str) -> Unit[None]:
     """Remove everything that a node has ever said."""
-    for query in (FORGET_INBOX, FORGET_SET, FORGET_VOLATILE, FORGET_CHANGES):
+    for query in (FORGET_INBOX, FORGET_SET, FORGET_VOLATILE, FORGET_HISTORY, FORGET_CHANGES):
         yield query(node=node)

@@ -1,4 +1,8 @@
-"""Facts of nodes: an inbox for what was acknowledged, the stored set, its volatile part apart, and the history of the rest."""
+"""Facts of nodes: an inbox for what was acknowledged, the stored set, its volatile part apart, and the history of the rest.
+
+What is done for every submission is a batch: everybody who writes or asks at the same moment shares its statements. Documents come
+and go packed (`packing`): who does not look into one should not pay for that.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,78 +10,32 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import from_micros, to_micros
+from precast.store import fact_queries as queries
 from precast.store.database import Database
-from precast.store.query import Query, Unit
-
-RECEIVE = Query(
-    "facts.receive",
-    """
-    -- A newer set replaces one that nobody has looked at yet.
-    INSERT INTO fact_inbox (node, digest, stable, volatile, received_at)
-    VALUES (:node, :digest, :stable, :volatile, :now)
-    ON CONFLICT (node) DO UPDATE SET
-        digest = excluded.digest, stable = excluded.stable, volatile = excluded.volatile, received_at = excluded.received_at
-    """,
-)
-NEWEST = Query(
-    "facts.newest",
-    """
-    -- The digest of the newest set: the one that waits, else the one that is stored.
-    SELECT digest FROM fact_inbox WHERE node = :node
-    UNION ALL
-    SELECT digest FROM fact_set WHERE node = :node AND NOT EXISTS (SELECT 1 FROM fact_inbox WHERE node = :node)
-    """,
-)
-INBOX = Query("facts.inbox", "SELECT digest, stable, volatile, received_at FROM fact_inbox WHERE node = :node")
-CLEAR = Query(
-    "facts.clear", "DELETE FROM fact_inbox WHERE node = :node AND digest = :digest AND received_at = :received_at"
-)
-STORED = Query(
-    "facts.stored",
-    "SELECT digest, stable, received_at, decision, decided_at, allowed_at FROM fact_set WHERE node = :node",
-)
-STORE = Query(
-    "facts.store",
-    """
-    INSERT INTO fact_set (node, digest, stable, received_at, decision, decided_at, allowed_at)
-    VALUES (:node, :digest, :stable, :received_at, :decision, :now, :allowed_at)
-    ON CONFLICT (node) DO UPDATE SET
-        digest = excluded.digest, stable = excluded.stable, received_at = excluded.received_at,
-        decision = excluded.decision, decided_at = excluded.decided_at, allowed_at = excluded.allowed_at
-    """,
-)
-STORE_VOLATILE = Query(
-    "facts.store_volatile",
-    """
-    INSERT INTO fact_volatile (node, body, received_at) VALUES (:node, :body, :received_at)
-    ON CONFLICT (node) DO UPDATE SET body = excluded.body, received_at = excluded.received_at
-    """,
-)
-VOLATILE = Query("facts.volatile", "SELECT body, received_at FROM fact_volatile WHERE node = :node")
-CHANGE = Query(
-    "facts.change",
-    "INSERT INTO fact_change (node, at, path, before, after) VALUES (:node, :now, :path, :before, :after)",
-)
-CHANGES = Query(
-    "facts.changes",
-    """
-    SELECT at, path, before, after FROM fact_change WHERE node = :node AND at < :before_at
-    ORDER BY at DESC, path LIMIT :limit
-    """,
-)
+from precast.store.packing import pack, unpack
+from precast.store.query import Row, Unit, json_list
 
 
-class Inbox(msgspec.Struct, frozen=True):
-    """A set that was acknowledged."""
+class Received(msgspec.Struct, frozen=True):
+    """A set as it came: packed canonical JSON, both parts."""
 
+    node: str
     digest: str
     stable: bytes
     volatile: bytes
     received_at: datetime
 
 
+class Volatile(msgspec.Struct, frozen=True):
+    """The part that came with a known digest, packed."""
+
+    node: str
+    body: bytes
+    received_at: datetime
+
+
 class FactSet(msgspec.Struct, frozen=True):
-    """A set that was looked at, and what came of it."""
+    """A set that was looked at, and what came of it. `recent` says which paths changed lately."""
 
     digest: str
     stable: bytes
@@ -85,21 +43,49 @@ class FactSet(msgspec.Struct, frozen=True):
     decision: str
     decided_at: datetime
     allowed_at: datetime
+    recent: bytes
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A set that was acknowledged, what is stored of its node, and how often that has sent facts before."""
+
+    came: Received
+    stored: FactSet | None
+    submissions: int
 
 
 class FactChange(msgspec.Struct, frozen=True):
-    """How one path changed; None where there is nothing."""
+    """How one path changed: JSON; None where there is nothing."""
 
     path: str
     before: bytes | None
     after: bytes | None
 
 
-class DatedChange(msgspec.Struct, frozen=True):
-    """A change in the history."""
+class Decided(msgspec.Struct, frozen=True):
+    """What came of a set: the decision, until when compiles are paid for, and the changes that go into the history."""
+
+    came: Received
+    decision: str
+    decided_at: datetime
+    allowed_at: datetime
+    recent: bytes
+    changes: Sequence[FactChange]
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What changed at one moment."""
 
     at: datetime
-    change: FactChange
+    changes: list[FactChange]
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A change inside a stored step; absent is not null."""
+
+    path: str
+    before: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    after: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class Facts:
@@ -108,76 +94,138 @@ class Facts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def receiving(self, node: str, digest: str, stable: bytes, volatile: bytes) -> Unit[None]:
-        """Keep a set until it is looked at."""
-        now = to_micros(self._database.clock.now())
-        yield RECEIVE(node=node, digest=digest, stable=stable, volatile=volatile, now=now)
-
-    def storing_volatile(self, node: str, body: bytes, received_at: datetime) -> Unit[None]:
-        yield STORE_VOLATILE(node=node, body=body, received_at=to_micros(received_at))
-
-    def inbox(self, node: str) -> Unit[Inbox | None]:
-        rows = yield INBOX(node=node)
-        if not rows:
-            return None
-        ((digest, stable, volatile, received),) = rows
-        return Inbox(digest, bytes(stable), bytes(volatile), from_micros(received))
-
-    def stored(self, node: str) -> Unit[FactSet | None]:
-        rows = yield STORED(node=node)
-        if not rows:
-            return None
-        ((digest, stable, received, decision, decided, allowed),) = rows
-        return FactSet(
-            digest, bytes(stable), from_micros(received), decision, from_micros(decided), from_micros(allowed)
+    def receiving(self, sets: Sequence[Received]) -> Unit[None]:
+        """Keep sets until they are looked at; of one node the last."""
+        newest = {one.node: one for one in sets}
+        # Always in the order of names, so that two servers wait for each other and never in a circle.
+        yield queries.RECEIVE.many(
+            {
+                "node": node,
+                "digest": newest[node].digest,
+                "stable": newest[node].stable,
+                "volatile": newest[node].volatile,
+                "now": to_micros(newest[node].received_at),
+            }
+            for node in sorted(newest)
         )
 
-    def storing(
-        self, node: str, inbox: Inbox, decision: str, allowed_at: datetime, changes: Sequence[FactChange]
-    ) -> Unit[None]:
-        """Store a set with what came of it, note how it differs, and take it out of the inbox unless a newer one came."""
-        now = to_micros(self._database.clock.now())
-        yield STORE(
-            node=node,
-            digest=inbox.digest,
-            stable=inbox.stable,
-            received_at=to_micros(inbox.received_at),
-            decision=decision,
-            now=now,
-            allowed_at=to_micros(allowed_at),
+    def storing_volatile(self, parts: Sequence[Volatile]) -> Unit[None]:
+        yield queries.STORE_VOLATILE.many(
+            {"node": one.node, "body": one.body, "received_at": to_micros(one.received_at)}
+            for one in sorted(parts, key=lambda one: (one.node, one.received_at))
         )
-        yield from self.storing_volatile(node, inbox.volatile, inbox.received_at)
-        if changes:
-            yield CHANGE.many(
-                {"node": node, "now": now, "path": one.path, "before": one.before, "after": one.after}
-                for one in changes
+
+    def waiting(self, nodes: Sequence[str]) -> Unit[list[Waiting]]:
+        """What waits of these nodes, by name."""
+        rows = yield queries.WAITING(nodes=json_list(nodes))
+        return [_waiting(*row) for row in rows]
+
+    def storing(self, sets: Sequence[Decided]) -> Unit[None]:
+        """Store sets with what came of them, note how they differ, and take them out of the inbox unless a newer one came."""
+        if not sets:
+            return
+        yield queries.CLEAR.many(
+            {"node": one.came.node, "digest": one.came.digest, "received_at": to_micros(one.came.received_at)}
+            for one in sets
+        )
+        yield queries.STORE.many(
+            {
+                "node": one.came.node,
+                "digest": one.came.digest,
+                "stable": one.came.stable,
+                "received_at": to_micros(one.came.received_at),
+                "decision": one.decision,
+                "now": to_micros(one.decided_at),
+                "allowed_at": to_micros(one.allowed_at),
+                "recent": one.recent,
+            }
+            for one in sets
+        )
+        yield from self.storing_volatile(
+            [Volatile(one.came.node, one.came.volatile, one.came.received_at) for one in sets]
+        )
+        if steps := [one for one in sets if one.changes]:
+            yield queries.ADD_STEP.many(
+                {
+                    "node": one.came.node,
+                    "now": to_micros(one.decided_at),
+                    "count": len(one.changes),
+                    "changes": _pack_changes(one.changes),
+                }
+                for one in steps
             )
-        yield CLEAR(node=node, digest=inbox.digest, received_at=to_micros(inbox.received_at))
-
-    async def newest_digest(self, node: str) -> str | None:
-        return await self._database.read(self.newest, node)
 
     def newest(self, node: str) -> Unit[str | None]:
         """The digest of the newest set, looked at or not."""
-        rows = yield NEWEST(node=node)
-        return str(rows[0][0]) if rows else None
+        (digest,) = yield from reading_newest([node])
+        return digest
+
+    def stored(self, node: str) -> Unit[FactSet | None]:
+        rows = yield queries.STORED(node=node)
+        return _fact_set(*rows[0]) if rows else None
 
     async def show(self, node: str) -> tuple[FactSet, bytes] | None:
         """The stored set and its volatile part."""
         return await self._database.read(self._showing, node)
 
-    async def changes(self, node: str, before: datetime, limit: int = 100) -> list[DatedChange]:
-        """How the stable facts changed, newest first, before a moment."""
-        return await self._database.read(_reading_changes, node, before, limit)
+    async def history(self, node: str, before: datetime, limit: int = 100) -> list[Step]:
+        """How the stable facts changed, newest step first, before a moment."""
+        return await self._database.read(_reading_history, node, before, limit)
 
     def _showing(self, node: str) -> Unit[tuple[FactSet, bytes] | None]:
         stored = yield from self.stored(node)
         if stored is None:
             return None
-        rows = yield VOLATILE(node=node)
+        rows = yield queries.VOLATILE(node=node)
         return stored, bytes(rows[0][0]) if rows else b"{}"
 
 
-def _reading_changes(node: str, before: datetime, limit: int) -> Unit[list[DatedChange]]:
-    rows = yield CHANGES(node=node, before_at=to_micros(before), limit=limit)
-    return [DatedChange(from_micros(at), FactChange(path, before, after)) for at, path, before, after in rows]
+def reading_newest(nodes: Sequence[str]) -> Unit[Sequence[str | None]]:
+    """The digest of the newest set of each, looked at or not."""
+    rows = yield queries.NEWEST(nodes=json_list(nodes))
+    found = {row[0]: row[1] for row in rows}
+    return [found.get(node) for node in nodes]
+
+
+def _reading_history(node: str, before: datetime, limit: int) -> Unit[list[Step]]:
+    rows = yield queries.HISTORY(node=node, before_at=to_micros(before), limit=limit)
+    return [Step(from_micros(at), _unpack_changes(changes)) for at, changes in rows]
+
+
+def _waiting(
+    node: str, digest: str, stable: bytes, volatile: bytes, received: int, known: str | None, *rest: Row
+) -> Waiting:
+    came = Received(node, digest, bytes(stable), bytes(volatile), from_micros(received))
+    *columns, submissions = rest
+    return Waiting(came, None if known is None else _fact_set(known, *columns), submissions or 0)
+
+
+def _fact_set(
+    digest: str, stable: bytes, received: int, decision: str, decided: int, allowed: int, recent: bytes | None
+) -> FactSet:
+    return FactSet(
+        digest,
+        bytes(stable),
+        from_micros(received),
+        decision,
+        from_micros(decided),
+        from_micros(allowed),
+        b"{}" if recent is None else bytes(recent),
+    )
+
+
+def _pack_changes(changes: Sequence[FactChange]) -> bytes:
+    return pack(msgspec.json.encode([_Change(one.path, _raw(one.before), _raw(one.after)) for one in changes]))
+
+
+def _unpack_changes(stored: bytes) -> list[FactChange]:
+    found = msgspec.json.decode(unpack(stored), type=list[_Change])
+    return [FactChange(one.path, _bytes(one.before), _bytes(one.after)) for one in found]
+
+
+def _raw(value: bytes | None) -> msgspec.Raw | msgspec.UnsetType:
+    return msgspec.UNSET if value is None else msgspec.Raw(value)
+
+
+def _bytes(value: msgspec.Raw | msgspec.UnsetType) -> bytes | None:
+    return None if isinstance(value, msgspec.UnsetType) else bytes(value)

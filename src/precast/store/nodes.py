@@ -34,31 +34,16 @@ LIVE = Query(
     ORDER BY issued_at DESC, serial LIMIT 1
     """,
 )
-ADD_CERTIFICATE = Query(
-    "nodes.add_certificate",
-    """
-    INSERT INTO certificate (serial, node, key_digest, extensions, issued_at, not_after, authority)
-    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority)
-    """,
-)
-CERTIFICATE = Query(
-    "nodes.certificate",
+ADD_CERTIFICATES_BY_SERIAL = Query(
+    "nodes.certificates_by_serial",
     """
     SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
         authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
-    FROM certificate WHERE serial = :serial
-    """,
-)
-CERTIFICATES_OF = Query(
-    "nodes.certificates_of",
-    """
-    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
-        authority, seen_at, superseded_at
     FROM certificate WHERE serial IN (SELECT value FROM json_each(:serials))
     """,
     postgresql="""
     SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
-        authority, seen_at, superseded_at
+        authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
     FROM certificate WHERE serial = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:serials AS JSONB))))
     """,
 )
@@ -296,12 +281,12 @@ class Nodes:
 
 
 def _reading_certificate(serial: str) -> Unit[Certificate | None]:
-    rows = yield CERTIFICATE(serial=serial)
-    return _certificate(*rows[0]) if rows else None
+    (found,) = yield from _reading_certificates([serial])
+    return found
 
 
 def _reading_certificates(serials: Sequence[str]) -> Unit[Sequence[Certificate | None]]:
-    rows = yield CERTIFICATES_OF(serials=json_list(serials))
+    rows = yield CERTIFICATES_BY_SERIAL(serials=json_list(serials))
     found = {row[0]: _certificate(*row) for row in rows}
     return [found.get(serial) for serial in serials]
 

@@ -86,9 +86,9 @@ TABLES: tuple[Table, ...] = (
     Table(
         "fact_set",
         ("node",),
-        ("digest", "stable", "received_at", "decision", "decided_at", "allowed_at"),
+        ("digest", "stable", "received_at", "decision", "decided_at", "allowed_at", "recent"),
     ),
-    Table("fact_volatile", ("node",), ("body", "received_at")),
+    Table("fact_volatile", ("node",), ("body", "received_at", "submissions")),
     Table("fact_change", ("node", "at", "path"), ("before", "after")),
     Table("server", ("id",), ("name", "started_at", "lease_until", "connections")),
     Table(
@@ -100,6 +100,7 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table("session_stream", ("node", "instance"), ("received", "at")),
+    Table("fact_history", ("node", "at"), ("count", "changes")),
     Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),

@@ -9,17 +9,18 @@ on with every turn, no item is overtaken for ever.
 Every public method is one transaction. The methods that end in `ing` are the same as units, for a transaction of another aggregate.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from precast.base.clock import from_micros, to_micros
 from precast.store import issues, work_queries
 from precast.store.database import Database
-from precast.store.query import Unit, Wake
+from precast.store.query import Unit, Wake, json_list
 from precast.store.work_kinds import (
     LANE_STEPS,
     MAX_ERROR_CHARS,
     MAX_PAYLOAD_BYTES,
+    Asked,
     Claim,
     Counts,
     DeadLetter,
@@ -83,6 +84,31 @@ class WorkQueue:
             self._change_room(kind, 1)
         yield work_queries.FORGET_DEAD(kind=kind, key=key)
 
+    def enqueuing_many(self, kind: str, asked: Sequence[Asked]) -> Unit[None]:
+        """Ask for many items of the lane without a name in few statements; each key once. Raises as `enqueue` does."""
+        settings = self._kind(kind)
+        if not asked:
+            return
+        for one in asked:
+            if len(one.payload) > MAX_PAYLOAD_BYTES:
+                raise issues.PAYLOAD_TOO_LARGE.error(
+                    kind=kind, key=one.key, size=len(one.payload), limit=MAX_PAYLOAD_BYTES
+                )
+        now = self._now_micros()
+        yield from self._ensure_room_for(settings, [one.key for one in asked])
+        rows = yield work_queries.ENQUEUE_MANY(
+            kind=kind,
+            lane="",
+            now=now,
+            steps=LANE_STEPS,
+            # In the order of keys, so that two servers wait for each other and never in a circle.
+            items=json_list(
+                (one.key, one.payload, now if one.due_at is None else to_micros(one.due_at)) for one in sorted(asked)
+            ),
+        )
+        self._change_room(kind, -sum(generation == 1 for (generation,) in rows))
+        yield Wake(topic(kind))
+
     # Doing it
 
     async def claim(self, kind: str, owner: str, *, limit: int, lease_s: float) -> list[Claim]:
@@ -118,6 +144,22 @@ class WorkQueue:
         else:
             yield Wake(topic(claim.kind))
         yield work_queries.FORGET_DEAD(kind=claim.kind, key=claim.key)
+        return True
+
+    def completing_many(self, claims: Sequence[Claim]) -> Unit[bool]:
+        """Complete all items of one claim, as `completing`. False if one of them is no longer ours."""
+        if not claims:
+            return True
+        first = claims[0]
+        keys = json_list(sorted(one.key for one in claims))
+        rows = yield work_queries.REMOVE_MANY_DONE(kind=first.kind, keys=keys, owner=first.owner, fence=first.fence)
+        self._change_room(first.kind, len(rows))
+        removed = {key for (key,) in rows}
+        yield work_queries.FORGET_MANY_DEAD(kind=first.kind, keys=keys)
+        # Asked for again while they were held: few, if any.
+        for claim in claims:
+            if claim.key not in removed and not (yield from self.completing(claim)):
+                return False
         return True
 
     def _claiming(self, kind: WorkKind, owner: str, limit: int, lease_s: float) -> Unit[list[Claim]]:
@@ -206,14 +248,25 @@ class WorkQueue:
 
     # The bound
 
-    def _ensure_room(self, kind: WorkKind, key: str) -> Unit[None]:
-        room, counted_s = self._room.get(kind.name, (0, float("-inf")))
+    def _recount(self, kind: WorkKind) -> Unit[None]:
+        """Know how much room there is, counting anew once in a while."""
+        _, counted_s = self._room.get(kind.name, (0, float("-inf")))
         now_s = self._database.clock.monotonic_s()
         if now_s - counted_s >= RECOUNT_S:
             ((count,),) = yield work_queries.COUNT_UP_TO(kind=kind.name, limit=kind.max_items)
-            room = kind.max_items - count
-            self._room[kind.name] = (room, now_s)
-        if room <= 0 and not (yield work_queries.EXISTS(kind=kind.name, key=key)):
+            self._room[kind.name] = (kind.max_items - count, now_s)
+
+    def _ensure_room(self, kind: WorkKind, key: str) -> Unit[None]:
+        yield from self._recount(kind)
+        if self._room[kind.name][0] <= 0 and not (yield work_queries.EXISTS(kind=kind.name, key=key)):
+            raise issues.QUEUE_FULL.error(kind=kind.name, limit=kind.max_items)
+
+    def _ensure_room_for(self, kind: WorkKind, keys: Sequence[str]) -> Unit[None]:
+        yield from self._recount(kind)
+        if self._room[kind.name][0] >= len(keys):
+            return
+        ((known,),) = yield work_queries.COUNT_KNOWN(kind=kind.name, keys=json_list(keys))
+        if self._room[kind.name][0] < len(keys) - known:
             raise issues.QUEUE_FULL.error(kind=kind.name, limit=kind.max_items)
 
     def _change_room(self, kind: str, by: int) -> None:

@@ -3,6 +3,7 @@
 import enum
 import hashlib
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,6 +33,14 @@ class WorkKind(msgspec.Struct, frozen=True):
         pause = min(self.pause_cap_s, self.pause_first_s * 2.0 ** min(attempt - 1, 32))
         spread = int.from_bytes(hashlib.sha256(f"{self.name}\0{key}\0{attempt}".encode()).digest()[:4]) / 2**32
         return pause * (1 - spread / 4)
+
+
+class Asked(NamedTuple):
+    """An item that is asked for together with others; its payload is a text."""
+
+    key: str
+    payload: str = ""
+    due_at: datetime | None = None
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -46,6 +46,73 @@ DROP = Query(
     DELETE FROM work_item WHERE kind = :kind AND key = :key RETURNING key
     """,
 )
+ENQUEUE_MANY = Query(
+    "work.enqueue_many",
+    """
+    -- The same for many items of one lane at once, their turns following each other; payloads are texts.
+    INSERT INTO work_item
+        (kind, key, lane, payload, generation, turn, due_at, ready_at, queued_at, attempts, fence)
+    SELECT
+        :kind, json_extract(item.value, '$[0]'), :lane, CAST(json_extract(item.value, '$[1]') AS BLOB), 1,
+        (SELECT max(turn) FROM (
+            SELECT 1 + COALESCE(
+                (SELECT max(turn) FROM work_item WHERE kind = :kind AND owner IS NOT NULL),
+                (SELECT min(turn) FROM work_item WHERE kind = :kind),
+                0
+            ) AS turn
+            UNION ALL
+            SELECT :steps + (SELECT max(turn) FROM work_item WHERE kind = :kind AND lane = :lane)
+        ) AS turns) + :steps * item.key,
+        json_extract(item.value, '$[2]'), json_extract(item.value, '$[2]'), :now, 0, 0
+    FROM json_each(:items) AS item WHERE true
+    ON CONFLICT (kind, key) DO UPDATE SET
+        payload = excluded.payload,
+        generation = work_item.generation + 1,
+        due_at = CASE WHEN work_item.owner IS NULL AND work_item.due_at < excluded.due_at
+                      THEN work_item.due_at ELSE excluded.due_at END,
+        ready_at = CASE WHEN work_item.owner IS NULL AND excluded.due_at < work_item.ready_at
+                        THEN excluded.due_at ELSE work_item.ready_at END,
+        attempts = CASE WHEN work_item.owner IS NULL THEN 0 ELSE work_item.attempts END
+    RETURNING generation
+    """,
+    postgresql="""
+    INSERT INTO work_item
+        (kind, key, lane, payload, generation, turn, due_at, ready_at, queued_at, attempts, fence)
+    SELECT
+        :kind, item.value ->> 0, :lane, convert_to(item.value ->> 1, 'UTF8'), 1,
+        (SELECT max(turn) FROM (
+            SELECT 1 + COALESCE(
+                (SELECT max(turn) FROM work_item WHERE kind = :kind AND owner IS NOT NULL),
+                (SELECT min(turn) FROM work_item WHERE kind = :kind),
+                0
+            ) AS turn
+            UNION ALL
+            SELECT :steps + (SELECT max(turn) FROM work_item WHERE kind = :kind AND lane = :lane)
+        ) AS turns) + CAST(:steps AS BIGINT) * (item.at - 1),
+        CAST(item.value ->> 2 AS BIGINT), CAST(item.value ->> 2 AS BIGINT), :now, 0, 0
+    FROM jsonb_array_elements(CAST(:items AS JSONB)) WITH ORDINALITY AS item (value, at)
+    ON CONFLICT (kind, key) DO UPDATE SET
+        payload = excluded.payload,
+        generation = work_item.generation + 1,
+        due_at = CASE WHEN work_item.owner IS NULL AND work_item.due_at < excluded.due_at
+                      THEN work_item.due_at ELSE excluded.due_at END,
+        ready_at = CASE WHEN work_item.owner IS NULL AND excluded.due_at < work_item.ready_at
+                        THEN excluded.due_at ELSE work_item.ready_at END,
+        attempts = CASE WHEN work_item.owner IS NULL THEN 0 ELSE work_item.attempts END
+    RETURNING generation
+    """,
+)
+COUNT_KNOWN = Query(
+    "work.count_known",
+    """
+    SELECT count(*) FROM work_item
+    WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
+    """,
+    postgresql="""
+    SELECT count(*) FROM work_item
+    WHERE kind = :kind AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
+    """,
+)
 EXISTS = Query("work.exists", "SELECT 1 FROM work_item WHERE kind = :kind AND key = :key")
 COUNT_UP_TO = Query(
     "work.count_up_to",
@@ -100,6 +167,22 @@ REMOVE_DONE = Query(
     -- Done, and nobody has asked for it again in the meantime.
     DELETE FROM work_item
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence AND generation = claimed_generation
+    RETURNING key
+    """,
+)
+REMOVE_MANY_DONE = Query(
+    "work.remove_many_done",
+    """
+    -- The same for many items of one claim.
+    DELETE FROM work_item
+    WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
+      AND owner = :owner AND fence = :fence AND generation = claimed_generation
+    RETURNING key
+    """,
+    postgresql="""
+    DELETE FROM work_item
+    WHERE kind = :kind AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
+      AND owner = :owner AND fence = :fence AND generation = claimed_generation
     RETURNING key
     """,
 )
@@ -171,6 +254,16 @@ FORGET_DEAD = Query(
     """
     -- A dead letter that is settled: requeued, or overtaken by a later success of the same item.
     DELETE FROM work_dead WHERE kind = :kind AND key = :key RETURNING lane, payload
+    """,
+)
+FORGET_MANY_DEAD = Query(
+    "work.forget_many_dead",
+    """
+    DELETE FROM work_dead WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
+    """,
+    postgresql="""
+    DELETE FROM work_dead
+    WHERE kind = :kind AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
     """,
 )
 DEAD = Query(

@@ -25,7 +25,7 @@ class FactsAnswer(msgspec.Struct, frozen=True):
 
 
 class FactsView(msgspec.Struct, frozen=True):
-    """The facts of a node, and what came of them."""
+    """The facts of a node, and what came of them; `volatile` are paths without history because they change all the time."""
 
     node: str
     digest: str
@@ -33,6 +33,7 @@ class FactsView(msgspec.Struct, frozen=True):
     received_at: datetime
     decision: str
     decided_at: datetime
+    volatile: list[str] = []
 
 
 class FactChangeRow(msgspec.Struct, frozen=True):

@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precast.services.fact_changes import compare
+from precast.base import canonical
+from precast.services import fact_changes
+from precast.store.facts import FactChange
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10)
 facts = st.dictionaries(st.text(), values)
+
+
+def compare(before: dict[str, Any], after: dict[str, Any]) -> list[FactChange]:
+    return fact_changes.compare(canonical.encode(before), canonical.encode(after))
 
 
 @pytest.mark.parametrize(
@@ -42,3 +48,24 @@ def test_compare_turned_around_is_the_same_turned_around(one: dict[str, Any], ot
     there = [(change.path, change.before, change.after) for change in compare(one, other)]
     back = [(change.path, change.after, change.before) for change in compare(other, one)]
     assert there == back
+
+
+def leaves_of(path: str, value: Any) -> dict[str, bytes]:
+    """Every leaf with its pointer, the plain way; a mapping without members is a leaf."""
+    if not isinstance(value, dict) or not value:
+        return {path: canonical.encode(value)}
+    found: dict[str, bytes] = {}
+    for name, item in value.items():
+        found |= leaves_of(f"{path}/{name.replace('~', '~0').replace('/', '~1')}", item)
+    return found
+
+
+@given(facts, facts)
+def test_compare_explains_every_leaf_that_differs_and_no_other(one: dict[str, Any], other: dict[str, Any]) -> None:
+    before, after = leaves_of("", one), leaves_of("", other)
+    differing = {path for path in before.keys() | after.keys() if path and before.get(path) != after.get(path)}
+    changed = [change.path for change in compare(one, other)]
+    assert all(any(path == name or path.startswith(f"{name}/") for name in changed) for path in differing)
+    assert all(
+        any(path == name or path.startswith(f"{name}/") for path in differing) for name in changed if one and other
+    )

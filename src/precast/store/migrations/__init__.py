@@ -4,7 +4,7 @@ A migration expands first: it only adds, so that programs of the release before 
 needs any longer is removed by its `contract` part, which runs only when an operator says so. A released migration never
 changes.
 
-The texts use a few words for what the databases spell differently: {int}, {bytes}, {strict} (see `WORDS`).
+The texts use a few words for what the databases spell differently: {int}, {bytes}, {strict}, {by_time} (see `WORDS`).
 """
 
 import msgspec
@@ -12,8 +12,8 @@ import msgspec
 from precast.store.query import Dialect, Query
 
 WORDS: dict[Dialect, dict[str, str]] = {
-    Dialect.SQLITE: {"int": "INTEGER", "bytes": "BLOB", "strict": " STRICT"},
-    Dialect.POSTGRESQL: {"int": "BIGINT", "bytes": "BYTEA", "strict": ""},
+    Dialect.SQLITE: {"int": "INTEGER", "bytes": "BLOB", "strict": " STRICT", "by_time": ""},
+    Dialect.POSTGRESQL: {"int": "BIGINT", "bytes": "BYTEA", "strict": "", "by_time": " PARTITION BY RANGE (at)"},
 }
 
 

@@ -8,6 +8,7 @@ from precast.store.migrations import (
     m0004_sessions,
     m0005_requests,
     m0006_classification,
+    m0007_fact_history,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -17,4 +18,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0004_sessions.MIGRATION,
     m0005_requests.MIGRATION,
     m0006_classification.MIGRATION,
+    m0007_fact_history.MIGRATION,
 )

@@ -1,0 +1,97 @@
+"""The SQL of facts. Only `facts` uses it.
+
+Documents (`stable`, `volatile`, `body`, `recent`, `changes`) are packed JSON. What is done for many nodes at once takes their names
+as one JSON list.
+"""
+
+from precast.store.query import Query
+
+RECEIVE = Query(
+    "facts.receive",
+    """
+    -- A newer set replaces one that nobody has looked at yet.
+    INSERT INTO fact_inbox (node, digest, stable, volatile, received_at)
+    VALUES (:node, :digest, :stable, :volatile, :now)
+    ON CONFLICT (node) DO UPDATE SET
+        digest = excluded.digest, stable = excluded.stable, volatile = excluded.volatile, received_at = excluded.received_at
+    """,
+)
+NEWEST = Query(
+    "facts.newest",
+    """
+    -- The digest of the newest set of each node: the one that waits, else the one that is stored.
+    SELECT names.value, COALESCE(fact_inbox.digest, fact_set.digest)
+    FROM json_each(:nodes) AS names
+    LEFT JOIN fact_inbox ON fact_inbox.node = names.value
+    LEFT JOIN fact_set ON fact_set.node = names.value
+    """,
+    postgresql="""
+    SELECT names.value, COALESCE(fact_inbox.digest, fact_set.digest)
+    FROM jsonb_array_elements_text(CAST(:nodes AS JSONB)) AS names (value)
+    LEFT JOIN fact_inbox ON fact_inbox.node = names.value
+    LEFT JOIN fact_set ON fact_set.node = names.value
+    """,
+)
+WAITING = Query(
+    "facts.waiting",
+    """
+    -- The sets that wait, each beside what is stored of its node.
+    SELECT i.node, i.digest, i.stable, i.volatile, i.received_at,
+        s.digest, s.stable, s.received_at, s.decision, s.decided_at, s.allowed_at, s.recent, v.submissions
+    FROM fact_inbox AS i
+    LEFT JOIN fact_set AS s ON s.node = i.node
+    LEFT JOIN fact_volatile AS v ON v.node = i.node
+    WHERE i.node IN (SELECT value FROM json_each(:nodes))
+    ORDER BY i.node
+    """,
+    postgresql="""
+    SELECT i.node, i.digest, i.stable, i.volatile, i.received_at,
+        s.digest, s.stable, s.received_at, s.decision, s.decided_at, s.allowed_at, s.recent, v.submissions
+    FROM fact_inbox AS i
+    LEFT JOIN fact_set AS s ON s.node = i.node
+    LEFT JOIN fact_volatile AS v ON v.node = i.node
+    WHERE i.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    ORDER BY i.node
+    """,
+)
+CLEAR = Query(
+    "facts.clear", "DELETE FROM fact_inbox WHERE node = :node AND digest = :digest AND received_at = :received_at"
+)
+STORED = Query(
+    "facts.stored",
+    "SELECT digest, stable, received_at, decision, decided_at, allowed_at, recent FROM fact_set WHERE node = :node",
+)
+STORE = Query(
+    "facts.store",
+    """
+    INSERT INTO fact_set (node, digest, stable, received_at, decision, decided_at, allowed_at, recent)
+    VALUES (:node, :digest, :stable, :received_at, :decision, :now, :allowed_at, :recent)
+    ON CONFLICT (node) DO UPDATE SET
+        digest = excluded.digest, stable = excluded.stable, received_at = excluded.received_at,
+        decision = excluded.decision, decided_at = excluded.decided_at, allowed_at = excluded.allowed_at,
+        recent = excluded.recent
+    """,
+)
+STORE_VOLATILE = Query(
+    "facts.store_volatile",
+    """
+    -- Every submission counts; of two the one that came later is kept.
+    INSERT INTO fact_volatile (node, body, received_at, submissions) VALUES (:node, :body, :received_at, 1)
+    ON CONFLICT (node) DO UPDATE SET
+        body = CASE WHEN excluded.received_at < fact_volatile.received_at THEN fact_volatile.body ELSE excluded.body END,
+        received_at = CASE WHEN excluded.received_at < fact_volatile.received_at
+                           THEN fact_volatile.received_at ELSE excluded.received_at END,
+        submissions = fact_volatile.submissions + 1
+    """,
+)
+VOLATILE = Query("facts.volatile", "SELECT body FROM fact_volatile WHERE node = :node")
+ADD_STEP = Query(
+    "facts.add_step",
+    "INSERT INTO fact_history (node, at, count, changes) VALUES (:node, :now, :count, :changes)",
+)
+HISTORY = Query(
+    "facts.history",
+    """
+    SELECT at, changes FROM fact_history WHERE node = :node AND at < :before_at ORDER BY at DESC LIMIT :limit
+    """,
+)

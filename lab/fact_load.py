@@ -1,0 +1,182 @@
+"""Many nodes that send facts, in a process of their own: `python -m lab.fact_load precast|puppetdb PORT NODES [DIRECTORY]`.
+
+Every node of ours has a key, a certificate and a connection of its own, as in a fleet; they are connected before anything is
+timed. Each line of standard input is one order (`Order`), answered by one line (`Sent`). Requests are made before the clock
+starts, and the client is as thin as it can be: what is measured is the server.
+"""
+
+import asyncio
+import random
+import ssl
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import uvloop
+
+from lab.fact_documents import facts_of, name_of
+from precast.agent.enrolment import Identity
+from precast.base import canonical, digests
+from precast.wire.facts import merge
+
+UNDER_WAY = 64
+HANDSHAKES = 16
+SEED = 20_000
+
+
+class Order(msgspec.Struct, frozen=True):
+    """Send a set of every node, upgraded so often; without stable part if that is known."""
+
+    upgrades: int = 0
+    tick: int = 0
+    is_whole: bool = True
+    # What the server should say to a digest.
+    is_known: bool = True
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What was sent: begin and end on the machine's monotonic clock, our CPU, and how many answers were as they should be."""
+
+    started_s: float
+    ended_s: float
+    cpu_s: float
+    sent: int
+    accepted: int
+    refused: str = ""
+
+
+class Wire(asyncio.Protocol):
+    """One connection; requests follow each other."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._transport: asyncio.Transport | None = None
+        self._buffer = b""
+        self._answer: asyncio.Future[bytes] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not one by its type
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, end, body = self._buffer.partition(b"\r\n\r\n")
+        if end and len(body) >= _length(head) and self._answer is not None:
+            self._buffer = b""
+            self._answer.set_result(head[9:12] + b" " + body)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error or ConnectionResetError())
+
+    async def ask(self, request: bytes) -> bytes:
+        """Status and body of the answer."""
+        assert self._transport is not None
+        async with self._turn:
+            self._answer = asyncio.get_running_loop().create_future()
+            self._transport.write(request)
+            return await self._answer
+
+
+def _length(head: bytes) -> int:
+    _, found, rest = head.lower().partition(b"content-length:")
+    return int(rest.partition(b"\r\n")[0]) if found else 0
+
+
+class Nodes:
+    """Nodes of ours: what each says, and whether the answer is good."""
+
+    def __init__(self, port: int, count: int, directory: Path) -> None:
+        self._port, self._count, self._directory = port, count, directory
+        self._wires: list[Wire] = []
+
+    async def connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        for first in range(0, self._count, HANDSHAKES):
+            some = range(first, min(first + HANDSHAKES, self._count))
+            made = [loop.create_connection(Wire, "127.0.0.1", self._port, ssl=self._context(node)) for node in some]
+            self._wires += [wire for _, wire in await asyncio.gather(*made)]
+
+    def requests(self, order: Order) -> Iterator[tuple[Wire, bytes]]:
+        for node, wire in enumerate(self._wires):
+            stable, volatile = facts_of(node, order.upgrades, order.tick)
+            known = canonical.encode(stable)
+            body = b'{"digest":"%s","volatile":%s' % (digests.of_bytes(known).encode(), canonical.encode(volatile))
+            yield wire, _post(b"/v1/facts", body + (b',"stable":' + known if order.is_whole else b"") + b"}")
+
+    def is_good(self, order: Order, answer: bytes) -> bool:
+        return answer == (b'200 {"wants_stable":false}' if order.is_known else b'200 {"wants_stable":true}')
+
+    def _context(self, node: int) -> ssl.SSLContext:
+        return Identity(self._directory / "nodes" / name_of(node)).context()
+
+
+class Commands:
+    """The same for PuppetDB: its commands come from its servers, over few connections."""
+
+    def __init__(self, port: int, count: int) -> None:
+        self._port, self._count = port, count
+        self._wires: list[Wire] = []
+
+    async def connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        made = [loop.create_connection(Wire, "127.0.0.1", self._port) for _ in range(UNDER_WAY)]
+        self._wires = [wire for _, wire in await asyncio.gather(*made)]
+
+    def requests(self, order: Order) -> Iterator[tuple[Wire, bytes]]:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        for node in range(self._count):
+            name = name_of(node)
+            body = {
+                "certname": name,
+                "environment": "production",
+                "producer_timestamp": now,
+                "producer": "bench",
+                "values": merge(*facts_of(node, order.upgrades, order.tick)),
+            }
+            path = f"/pdb/cmd/v1?command=replace_facts&version=5&certname={name}&producer-timestamp={now}"
+            yield self._wires[node % UNDER_WAY], _post(path.encode(), canonical.encode(body))
+
+    def is_good(self, order: Order, answer: bytes) -> bool:
+        return answer.startswith(b'200 {"uuid"')
+
+
+def _post(path: bytes, body: bytes) -> bytes:
+    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % (path, len(body)) + body
+
+
+async def send(nodes: Nodes | Commands, order: Order) -> Sent:
+    requests = list(nodes.requests(order))
+    random.Random(SEED).shuffle(requests)
+    places = iter(requests)
+    outcome: list[bytes] = []
+
+    async def keep_on() -> None:
+        for wire, request in places:
+            outcome.append(await wire.ask(request))
+
+    started_s, cpu_s = time.monotonic(), time.process_time()
+    await asyncio.gather(*(keep_on() for _ in range(UNDER_WAY)))
+    ended_s, cpu_s = time.monotonic(), time.process_time() - cpu_s
+    refused = [answer for answer in outcome if not nodes.is_good(order, answer)]
+    first = refused[0].decode(errors="replace")[:300] if refused else ""
+    return Sent(started_s, ended_s, cpu_s, len(outcome), len(outcome) - len(refused), first)
+
+
+async def main() -> None:
+    target, port, count, *rest = sys.argv[1:]
+    nodes = Nodes(int(port), int(count), Path(rest[0])) if target == "precast" else Commands(int(port), int(count))
+    await nodes.connect()
+    loop = asyncio.get_running_loop()
+    print("connected", flush=True)
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        sent = await send(nodes, msgspec.json.decode(line, type=Order))
+        print(msgspec.json.encode(sent).decode(), flush=True)
+
+
+if __name__ == "__main__":
+    uvloop.run(main())

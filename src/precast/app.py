@@ -18,10 +18,12 @@ from precast.base.ids import TimeOrderedIds
 from precast.cli import issues
 from precast.cli.main import main as run_command_line
 from precast.cli.server import Initialised
-from precast.cli.settings import ServerSettings
+from precast.cli.settings import Address, ServerSettings
+from precast.cli.workers import Worker
 
 if TYPE_CHECKING:
     from precast.api.hub import Hub
+    from precast.api.metrics import Metrics
     from precast.api.nodes import NodesApi
     from precast.api.quotas import Limits
     from precast.api.server import HttpServer
@@ -75,14 +77,16 @@ class App:
         async with _opened(settings, may_create=False) as database:
             return (await _people(database).create(NewPersonToken(admin, "admin"), "system")).token
 
-    async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
-        """Serve until SIGTERM or SIGINT; `started` is told the port."""
+    async def serve(self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address], None]) -> None:
+        """Serve until SIGTERM or SIGINT, alone or as one of several processes; `started` is told where."""
+        from precast.api.board import Board
+        from precast.api.metrics import Metrics
         from precast.api.quotas import Limits
         from precast.api.tls import ServerTls
         from precast.services.authority_files import AuthorityFiles, HeldAuthority
 
         authority = HeldAuthority(AuthorityFiles(settings.data / "authority"))
-        async with _opened(settings) as database:
+        async with _opened(settings, room=worker.room if worker is not None else None) as database:
             tls = ServerTls(authority, _hosts(settings), database.clock)
             facts = _facts(database)
             server_id = TimeOrderedIds(database.clock).new()
@@ -90,16 +94,22 @@ class App:
             hub, tending = sessions.hub, sessions.tending
             status = _status_api(database, settings, authority)
             limits = Limits(rate=settings.requests_per_second)
-            server = _http_server(database, authority, facts, sessions, status, limits)
+            metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
+            server = _http_server(database, authority, facts, sessions, status, metrics, limits)
+            address = settings.listen if worker is None else worker.address
             try:
-                port = await server.start(*settings.listen, tls.context)
+                port = await server.start(*address, tls.context, is_shared=worker is not None)
             except OSError as error:
-                raise issues.CANNOT_LISTEN.error(address=settings.listen, reason=error.strerror) from error
-            hub.name = f"{socket.gethostname()}:{port}"
-            started(port)
+                raise issues.CANNOT_LISTEN.error(address=address, reason=error.strerror) from error
+            hub.name = f"{socket.gethostname()}:{port}" + (f"/{worker.number}" if worker is not None else "")
+            if worker is None:
+                started(address._replace(port=port))
+            else:
+                worker.started()
             async with asyncio.TaskGroup() as tasks:
                 running = [
                     tasks.create_task(tls.run()),
+                    tasks.create_task(metrics.run()),
                     tasks.create_task(facts.run(server_id)),
                     tasks.create_task(tending.run()),
                 ]
@@ -137,12 +147,14 @@ def main() -> None:
 
 
 @asynccontextmanager
-async def _opened(settings: ServerSettings, *, may_create: bool = True) -> "AsyncIterator[Database]":
+async def _opened(
+    settings: ServerSettings, *, may_create: bool = True, room: Path | None = None
+) -> "AsyncIterator[Database]":
     from precast.store import location
     from precast.store.connect import connect
     from precast.store.schema import Schema
 
-    database = await connect(location.parse(settings.location), may_create=may_create)
+    database = await connect(location.parse(settings.location), may_create=may_create, room=room)
     try:
         await Schema(database).expand()
         yield database
@@ -204,13 +216,13 @@ def _http_server(
     facts: "FactService",
     sessions: _Sessions,
     status_api: "StatusApi",
+    metrics: "Metrics",
     limits: "Limits",
 ) -> "HttpServer":
     from precast.api.authority import AuthorityApi
     from precast.api.callers import Callers
     from precast.api.facts import FactsApi
     from precast.api.identity import IdentityApi
-    from precast.api.metrics import Metrics
     from precast.api.quotas import Quotas
     from precast.api.requests import RequestsApi
     from precast.api.routes import Routes
@@ -238,7 +250,6 @@ def _http_server(
     sessions.api.declare(routes)
     status_api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service).declare(routes)
-    metrics = Metrics(database)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
 

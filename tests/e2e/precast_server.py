@@ -43,6 +43,7 @@ class Server:
         self.admin = admin
         self.database = database
         self.port = 0
+        self.more: list[str] = []  # words of its command line
         self.process: subprocess.Popen[str] | None = None
         self.authority = data / "authority" / "certificate.pem"
 
@@ -57,7 +58,7 @@ class Server:
         words = [PRECAST, "server", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}"]
         with (self.data / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                words + (["--database", self.database] if self.database else []),
+                [*words, *(["--database", self.database] if self.database else []), *self.more],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

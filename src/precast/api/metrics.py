@@ -1,22 +1,27 @@
 """Counts for Prometheus, and the health of this process."""
 
+import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
+from precast.api.board import Board
 from precast.api.routes import PUBLIC, Call, Route, Routes, Text
 from precast.store.check import ping
 from precast.store.database import Database
 
 READY_FOR_S = 1.0
+PUBLISH_EVERY_S = 1.0
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
     """What this process has done since it started. Bounded: there is one count for each route and status."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, board: Board | None = None) -> None:
+        """With a board, the figures of the other processes of this server are told as well."""
         self._database = database
+        self._board = board
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._started_s = time.time()
@@ -41,7 +46,17 @@ class Metrics:
         self._requests[route, status] += 1
         self._seconds[route] += seconds
 
+    async def run(self) -> None:
+        """Lay our figures down for the other processes, once a second, for ever."""
+        while self._board is not None:
+            self._board.publish(self._text())
+            await asyncio.sleep(PUBLISH_EVERY_S)
+
     async def show(self, call: Call) -> Text:
+        own = self._text()
+        return Text(TEXT, own if self._board is None else self._board.gather(own))
+
+    def _text(self) -> str:
         lines = [
             "# HELP precast_requests_total Requests answered.",
             "# TYPE precast_requests_total counter",
@@ -67,7 +82,7 @@ class Metrics:
                 for line in (f"# HELP {name} {meaning}", f"# TYPE {name} gauge", f"{name} {read():g}")
             ),
         ]
-        return Text(TEXT, "\n".join(lines) + "\n")
+        return "\n".join(lines) + "\n"
 
     async def live(self, call: Call) -> dict[str, str]:
         return {"status": "live"}

@@ -47,8 +47,8 @@ class HttpServer:
         routes.add(Route("GET", "/v1/reference", self._refer, PUBLIC, "This description, for people", Page))
         self._runner: web.AppRunner | None = None
 
-    async def start(self, host: str, port: int, context: ssl.SSLContext) -> int:
-        """Listen; the port. Raises OSError if that cannot be."""
+    async def start(self, host: str, port: int, context: ssl.SSLContext, *, is_shared: bool = False) -> int:
+        """Listen, alone or beside other processes of ours; the port. Raises OSError if that cannot be."""
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         for route in self._routes:
             app.router.add_route(route.method, route.path, self._serving(route))
@@ -65,7 +65,7 @@ class HttpServer:
             keepalive_timeout=self._quotas.limits.idle_s,
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=context, backlog=BACKLOG)
+        site = web.TCPSite(self._runner, host, port, ssl_context=context, backlog=BACKLOG, reuse_port=is_shared or None)
         await site.start()
         addresses = self._runner.addresses
         return int(addresses[0][1])

@@ -83,6 +83,8 @@ def _run(argv: Sequence[str], app: object) -> int:
         code: int = args.run(args)
     except PrecastError as error:
         return _report(error)
+    except ExceptionGroup as group:
+        return _report(_first_of(group))
     except KeyboardInterrupt:
         return 130
     except SystemExit as done:  # --help and --version have printed
@@ -92,6 +94,17 @@ def _run(argv: Sequence[str], app: object) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: no traceback reaches a user
         return _report(issues.INTERNAL.error(problem=f"{type(error).__name__}: {error}"))
     return code
+
+
+def _first_of(group: ExceptionGroup[Exception]) -> PrecastError:
+    """What a user is told when several tasks failed together: our own error, or that it is a bug."""
+    ours = group.subgroup(PrecastError)
+    found: Exception = ours or group
+    while isinstance(found, ExceptionGroup):
+        found = found.exceptions[0]
+    if isinstance(found, PrecastError):
+        return found
+    return issues.INTERNAL.error(problem=f"{type(found).__name__}: {found}")
 
 
 def _report(error: PrecastError) -> int:

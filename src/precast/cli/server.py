@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 from precast.cli import issues
 from precast.cli.output import print_json
-from precast.cli.settings import ServerSettings, add_settings, load_settings
+from precast.cli.settings import Address, ServerSettings, add_settings, load_settings
+from precast.cli.workers import Supervisor, Worker
 
 
 class Initialised(NamedTuple):
@@ -31,8 +32,8 @@ class ServerApp(Protocol):
     async def create_admin(self, settings: ServerSettings, admin: str) -> str:
         """Make another admin token."""
 
-    async def serve(self, settings: ServerSettings, started: Callable[[int], None]) -> None:
-        """Serve until told to stop."""
+    async def serve(self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address], None]) -> None:
+        """Serve until told to stop, alone or as one of several processes."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -101,11 +102,16 @@ def _serve(args: argparse.Namespace) -> int:
         raise issues.NO_SERVER_PARTS.error() from None
     app: ServerApp = args.app
     settings = load_settings(ServerSettings, args).values
+    worker = None
+    if settings.workers > 1:
+        became = Supervisor(settings.workers, settings.listen).run(_say)
+        if isinstance(became, int):
+            return became
+        worker = became
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(
-            app.serve(
-                settings,
-                lambda port: print(f"serving on https://{settings.listen._replace(port=port)}", flush=True),
-            )
-        )
+        runner.run(app.serve(settings, worker, _say))
     return 0
+
+
+def _say(address: Address) -> None:
+    print(f"serving on https://{address}", flush=True)

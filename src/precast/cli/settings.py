@@ -75,6 +75,15 @@ class ServerSettings(Settings, frozen=True):
         ),
     ] = 100
 
+    workers: Annotated[
+        int,
+        Setting(
+            "how many processes serve, on one port",
+            "N",
+            read=setting_values.within(setting_values.number, 1, 64),
+        ),
+    ] = 1
+
     @property
     def location(self) -> str:
         """The database, also if only the directory is given."""

@@ -1,23 +1,30 @@
 """Opens a database by its location. The PostgreSQL driver is loaded only when it is asked for."""
 
+from pathlib import Path
+
 from precast.base.clock import AnchoredClock, Clock, SystemClock, from_micros
 from precast.base.ids import TimeOrderedIds
 from precast.store import durability, issues
 from precast.store.database import Database
+from precast.store.local_wakeups import LocalWakeups
 from precast.store.location import Location, PostgresLocation
 from precast.store.sqlite import SqliteEngine
 from precast.store.wakeups import Wakeups
 
 
-async def connect(location: Location, *, may_create: bool = False, clock: Clock | None = None) -> Database:
+async def connect(
+    location: Location, *, may_create: bool = False, clock: Clock | None = None, room: Path | None = None
+) -> Database:
     """Open the database as it is; its schema is looked at by `migrate`.
 
-    Without a clock of the caller's, SQLite uses the machine's and PostgreSQL its own, which all servers share.
+    Without a clock of the caller's, SQLite uses the machine's and PostgreSQL its own, which all servers share. `room` is a
+    directory in which processes that share a SQLite file wake each other; PostgreSQL does that by itself.
     """
     if isinstance(location, PostgresLocation):
         return await _connect_postgres(location, clock)
     engine = await SqliteEngine.open(location.path, may_create=may_create)
-    return Database(engine, Wakeups(), clock or SystemClock(), committers=1)
+    wakeups = Wakeups() if room is None else LocalWakeups(room)
+    return Database(engine, wakeups, clock or SystemClock(), committers=1)
 
 
 async def _connect_postgres(location: PostgresLocation, clock: Clock | None) -> Database:

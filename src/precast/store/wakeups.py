@@ -1,7 +1,7 @@
 """Wake-ups: a hint that something is there to read. Losing one costs a poll interval, never a result.
 
-A subscription is one flag, so a thousand wake-ups before the sleeper looks are one. In a process of its own, SQLite needs no
-more than this; PostgreSQL carries topics between servers (`postgres_wakeups`).
+A subscription is one flag, so a thousand wake-ups before the sleeper looks are one. One process needs no more than
+this; neighbours on one SQLite file wake each other by sockets (`local_wakeups`), servers through PostgreSQL (`postgres_wakeups`).
 """
 
 import asyncio

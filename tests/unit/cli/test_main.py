@@ -104,6 +104,28 @@ def test_main_of_an_interrupted_command_returns_130(command: Command, capsys: py
     assert capsys.readouterr() == ("", "")
 
 
+def test_main_of_errors_of_several_tasks_tells_our_own(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = UnavailableError("TEST-001", "the database is away", "wait")
+
+    def fail(args: argparse.Namespace) -> int:
+        raise ExceptionGroup("tasks", [ValueError("x"), ExceptionGroup("inner", [lost])])
+
+    command(fail)
+    assert main(["try", "it"]) == 75
+    assert capsys.readouterr().err == "precast: error: the database is away [TEST-001]\n  hint: wait\n"
+
+
+def test_main_of_errors_of_several_tasks_that_are_none_of_ours_is_internal(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(args: argparse.Namespace) -> int:
+        raise ExceptionGroup("tasks", [ZeroDivisionError("no")])
+
+    command(fail)
+    assert main(["try", "it"]) == 70
+    assert "internal error: ZeroDivisionError: no [CLI-002]" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [

@@ -36,6 +36,7 @@ def pages() -> dict[str, str]:
         "cli.md": cli_page(),
         "configuration.md": configuration_page(),
         "errors.md": errors_page(),
+        "exit-codes.md": exit_codes_page(),
         "schema.md": schema_page(),
     }
 
@@ -63,8 +64,8 @@ def cli_page() -> str:
         MADE_BY,
         "# Commands\n",
         "An error is one line with a code ([errors](errors.md)) and a hint, on standard error. With `--json` a command prints one JSON",
-        "document and nothing else. Exit codes: 0 for success, 1 to 6 for what a command found, 64 and above for errors, 130 when it",
-        "was interrupted. Every command has `--help`.\n",
+        "document and nothing else. Exit codes: 0 for success, 1 to 6 for what a command found, 64 and above for errors",
+        "([exit codes](exit-codes.md)). Every command has `--help`. Nodes are named by [targets](../explanation/targets.md).\n",
     ]
     return "\n".join([*parts, *_command(parser, parser.description or "", depth=2)])
 
@@ -182,6 +183,42 @@ def configuration_page() -> str:
             _table(["key", "flag", "variable", "default", "meaning"], rows),
         ]
     return "\n".join(parts)
+
+
+# Exit codes
+
+
+def exit_codes_page() -> str:
+    """What scripts decide by: the table of errors, and what commands declare."""
+    kinds = [(what.exit_code, f"`{kind.value}`", "yes" if what.retry else "no") for kind, what in CONSEQUENCES.items()]
+    found = [
+        (f"`{' '.join(words)}`", code, meaning)
+        for words, parser in parsers(build_parser(list(GROUPS)))
+        for code, meaning in getattr(parser, "exits", {}).items()
+    ]
+    return "\n".join(
+        [
+            MADE_BY,
+            "# Exit codes\n",
+            "0 is success. 130 is an interrupt (Ctrl-C). 64 and above are errors, by their kind, as in `sysexits.h`",
+            "([why](../decisions/0007-exit-codes-from-sysexits.md)); the message has a code of its own ([errors](errors.md)). `75` means",
+            '"try again later", and nothing else does.\n',
+            _table(["exit code", "kind of error", "worth a retry"], sorted(kinds)),
+            "1 to 6 are what a command found, though nothing went wrong:\n",
+            _table(["command", "exit code", "meaning"], found),
+        ]
+    )
+
+
+def parsers(
+    parser: argparse.ArgumentParser, words: tuple[str, ...] = ("precast",)
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Every parser with the words that lead to it."""
+    yield words, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, one in action.choices.items():
+                yield from parsers(one, (*words, name))
 
 
 # Errors

@@ -97,6 +97,7 @@ def test_reference_that_is_missing_or_old_is_named_once_each(tmp_path: Path) -> 
     assert [line.split(":")[0] for line in reference.stale(tmp_path)] == [
         "docs/reference/cli.md is stale",
         "docs/reference/configuration.md is stale",
+        "docs/reference/exit-codes.md is stale",
         "docs/reference/schema.md is stale",
     ]
 

@@ -12,6 +12,7 @@ from precast.agent.settings import AgentSettings
 from precast.base import https
 from precast.cli import issues
 from precast.cli.output import moment, print_json
+from precast.cli.parser import says
 from precast.cli.settings import add_settings, load_settings
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ def configure(parser: argparse.ArgumentParser, commands: "argparse._SubParsersAc
     status = commands.add_parser(
         "status",
         help="show how the daemon is",
-        description=f"Ends with 0 if it runs and is connected, {NOT_RUNNING} if it does not run, {NOT_CONNECTED} if it is not connected.",
+        description="From its local store: works without a server.",
     )
     add_root(status)
     status.add_argument("--json", action="store_true", help="print one JSON document")
     status.set_defaults(run=_status)
+    says(status, {NOT_RUNNING: "it does not run", NOT_CONNECTED: "it runs and is not connected"})
 
 
 def add_root(parser: argparse.ArgumentParser) -> None:

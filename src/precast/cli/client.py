@@ -15,14 +15,17 @@ from precast.wire.tokens import parse_person
 
 T = TypeVar("T")
 
+TIMEOUT_S = 30.0
+
 
 class Client:
     """The API as a person with a token uses it."""
 
-    def __init__(self, url: str, authority_pem: str, token: str) -> None:
+    def __init__(self, url: str, authority_pem: str, token: str, timeout_s: float = TIMEOUT_S) -> None:
         self._url = url
         self._context = https.trusting(authority_pem)
         self._token = token
+        self._timeout_s = timeout_s
 
     def ask(
         self,
@@ -36,7 +39,13 @@ class Client:
         target = path + (f"?{urlencode(query)}" if query else "")
         data = b"" if body is None else msgspec.json.encode(body)
         came = https.call(
-            self._url, self._context, method, target, data, headers={"Authorization": f"Bearer {self._token}"}
+            self._url,
+            self._context,
+            method,
+            target,
+            data,
+            headers={"Authorization": f"Bearer {self._token}"},
+            timeout_s=self._timeout_s,
         )
         return https.read_answer(self._url, came, answer)
 
@@ -68,7 +77,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-def connect(args: argparse.Namespace) -> Client:
+def connect(args: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> Client:
     """A client by flags, environment and file, in this order.
 
     Raises InputError CLI-020 if something is missing, WIRE-002 if the token is none.
@@ -85,6 +94,6 @@ def connect(args: argparse.Namespace) -> Client:
         reason = error.strerror if isinstance(error, OSError) else "it is not PEM"
         raise issues.NO_AUTHORITY_FILE.error(path=found.ca, reason=reason) from error
     try:
-        return Client(found.url, authority, str(parse_person(found.token)))
+        return Client(found.url, authority, str(parse_person(found.token)), timeout_s)
     except (ValueError, OSError) as error:
         raise issues.NO_AUTHORITY_FILE.error(path=found.ca, reason="it holds no certificate") from error

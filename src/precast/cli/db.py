@@ -12,6 +12,7 @@ import msgspec
 from precast.base.errors import PrecastError
 from precast.base.files import appearing
 from precast.cli.output import moment, print_json, print_table
+from precast.cli.parser import says
 from precast.cli.settings import ServerSettings, add_settings, load_settings
 from precast.store import backup, issues, location
 from precast.store.check import Finding, Level, inspect
@@ -43,7 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also remove what only servers of earlier releases need: they stop working",
     )
-    add("check", _check, "look for damage, settings that lose data, and a schema that does not fit")
+    says(
+        add("check", _check, "look for damage, settings that lose data, and a schema that does not fit"),
+        {1: "something is wrong that must not stay so"},
+    )
     taking = add("backup", _backup, "write everything into one new file, beside running servers")
     taking.add_argument("file", metavar="FILE", type=Path)
     restoring = add("restore", _restore, "fill a new, empty database from a backup of SQLite or PostgreSQL")

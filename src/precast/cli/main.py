@@ -29,6 +29,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "audit": ("precast.cli.identity:configure_audit", "who did what"),
     "status": ("precast.cli.status", "the state of the site on one screen"),
     "support-bundle": ("precast.cli.support", "collect what somebody who helps needs, without secrets"),
+    "completion": ("precast.cli.completion", "completion for bash, zsh and fish"),
     "config": ("precast.cli.config", "settings, and where each came from"),
 }
 

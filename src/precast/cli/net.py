@@ -6,6 +6,7 @@ from precast.base.spans import visible
 from precast.cli import net_plan
 from precast.cli.files import read_bytes, read_source, write_text
 from precast.cli.output import print_json
+from precast.cli.parser import says
 from precast.net import check as checking
 from precast.net.compiling import MOST
 from precast.net.deadlock import Verdict
@@ -33,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--json", action="store_true", help="print one JSON document")
     check.set_defaults(run=_check)
+    says(check, {EXIT_PROBLEMS: "the net has a problem, or none could be proven absent"})
     net_plan.configure(
         _add_file(commands.add_parser("simulate", help="run on paper: how long, what decides it, what if"))
     )

@@ -5,6 +5,7 @@ import argparse
 from precast.base.spans import visible
 from precast.cli.files import read_source
 from precast.cli.output import print_json, print_table
+from precast.cli.parser import says
 from precast.net import whatif
 from precast.net.compiling import compile_net
 from precast.net.declarations import Outcome
@@ -44,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail", action="append", default=[], metavar="NAME", help="what if NAME failed")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=_simulate)
+    says(parser, {EXIT_STUCK: "the net gets stuck, or was not followed to its end"})
 
 
 def _simulate(args: argparse.Namespace) -> int:

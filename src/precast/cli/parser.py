@@ -7,12 +7,21 @@ from typing import Any, NoReturn
 from precast.cli import issues
 
 
+def says(parser: argparse.ArgumentParser, exits: dict[int, str]) -> None:
+    """Declare what a command's exit codes beside 0 mean. Errors have theirs by their kind, above 63."""
+    assert isinstance(parser, Parser), "every parser of ours is one"
+    assert set(exits) <= set(range(1, 7)), "the others are taken"
+    parser.exits = exits
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises CLI-001 where argparse would print its usage and exit."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)  # an abbreviation in a script breaks when an option is added
         super().__init__(**options)
+        # What the command's own exit codes mean, from 1 to 6: what it found. `says` fills it, the reference prints it.
+        self.exits: dict[int, str] = {}
 
     def error(self, message: str) -> NoReturn:
         raise issues.USAGE.error(problem=message, usage=f"see `{self.prog} --help`")

@@ -7,6 +7,7 @@ import msgspec
 from precast.base.spans import visible
 from precast.cli.client import add_connection, connect
 from precast.cli.output import moment, print_json
+from precast.cli.parser import says
 from precast.wire.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
 
 WARNING, BROKEN = 1, 2
@@ -15,6 +16,7 @@ WARNING, BROKEN = 1, 2
 def configure(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     parser.set_defaults(run=_status)
+    says(parser, {WARNING: "something needs attention", BROKEN: "something is broken"})
 
 
 def _status(args: argparse.Namespace) -> int:

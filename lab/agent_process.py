@@ -23,6 +23,7 @@ class AgentProcess:
     def __init__(self, root: Path, url: str, *options: str) -> None:
         self.root = root
         self.options = ["--url", url, *options]
+        self.environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -43,7 +44,10 @@ class AgentProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={name: value for name, value in os.environ.items() if not name.startswith("PRECAST_")},
+                env={
+                    **{name: value for name, value in os.environ.items() if not name.startswith("PRECAST_")},
+                    **self.environment,
+                },
             )
 
     def stop(self, number: int = signal.SIGTERM) -> int:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from lab.agent_process import DEADLINE_S, AgentProcess
+from lab.scripted_server import ScriptedServer
 from lab.site import PRECAST, Site
 from tests.e2e.precast_command import assert_refused
 from tests.e2e.precast_server import precast
@@ -211,9 +213,51 @@ def test_daemon_without_a_server_to_go_to_is_told(tmp_path: Path) -> None:
     assert_refused(precast("agent", "--root", tmp_path, "--url", "http://x"), 64, "HTTP-001")
 
 
+def test_systemd_is_told_that_it_is_ready_connected_and_alive(site: Site, tmp_path: Path) -> None:
+    agent = enrolled(site, "noted")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(tmp_path / "notify"))
+        listening.settimeout(DEADLINE_S)
+        agent.environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "400000"}
+        with agent:
+            said: list[str] = []
+            while said.count("WATCHDOG=1") < 3 or f"STATUS=connected to {site.url}" not in said:
+                said += listening.recv(1000).decode().splitlines()
+            assert "READY=1" in said
+            agent.stop()
+            while "STOPPING=1" not in said:
+                said += listening.recv(1000).decode().splitlines()
+
+
+def test_children_know_what_the_daemon_was_told_by_flags(site: Site) -> None:
+    agent = enrolled(site, "flagged")
+    (agent.root / "srv/facts").mkdir(parents=True)
+    (agent.root / "srv/facts/tier.json").write_text('{"tier": "by flag"}')
+    agent.options += ["--facts-d", "/srv/facts"]
+    with agent:
+        agent.until_settled()
+        decided(site, "flagged", "by flag")
+
+
+def test_status_of_a_machine_without_an_agent_says_so(tmp_path: Path) -> None:
+    ran = precast("agent", "status", "--root", tmp_path)
+    assert (ran.code, ran.out, ran.err) == (1, "agent        does not run\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_idle_daemon_is_small(site: Site) -> None:
     with enrolled(site, "small") as agent:
         agent.until_settled()
         agent.until(lambda status: "certificate" in status)
         print(f"\nagent with its connection up: {agent.rss_bytes / 1e6:.1f} MB")
         assert agent.rss_bytes <= MAX_RSS_BYTES
+
+
+async def test_daemon_stays_small_over_many_connections(tmp_path: Path) -> None:
+    async with ScriptedServer(tmp_path / "server") as server:
+        server.enrol(tmp_path / "node", "web1")
+        with AgentProcess(tmp_path / "node", server.url) as agent:
+            for _ in range(100):
+                await (await server.accept()).greet(cycle_s=0.01)
+            print(f"\nagent after 100 connections: {agent.rss_bytes / 1e6:.1f} MB")
+            assert agent.rss_bytes <= MAX_RSS_BYTES

@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 # Of the last words of a child that failed, what is told.
@@ -27,13 +27,15 @@ class Ended(NamedTuple):
 class Children:
     """Starts `precast …` as it was started itself, with the same root and configuration."""
 
-    def __init__(self, program: Sequence[str], options: Sequence[str]) -> None:
+    def __init__(self, program: Sequence[str], options: Sequence[str], environment: Mapping[str, str]) -> None:
         self._program = program
         self._options = options
+        self._environment = environment
 
     async def run(self, *words: str, deadline_s: float) -> Ended:
         """Run a command to its end. Cancelling kills it."""
         environment = {name: value for name, value in os.environ.items() if name not in _OURS}
+        environment |= self._environment
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._program,

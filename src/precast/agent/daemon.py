@@ -11,7 +11,7 @@ import logging
 import os
 import secrets
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +46,7 @@ class Start(NamedTuple):
     root: Path
     program: Sequence[str]  # how to start `precast`
     options: Sequence[str]  # for every child
+    environment: Mapping[str, str]  # the same settings for them
     load: Callable[[], AgentSettings]  # again at every reload
 
 
@@ -71,7 +72,7 @@ class Daemon:
         self._notifier = Notifier(os.environ)
         self._spool = Spool(store, _limits(settings))
         self._session = Session(store, self._spool, self, _new_id, _boot_id(), settings.ack_horizon.total_seconds())
-        children = Children(start.program, start.options)
+        children = Children(start.program, start.options, start.environment)
         self._facts = FactsChore(children, store, settings, self._session.has_records.set)
         credentials = Credentials(start.root)
         self._certificate = CertificateChore(children, store, credentials, self._on_renewed)
@@ -104,6 +105,9 @@ class Daemon:
                 tasks.create_task(self._feed_watchdog())
         except* PrecastError as group:
             raise _first(group) from None
+        except* Exception:
+            log.critical("the agent fails, which is a bug", exc_info=True)
+            raise
 
     def on_welcome(self, url: str, welcome: Welcome) -> None:
         self._link.welcomed(url, welcome)

@@ -4,6 +4,7 @@ What a person must look at is said once, when it begins, and stands in `precast 
 """
 
 import asyncio
+import gc
 import logging
 import random
 from collections.abc import Callable, Sequence
@@ -20,8 +21,6 @@ from precast.wire.session import Welcome
 
 log = logging.getLogger("precast.agent")
 
-# A machine that is no node yet: somebody may be about to enrol it.
-NOT_ENROLLED_S = 5.0
 # After these, another server may be better.
 _ELSEWHERE = (Verdict.UNREACHABLE, Verdict.FAILED, Verdict.UNTRUSTED, Verdict.REFUSED, Verdict.MOVED)
 _WORDS = {
@@ -86,11 +85,13 @@ class Link:
         try:
             context = self._credentials.context()
         except PrecastError as error:
-            waits = issues.NOT_ENROLLED.matches(error)
-            told_s = (NOT_ENROLLED_S, NOT_ENROLLED_S)
-            words = f"{error.message} [{error.code}]; {error.hint}"
-            return Ending(Verdict.REFUSED, words, told_s) if waits else Ending(Verdict.LOCAL, words)
-        return await self._session.run(self._url, context)
+            verdict = Verdict.NOT_ENROLLED if issues.NOT_ENROLLED.matches(error) else Verdict.LOCAL
+            return Ending(verdict, f"{error.message} [{error.code}]; {error.hint}")
+        try:
+            return await self._session.run(self._url, context)
+        finally:
+            # A connection is a web of cycles with buffers in it; an agent that has ended one may not allocate again for long.
+            gc.collect()
 
     def _tell(self, ending: Ending, pause_s: float) -> None:
         """Note it, and log it if it is news."""

@@ -37,11 +37,14 @@ def only_one(root: Path) -> Iterator[None]:
 
 
 def is_running(root: Path) -> bool:
-    """Whether somebody is the daemon of a store."""
+    """Whether somebody is the daemon of a store. Raises UnavailableError AGENT-010 if that may not be known."""
+    path = root / STATE / NAME
     try:
-        handle = os.open(root / STATE / NAME, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        raise issues.NO_STORE.error(path=path.parent, reason=error.strerror) from error
     try:
         return not _take(handle)
     finally:

@@ -1,9 +1,13 @@
 """Opens a websocket to a server as this node, and says in our words why it cannot be opened."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import ssl
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
@@ -27,6 +31,9 @@ _CLOSED = {
     session.CLOSE_REVOKED: Verdict.REVOKED,
     session.CLOSE_RECONNECT: Verdict.MOVED,
 }
+
+
+Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 
 
 class Over(Exception):
@@ -84,7 +91,7 @@ async def _dial(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
     why = "it has no address"
     try:
-        addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = await _look_up(host, port)
     except (OSError, UnicodeError) as error:
         raise Over(Verdict.UNREACHABLE, f"its name is not found: {_words(error)}") from error
     for family, kind, protocol, _, address in addresses:
@@ -105,6 +112,30 @@ async def _dial(host: str, port: int) -> socket.socket:
     raise Over(Verdict.UNREACHABLE, why)
 
 
+async def _look_up(host: str, port: int) -> Sequence[Address]:
+    """The addresses of a name. The library's thread would stay for good, and hold us up at the end if a name server does not answer."""
+    with contextlib.suppress(socket.gaierror):
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[Sequence[Address]] = loop.create_future()
+
+    def settle(how: Callable[[Any], None], what: object) -> None:
+        if not found.done():
+            how(what)
+
+    def ask() -> None:
+        answer: tuple[Callable[[Any], None], object]
+        try:
+            answer = found.set_result, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            answer = found.set_exception, error
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
+            loop.call_soon_threadsafe(settle, *answer)
+
+    threading.Thread(target=ask, name="precast-name", daemon=True).start()
+    return await found
+
+
 def _refused(error: InvalidStatus) -> Over:
     """The server answers, but not with a websocket."""
     status = error.response.status_code
@@ -113,6 +144,9 @@ def _refused(error: InvalidStatus) -> Over:
         why = f"{problem.detail} [{problem.code}]"
     except (msgspec.MsgspecError, UnicodeDecodeError):
         why = f"it does not answer like a Precast server (status {status})"
+    later = error.response.headers.get("Retry-After", "")
+    if later.isascii() and later.isdigit():
+        return Over(Verdict.REFUSED, why, (float(later), 1.5 * float(later) + 1))
     return Over(Verdict.REVOKED if status in DENIED else Verdict.FAILED, why)
 
 

@@ -17,6 +17,7 @@ class Verdict(Enum):
     UNREACHABLE = "unreachable"  # nobody takes the TCP connection
     FAILED = "failed"  # lost, too slow, or not understood
     LOCAL = "local"  # something on this machine
+    NOT_ENROLLED = "not enrolled"  # this machine is no node yet
     UNTRUSTED = "untrusted"  # the server is not of our authority
     REFUSED = "refused"  # the server says so, and when to come again
     FENCED = "fenced"  # another connection of this node is newer
@@ -33,6 +34,8 @@ UNREACHABLE_S = (1.0, 30.0)
 FAILED_S = (5.0, 300.0)
 FENCED_S = (300.0, 600.0)
 REVOKED_S = (600.0, 1800.0)
+# Somebody may be about to enrol it, and looking costs nothing.
+NOT_ENROLLED_S = 5.0
 # A session that lived this long was a good one: what comes after it is a first failure again.
 GOOD_S = 60.0
 QUICK_S = 1.0
@@ -60,12 +63,16 @@ class Pauses:
                 return max(again_s, self._chance.uniform(*told_s))
             case Verdict.CYCLED | Verdict.OURS:
                 return 0.0
+            case Verdict.NOT_ENROLLED:
+                return NOT_ENROLLED_S
             case Verdict.FENCED:
                 return self._chance.uniform(*FENCED_S)
             case Verdict.REVOKED:
                 return self._chance.uniform(*REVOKED_S)
             case _:
-                return self._grow(*(UNREACHABLE_S if verdict is Verdict.UNREACHABLE else FAILED_S))
+                # One that had welcomed us is there, or is about to be.
+                is_near = verdict is Verdict.UNREACHABLE or lived_s > 0
+                return self._grow(*(UNREACHABLE_S if is_near else FAILED_S))
 
     def _grow(self, begin_s: float, cap_s: float) -> float:
         self._failures += 1

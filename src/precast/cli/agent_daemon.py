@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from precast.agent.settings import AgentSettings
 from precast.base import https
+from precast.base.settings import declared
 from precast.cli import issues
 from precast.cli.output import moment, print_json
 from precast.cli.parser import says
@@ -76,15 +77,17 @@ def _run(args: argparse.Namespace) -> int:
         return settings
 
     root = args.root.absolute()
-    options = ["--root", str(root), *_repeated(args)]
-    serve(Start(root, [sys.executable, sys.argv[0]], options, load))
+    options = ["--root", str(root)]
+    if "config" in args:
+        options += ["--config", str(args.config.absolute())]
+    serve(Start(root, [sys.executable, sys.argv[0]], options, _flags(args), load))
     return 0
 
 
-def _repeated(args: argparse.Namespace) -> list[str]:
-    """What children must be told as we were: they read the same environment and file."""
-    config = [] if getattr(args, "config", None) is None else ["--config", str(args.config.absolute())]
-    return [*config, *(["--url", args.url] if "url" in args else [])]
+def _flags(args: argparse.Namespace) -> dict[str, str]:
+    """What we were told by flags, as variables: children have not all of our flags, but all of our settings."""
+    given = {one.variable: getattr(args, one.name) for one in declared(AgentSettings) if one.name in args}
+    return {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in given.items()}
 
 
 def _status(args: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ class Stage:
         self.script = root / "precast"
         self.calls = root / "calls"
         self.done = asyncio.Event()
-        self.children = Children([sys.executable, str(self.script)], ["--root", str(root)])
+        self.children = Children([sys.executable, str(self.script)], ["--root", str(root)], {})
 
     def answer(self, out: str = "", *, error: str = "", code: int = 0) -> None:
         self.script.write_text(
@@ -164,7 +164,7 @@ def _is_alive(pid: int) -> bool:
 
 
 async def test_program_that_is_not_there_is_told(tmp_path: Path, stage: Stage) -> None:
-    ended = await Children([str(tmp_path / "none")], []).run("agent", deadline_s=5)
+    ended = await Children([str(tmp_path / "none")], [], {}).run("agent", deadline_s=5)
     assert ended.trouble == "it could not be started: No such file or directory"
 
 

@@ -32,6 +32,11 @@ def test_further_retries_are_drawn_from_a_range_that_grows_to_its_cap(verdict: V
     assert min(row[-1] for row in drawn) < 0.1 * cap_s
 
 
+def test_server_that_had_welcomed_us_is_tried_again_sooner() -> None:
+    one = pauses()
+    assert max(one.next_s(Verdict.FAILED, 0.5) for _ in range(200)) <= 30
+
+
 def test_session_that_lived_begins_the_count_anew() -> None:
     one = pauses()
     first = one.next_s(Verdict.FAILED, 0)

@@ -34,8 +34,14 @@ class Site:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process is not None and self._process.poll() is None:
+        self.close()
+
+    def close(self) -> None:
+        if self.is_running():
             self.stop()
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -74,6 +80,12 @@ class Site:
         line = self._process.stdout.readline()
         if not line.startswith("serving on "):
             raise RuntimeError("the server did not start")
+
+    def twin(self) -> "Site":
+        """Another server of the same site on the same database; not started yet."""
+        other = Site(self.directory)
+        other.database_words, other._made = self.database_words, self._made
+        return other
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)

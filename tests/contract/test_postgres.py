@@ -9,11 +9,12 @@ import pytest
 from lab.postgres import PostgresServer
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, UnavailableError
-from precast.store import check, postgres_wakeups
+from precast.store import check, postgres, postgres_wakeups
 from precast.store.check import Level
 from precast.store.connect import connect
 from precast.store.database import Database
 from precast.store.location import PostgresLocation
+from precast.store.migrations import Migration
 from precast.store.migrations.all import MIGRATIONS
 from precast.store.query import Query, Unit
 from precast.store.schema import Schema
@@ -213,4 +214,23 @@ async def test_clock_of_all_servers_is_the_databases(location: PostgresLocation)
     there = await admin.fetchval("SELECT clock_timestamp()")
     assert abs((database.clock.now() - there).total_seconds()) < 5
     await admin.close()
+    await database.close()
+
+
+SLOW = "SELECT 1 FROM (SELECT pg_sleep(0.4)) AS slow"
+
+
+async def test_schema_change_may_take_longer_than_other_statements(
+    location: PostgresLocation, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "COMMAND_S", 0.2)
+    database = await connect(location, clock=clock)
+
+    def slowly() -> Unit[None]:
+        yield Query("test.slow", "SELECT 1", postgresql=SLOW)()
+
+    with pytest.raises(UnavailableError):
+        await database.write(slowly)
+    slow = Migration(len(MIGRATIONS) + 1, "slow", runs_with=1, expand=(SLOW,))
+    assert await Schema(database, [*MIGRATIONS, slow]).expand() == [slow]
     await database.close()

@@ -157,13 +157,15 @@ class PostgresEngine:
         return progress.done
 
     async def _execute(self, connection: "Connection", statement: Statement) -> Rows:
+        query = statement.query
         try:
+            # Without a limit of its own a statement has that of the pool.
             if statement.is_many and len(statement.rows) != 1:
-                await connection.executemany(statement.query.postgresql, statement.positional())
+                await connection.executemany(query.postgresql, statement.positional(), timeout=query.limit_s)
                 return ()
-            return await connection.fetch(statement.query.postgresql, *statement.positional()[0])
+            return await connection.fetch(query.postgresql, *statement.positional()[0], timeout=query.limit_s)
         except postgres_errors.DRIVER_ERRORS as error:
-            raise postgres_errors.fault(error, self.location, statement.query.name) from error
+            raise postgres_errors.fault(error, self.location, query.name) from error
 
 
 async def _keep(connection: object) -> None:

@@ -38,10 +38,14 @@ class Wake(NamedTuple):
 
 
 class Query:
-    """One named statement. Calling it binds its parameters."""
+    """One named statement. Calling it binds its parameters.
 
-    def __init__(self, name: str, sql: str, *, postgresql: str | None = None) -> None:
+    `limit_s` is for statements that may take longer than others, on a database that limits them.
+    """
+
+    def __init__(self, name: str, sql: str, *, postgresql: str | None = None, limit_s: float | None = None) -> None:
         self.name = name
+        self.limit_s = limit_s
         self.sqlite = sql
         self.parameters = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
         numbered = {parameter: f"${at}" for at, parameter in enumerate(self.parameters, start=1)}

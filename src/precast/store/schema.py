@@ -12,7 +12,7 @@ import msgspec
 from precast.base.clock import from_micros, to_micros
 from precast.store import issues
 from precast.store.database import Database
-from precast.store.migrations import Migration
+from precast.store.migrations import SCHEMA_S, Migration
 from precast.store.migrations.all import MIGRATIONS
 from precast.store.query import Query, Unit
 
@@ -21,6 +21,7 @@ LOCK = Query(
     "SELECT 1 -- the write transaction is the lock",
     # An arbitrary number of ours; released with the transaction.
     postgresql="SELECT pg_advisory_xact_lock(5791290347)",
+    limit_s=SCHEMA_S,
 )
 CREATE = Query(
     "schema.create",

@@ -16,6 +16,9 @@ WORDS: dict[Dialect, dict[str, str]] = {
     Dialect.POSTGRESQL: {"int": "BIGINT", "bytes": "BYTEA", "strict": "", "by_time": " PARTITION BY RANGE (at)"},
 }
 
+# To change a large table, or to wait for a server that does, may take its time.
+SCHEMA_S = 6 * 3600.0
+
 
 class Migration(msgspec.Struct, frozen=True):
     """One step of the schema. `runs_with` is the oldest program, by its newest migration, that works once it is expanded."""
@@ -36,6 +39,6 @@ class Migration(msgspec.Struct, frozen=True):
 
     def _queries(self, part: str, texts: "list[str] | tuple[str, ...]", dialect: Dialect) -> list[Query]:
         return [
-            Query(f"migration.{self.number}.{part}.{at}", text.format(**WORDS[dialect]))
+            Query(f"migration.{self.number}.{part}.{at}", text.format(**WORDS[dialect]), limit_s=SCHEMA_S)
             for at, text in enumerate(texts, start=1)
         ]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from precast.api.status import StatusApi
     from precast.api.tending import Tending
     from precast.services.authority_files import HeldAuthority
+    from precast.services.fact_retention import FactRetention
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
     from precast.services.puppet_ca import PuppetCa
@@ -111,6 +112,7 @@ class App:
                     tasks.create_task(tls.run()),
                     tasks.create_task(metrics.run()),
                     tasks.create_task(facts.run(server_id)),
+                    tasks.create_task(_retention(database).run()),
                     tasks.create_task(tending.run()),
                 ]
                 await _until_told_to_stop()
@@ -169,6 +171,13 @@ def _people(database: "Database") -> "PeopleService":
 
     ids = TimeOrderedIds(database.clock)
     return PeopleService(database, Tokens(database), AuditLog(database, ids), ids, secrets)
+
+
+def _retention(database: "Database") -> "FactRetention":
+    from precast.services.fact_retention import FactRetention
+    from precast.store.facts import Facts
+
+    return FactRetention(database, Facts(database))
 
 
 def _facts(database: "Database") -> "FactService":

@@ -9,7 +9,9 @@ import pytest
 from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
+from precast.services import fact_retention
 from precast.services.fact_decisions import EveryChange
+from precast.services.fact_retention import FactRetention
 from precast.services.facts import COMPILE, FACTS, FactService
 from precast.store.database import Database
 from precast.store.facts import FactChange, Facts
@@ -275,3 +277,30 @@ async def test_unknown_node_in_a_batch_fails_alone(service: FactService) -> None
     assert [isinstance(one, Exception) for one in results] == [False, True, False]
     await service.work_off("worker")
     assert (await service.show("web1")).facts == {"os": 3}
+
+
+async def test_history_is_bounded_by_age_and_by_steps_of_a_node(
+    service: FactService, database: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fact_retention, "KEEP_STEPS", 5)
+    monkeypatch.setattr(fact_retention, "BITE", 2)
+    monkeypatch.setattr(fact_retention, "PAGE", 1)
+    retention = FactRetention(database, Facts(database))
+    for name in ("web2", "web3"):
+        await database.write(Nodes(database).taking, name)
+    for number in range(9):
+        clock.advance(3600)
+        for name in ("web1", "web2", "web3") if number < 4 else ("web1", "web2"):
+            await service.submit(name, body({f"path{number}": number}))
+        await service.work_off("worker")
+    # Eight, eight and three steps; the newest five are kept.
+    assert await retention.trim() == 6
+    assert [len(await service.changes(name)) for name in ("web1", "web2", "web3")] == [10, 10, 6]
+    assert (await service.changes("web1"))[0].path == "/path7"
+    assert await retention.trim() == 0
+    clock.advance(fact_retention.KEEP_AGE.total_seconds() - 2 * 3600)
+    assert await retention.trim() == 2 + 2 + 3
+    clock.advance(3 * 3600)
+    assert await retention.trim() == 6
+    assert [len(await service.changes(name)) for name in ("web1", "web2", "web3")] == [0, 0, 0]
+    assert (await service.show("web1")).facts == {"path8": 8}

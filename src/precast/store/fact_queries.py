@@ -95,3 +95,33 @@ HISTORY = Query(
     SELECT at, changes FROM fact_history WHERE node = :node AND at < :before_at ORDER BY at DESC LIMIT :limit
     """,
 )
+TRIM_OLD = Query(
+    "facts.trim_old",
+    """
+    -- The oldest steps before a moment, some at a time: a writer never waits long.
+    DELETE FROM fact_history WHERE (node, at) IN (
+        SELECT node, at FROM fact_history WHERE at < :before_at ORDER BY at, node LIMIT :limit
+    )
+    RETURNING at
+    """,
+)
+CROWDED = Query(
+    "facts.crowded",
+    """
+    -- Nodes with more steps than are kept of one. Reads the index of the history: for now and then.
+    SELECT node FROM fact_history WHERE node > :after_node GROUP BY node HAVING count(*) > :keep ORDER BY node LIMIT :limit
+    """,
+)
+TRIM_NODE = Query(
+    "facts.trim_node",
+    """
+    -- The oldest steps of a node beyond those that are kept, some at a time.
+    DELETE FROM fact_history WHERE node = :node AND at IN (
+        SELECT at FROM fact_history WHERE node = :node AND at <= (
+            SELECT at FROM fact_history WHERE node = :node ORDER BY at DESC LIMIT 1 OFFSET :keep
+        )
+        ORDER BY at LIMIT :limit
+    )
+    RETURNING at
+    """,
+)

@@ -172,6 +172,18 @@ class Facts:
         """How the stable facts changed, newest step first, before a moment."""
         return await self._database.read(_reading_history, node, before, limit)
 
+    async def trim_old(self, before: datetime, limit: int) -> int:
+        """Remove some of the oldest steps before a moment; how many."""
+        return await self._database.write(_trimming_old, before, limit)
+
+    async def trim_node(self, node: str, keep: int, limit: int) -> int:
+        """Remove some of the oldest steps of a node beyond those that are kept; how many."""
+        return await self._database.write(_trimming_node, node, keep, limit)
+
+    async def crowded(self, keep: int, after: str, limit: int) -> list[str]:
+        """Nodes that have more steps than are kept of one, by name."""
+        return await self._database.read(_reading_crowded, keep, after, limit)
+
     def _showing(self, node: str) -> Unit[tuple[FactSet, bytes] | None]:
         stored = yield from self.stored(node)
         if stored is None:
@@ -190,6 +202,18 @@ def reading_newest(nodes: Sequence[str]) -> Unit[Sequence[str | None]]:
 def _reading_history(node: str, before: datetime, limit: int) -> Unit[list[Step]]:
     rows = yield queries.HISTORY(node=node, before_at=to_micros(before), limit=limit)
     return [Step(from_micros(at), _unpack_changes(changes)) for at, changes in rows]
+
+
+def _trimming_old(before: datetime, limit: int) -> Unit[int]:
+    return len((yield queries.TRIM_OLD(before_at=to_micros(before), limit=limit)))
+
+
+def _trimming_node(node: str, keep: int, limit: int) -> Unit[int]:
+    return len((yield queries.TRIM_NODE(node=node, keep=keep, limit=limit)))
+
+
+def _reading_crowded(keep: int, after: str, limit: int) -> Unit[list[str]]:
+    return [row[0] for row in (yield queries.CROWDED(keep=keep, after_node=after, limit=limit))]
 
 
 def _waiting(

@@ -237,10 +237,12 @@ def _http_server(
     from precast.api.routes import Routes
     from precast.api.server import HttpServer
     from precast.services.enrolment import EnrolmentService
+    from precast.services.fact_differences import FactDifferences
     from precast.services.recognition import RecognitionService
     from precast.services.requests import RequestService
     from precast.services.rotation import RotationService
     from precast.store.audit import AuditLog
+    from precast.store.facts import Facts
     from precast.store.nodes import Nodes
     from precast.store.requests import Requests
     from precast.store.tokens import Tokens
@@ -254,7 +256,7 @@ def _http_server(
     AuthorityApi(authority, RotationService(database, nodes, audit, authority)).declare(routes)
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
     RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
-    FactsApi(facts).declare(routes)
+    FactsApi(facts, FactDifferences(Facts(database)), database.clock).declare(routes)
     sessions.hub.declare(routes)
     sessions.api.declare(routes)
     status_api.declare(routes)

@@ -104,6 +104,33 @@ def test_answer_that_rests_on_facts_says_so(server: Server) -> None:
     assert [row["name"] for row in json.loads(ran.out)] == ["fact1.test"]
 
 
+def test_facts_of_two_nodes_are_compared_path_by_path(server: Server, tmp_path: Path) -> None:
+    for name in ("same1.test", "same2.test"):
+        enrol(server, name)
+        directory = root_of(server, name) / "etc/precast/facts.d"
+        directory.mkdir(parents=True)
+        (directory / "own.json").write_text(json.dumps({"own": {"name": name, "site": "here"}}))
+        assert facts(server, name) == 0
+    until_stored(server, "same1.test", "same2.test")
+    ran = server.command("facts", "diff", "same1.test", "same2.test")
+    assert (ran.code, ran.err) == (1, "")
+    assert ["/own/name", "same1.test", "same2.test"] in [line.split() for line in ran.out.splitlines()]
+    assert "/own/site" not in ran.out
+    same = server.command("facts", "diff", "same1.test", "same1.test", "--json")
+    assert (same.code, json.loads(same.out)["differences"]) == (0, [])
+    assert server.command("facts", "diff", "same1.test", "--since", "1h").code == 0
+    assert_refused(server.command("facts", "diff", "same1.test", "nobody.test"), 66, "FACTS-002")
+    assert_refused(server.command("facts", "diff", "same1.test"), 64, "CLI-001")
+    assert_refused(server.command("facts", "diff", "same1.test", "--since", "yesterday"), 64, "CLI-001")
+    assert_refused(server.command("facts", "show", "../x?"), 66, "FACTS-002")
+
+
+def until_stored(server: Server, *names: str) -> None:
+    """A worker stores what was acknowledged; the test's timeout is the deadline."""
+    while any(server.command("facts", "show", name).code == 66 for name in names):
+        pass
+
+
 @pytest.mark.parametrize(
     ("words", "exit_code", "code"),
     [

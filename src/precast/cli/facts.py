@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,17 @@ from precast.agent.facts.collection import Collection, Collector, all_sources
 from precast.agent.facts.legacy import legacy
 from precast.agent.facts.machine import Facts, Machine, NoKernel
 from precast.agent.facts.running_kernel import RunningKernel
+from precast.base.setting_values import Unfit, duration
 from precast.base.spans import visible
-from precast.cli.client import add_connection, connect
+from precast.cli import issues as cli_issues
+from precast.cli.client import add_connection, connect, segment
 from precast.cli.output import print_json, print_table
+from precast.cli.parser import says
 from precast.cli.targets import add_targets, targets_of, tell_claims
-from precast.wire.facts import FactChangeRow, FactsView
+from precast.wire.facts import FactChangeRow, FactsDifference, FactsView
 from precast.wire.nodes import NodesDeed, NodesDone
+
+DIFFERS = 1
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,12 +57,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         added.set_defaults(run=command)
         if command is _show:
             added.add_argument("paths", metavar="PATH", nargs="*", help="a fact or a part of one; default: all")
+    _add_difference(commands)
     summary = "have nodes collect their facts and send them"
     collect = commands.add_parser("collect", help=summary, description=summary)
     add_connection(collect)
     add_targets(collect)
     collect.add_argument("--why", metavar="TEXT", default="", help="a reason, for the audit log")
     collect.set_defaults(run=_collect_now)
+
+
+def _add_difference(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    summary = "show how a node's facts differ from another's, or from what they were"
+    difference = commands.add_parser("diff", help=summary, description=summary)
+    add_connection(difference)
+    difference.add_argument("node", metavar="NODE")
+    difference.add_argument("other", metavar="OTHER", nargs="?", help="another node")
+    difference.add_argument("--since", metavar="TIME", help="a time as 2026-11-15T22:00Z, or how long ago: 2h, 7d")
+    difference.set_defaults(run=_differ)
+    says(difference, {DIFFERS: "they differ"})
 
 
 def _local(args: argparse.Namespace) -> int:
@@ -77,7 +95,7 @@ def _local(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    view = connect(args).ask("GET", f"/v1/nodes/{args.node}/facts", FactsView)
+    view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/facts", FactsView)
     shown = {path: _find(view.facts, legacy(view.facts), path) for path in args.paths} if args.paths else view.facts
     if args.json:
         print_json({**msgspec.to_builtins(view), "facts": shown})
@@ -98,8 +116,39 @@ def _collect_now(args: argparse.Namespace) -> int:
     return 0
 
 
+def _differ(args: argparse.Namespace) -> int:
+    if (args.other is None) is (args.since is None):
+        raise cli_issues.USAGE.error(problem="give OTHER, or --since TIME", usage="see `precast facts diff --help`")
+    query = {"other": args.other} if args.other is not None else {"since": _moment(args.since).isoformat()}
+    path = f"/v1/nodes/{segment(args.node)}/facts/difference"
+    found = connect(args).ask("GET", path, FactsDifference, query=query)
+    if args.json:
+        print_json(msgspec.to_builtins(found))
+    elif found.differences:
+        rows = [(one.path, _was(one.left), _was(one.right)) for one in found.differences]
+        print_table(["PATH", found.left, found.right], rows)
+    else:
+        print("no difference in what does not change by nature")
+    return DIFFERS if found.differences else 0
+
+
+def _moment(text: str) -> datetime:
+    """A time, or how long ago."""
+    try:
+        return datetime.now(UTC) - duration(text)
+    except Unfit:
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise cli_issues.USAGE.error(
+            problem=f"--since {text!r} is no time", usage="write 2026-11-15T22:00Z, or how long ago: 90s, 30m, 2h, 7d"
+        ) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
 def _history(args: argparse.Namespace) -> int:
-    rows = connect(args).ask("GET", f"/v1/nodes/{args.node}/facts/changes", list[FactChangeRow])
+    rows = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/facts/changes", list[FactChangeRow])
     if args.json:
         print_json(msgspec.to_builtins(rows))
         return 0

@@ -161,3 +161,12 @@ STILL_ACTIVE = Issue(
     "{node} is active",
     "run `precast node deactivate {node}` first, or purge it with --force",
 )
+BAD_DIFFERENCE = Issue(
+    "FACTS-003",
+    Kind.INPUT,
+    "a difference is to another node or since a moment: {problem}",
+    "give other=NODE, or since=TIME as 2026-11-15T22:00:00Z",
+)
+TOO_MUCH_CHANGED = Issue(
+    "FACTS-004", Kind.INPUT, "more than {limit} facts of {node} have changed since then", "ask for a later moment"
+)

@@ -45,6 +45,22 @@ class FactChangeRow(msgspec.Struct, frozen=True):
     after: Any = msgspec.UNSET
 
 
+class FactDifference(msgspec.Struct, frozen=True):
+    """A path with two values. `left` or `right` is absent if there is nothing."""
+
+    path: str
+    left: Any = msgspec.UNSET
+    right: Any = msgspec.UNSET
+
+
+class FactsDifference(msgspec.Struct, frozen=True):
+    """How facts differ, and what the two sides are: nodes, or moments."""
+
+    left: str
+    right: str
+    differences: list[FactDifference]
+
+
 def merge(stable: dict[str, Any], volatile: dict[str, Any]) -> dict[str, Any]:
     """Both parts as one."""
     merged = dict(stable)

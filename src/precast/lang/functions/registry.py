@@ -1,0 +1,143 @@
+"""How a function is declared and found, and how a call picks the dispatch that fits.
+
+A function has dispatches, each with a signature in Puppet's types:
+
+    ROUND = Function("round", "Rounds to the nearest integer.")
+
+    @ROUND.dispatch("Numeric value >> Integer")
+    def _round(value: float) -> int: ...
+
+    "Hash hash, Callable[2, 2] &block"      a required block
+    "Any *values"                           any number, none included ("+": at least one)
+    "String text, Integer width?"           optional
+    "Any value, Callable[1, 1] &block?"     an optional block
+
+A call goes by the number of arguments first, then by type. Each signature is read and its checks are made once, at its first use.
+What a value that is not known yet does to a call is said by the declaration (`unknowns`), not by each function.
+"""
+
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from precast.base.spans import Span
+from precast.lang.functions.host import Block, Call, Host
+from precast.lang.functions.mismatches import refusal
+from precast.lang.functions.signatures import Signature
+from precast.lang.values import Hash, Sensitive, Unknown
+
+Body = Callable[..., Any]
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+class Unknowns(enum.Enum):
+    """What happens to an argument that is not known yet."""
+
+    FLOW = "flow"  # handed on as it is inside arrays and hashes: the function moves values and never looks at them
+    CONCRETE = "concrete"  # asked for: a hole becomes a question, a future is an error
+    AGENT = "agent"  # the call itself is put off to the agent, which has the function
+
+
+class Dispatch:
+    """A signature with what runs when it fits."""
+
+    __slots__ = ("body", "pure", "signature")
+
+    def __init__(self, signature: Signature, body: Body, pure: bool) -> None:
+        self.signature = signature
+        self.body = body
+        self.pure = pure
+
+
+class Function:
+    """A declared function. Declaring it twice under one name is a bug and raises."""
+
+    def __init__(
+        self,
+        name: str,
+        documentation: str,
+        *,
+        unknowns: Unknowns = Unknowns.CONCRETE,
+        is_statement: bool = False,
+        aliases: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.documentation = documentation
+        self.unknowns = unknowns
+        self.is_statement = is_statement
+        self.dispatches: list[Dispatch] = []
+        self._by_count: dict[int, tuple[Dispatch, ...]] = {}
+        for each in (name, *aliases):
+            _declare(each, self)
+
+    def dispatch(self, signature: str, *, pure: bool = True) -> Callable[[BodyT], BodyT]:
+        """Declares what runs for a signature; a body that is not pure gets the Call first."""
+
+        def declare(body: BodyT) -> BodyT:
+            parsed = Signature(signature)
+            self.dispatches.append(Dispatch(parsed, body, pure and not parsed.block_text))
+            return body
+
+        return declare
+
+    def call(
+        self, host: Host, scope: Any, args: Sequence[Any], block: Block | None = None, span: Span | None = None
+    ) -> Any:
+        """Runs the first dispatch that fits; raises the error that says how none does."""
+        if self.unknowns is not Unknowns.FLOW and any(map(holds_unknown, args)):
+            if self.unknowns is Unknowns.AGENT and block is None:
+                return host.defer(self.name, args)
+            args = [host.concrete(each, span) for each in args]
+        count = len(args)
+        fitting = self._by_count.get(count)
+        if fitting is None:
+            fitting = self._by_count[count] = tuple(d for d in self.dispatches if d.signature.takes(count))
+        for dispatch in fitting:
+            if dispatch.signature.accepts(args, block):
+                if dispatch.pure:
+                    return dispatch.body(*args)
+                return dispatch.body(Call(host, scope, block, span), *args)
+        return self._refuse(host, scope, args, block, span)
+
+    def _refuse(self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None) -> Any:
+        """A top-level unknown fits no type but Any: asked for, the call may fit after all."""
+        known = [host.concrete(each, span) if isinstance(each, Unknown) else each for each in args]
+        if any(new is not old for new, old in zip(known, args, strict=True)):
+            return self.call(host, scope, known, block, span)
+        raise refusal(self.name, [dispatch.signature for dispatch in self.dispatches], args, block)
+
+
+_PLAIN = frozenset((str, int, bool, float, type(None)))
+
+
+def holds_unknown(value: Any) -> bool:
+    """Whether a value is, or has inside, one that is not known yet."""
+    if type(value) in _PLAIN:
+        return False
+    if isinstance(value, tuple):
+        return any(map(holds_unknown, value))
+    if isinstance(value, Hash):
+        return any(map(holds_unknown, value.values())) or any(map(holds_unknown, value))
+    if isinstance(value, Sensitive):
+        return holds_unknown(value.unwrap())
+    return isinstance(value, Unknown)
+
+
+_declared: dict[str, Function] = {}
+
+
+def _declare(name: str, function: Function) -> None:
+    if name in _declared:
+        raise ValueError(f"function {name} is declared twice")
+    _declared[name] = function
+
+
+def find(name: str) -> Function | None:
+    """The function of that name, in lower case and without leading `::`; `library` must have been imported."""
+    return _declared.get(name)
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    """Every function by name; an alias comes under its own."""
+    for name in sorted(_declared):
+        yield name, _declared[name]

@@ -1,0 +1,127 @@
+"""Signatures of functions: written as text in Puppet's types, read once, and made into checks.
+
+Most signatures name few and simple types, so checking is one call per argument, and none for Any. A block is checked by the number
+of its parameters; its parameter types only count where a signature names some.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from precast.lang.datatypes import Type, parse_type
+from precast.lang.functions.host import Block
+
+Check = Callable[[Any], bool]
+
+
+class Parameter(NamedTuple):
+    """A parameter as declared; its type still as text."""
+
+    type_text: str
+    name: str
+    optional: bool = False
+    repeated: bool = False
+
+
+class Signature:
+    """What one dispatch takes: parameters, block, return type."""
+
+    def __init__(self, text: str) -> None:
+        parameters, _, self.return_text = (part.strip() for part in text.partition(">>"))
+        self.parameters: list[Parameter] = []
+        self.block_text = ""
+        self.block_optional = False
+        self.min_args = 0
+        self.max_args: int | None = 0
+        for declared in split(parameters):
+            self._add(declared)
+
+    def _add(self, declared: str) -> None:
+        type_text, _, name = declared.rpartition(" ")
+        optional = name.endswith("?")
+        name = name.removesuffix("?")
+        if name[0] == "&":
+            self.block_text, self.block_optional = type_text, optional
+            return
+        repeated = name[0] in "*+"
+        if not optional and name[0] != "*":
+            self.min_args += 1
+        self.max_args = None if repeated or self.max_args is None else self.max_args + 1
+        self.parameters.append(Parameter(type_text, name.lstrip("*+"), optional or name[0] == "*", repeated))
+
+    def takes(self, count: int) -> bool:
+        return self.min_args <= count and (self.max_args is None or count <= self.max_args)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(parse_type(parameter.type_text) for parameter in self.parameters)
+
+    @cached_property
+    def block_type(self) -> Type | None:
+        return parse_type(self.block_text) if self.block_text else None
+
+    def type_of(self, index: int) -> Type:
+        """The type of the argument at an index: the last parameter's may stand for many."""
+        return self.types[min(index, len(self.types) - 1)]
+
+    @cached_property
+    def _checks(self) -> tuple[Check | None, ...]:
+        return tuple(
+            None if p.type_text == "Any" else t.is_instance for p, t in zip(self.parameters, self.types, strict=True)
+        )
+
+    @cached_property
+    def block_counts(self) -> tuple[int, int | None] | None:
+        """The arguments a block is called with, where only their number is declared: `Callable[1, 2]`; None if types count."""
+        inner = self.block_text.removeprefix("Callable").strip("[]")
+        if not inner:
+            return (0, None)
+        counts = [part.strip() for part in inner.split(",")]
+        if len(counts) == 2 and all(part.isdigit() or part == "default" for part in counts):
+            return int(counts[0]), None if counts[1] == "default" else int(counts[1])
+        return None
+
+    def accepts(self, args: Sequence[Any], block: Block | None) -> bool:
+        """Whether arguments fit; their number is known to."""
+        checks = self._checks
+        last = len(checks) - 1
+        for index, arg in enumerate(args):
+            check = checks[index if index < last else last]
+            if check is not None and not check(arg):
+                return False
+        return self.accepts_block(block)
+
+    def accepts_block(self, block: Block | None) -> bool:
+        if block is None:
+            return not self.block_text or self.block_optional
+        if not self.block_text:
+            return False
+        counts = self.block_counts
+        if counts is None:
+            assert self.block_type is not None
+            return self.block_type.assignable(block.type)
+        least, most = counts
+        if self.block_text == "Callable":
+            return True
+        return block.min_args <= least and (block.max_args is None or (most is not None and most <= block.max_args))
+
+    def __str__(self) -> str:
+        shown = [f"{p.type_text} {p.name}{'*' if p.repeated else '?' if p.optional else ''}" for p in self.parameters]
+        if self.block_text:
+            shown.append(f"{self.block_text} block{'?' if self.block_optional else ''}")
+        return ", ".join(shown)
+
+
+def split(text: str) -> list[str]:
+    """The parts between commas that stand outside brackets."""
+    parts, depth, start = [], 0, 0
+    for index, char in enumerate(text):
+        if char in "[{":
+            depth += 1
+        elif char in "]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]

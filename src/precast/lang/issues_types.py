@@ -24,3 +24,9 @@ BAD_RANGE = Issue(
     "write it like '>=1.0.0 <2.0.0', '1.x', '~1.2.3' or '^1.2.3'",
 )
 DIVISION_BY_ZERO = Issue("LANG-204", Kind.INPUT, "Division by 0", "check the divisor first")
+BAD_REGEXP = Issue(
+    "LANG-210",
+    Kind.INPUT,
+    "Invalid regular expression /{pattern}/: {reason}",
+    "correct the pattern; calls of groups, \\G, \\K, \\X and look-behind of variable width have no equal here",
+)

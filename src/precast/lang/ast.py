@@ -426,9 +426,16 @@ class EppExpression(Node, frozen=True):
 Expression: TypeAlias = Node
 
 
+class Suspicion(Node, frozen=True):
+    """What Puppet warns of while it reads the text."""
+
+    message: str
+
+
 class Program(Node, frozen=True):
     """A whole file. `definitions` are all of it in the order of the text, nested ones too; they stand in `body` as well."""
 
     source: Source
     body: Block | EppExpression
     definitions: tuple[Definition, ...]
+    warnings: tuple[Suspicion, ...]

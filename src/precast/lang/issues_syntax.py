@@ -1,0 +1,126 @@
+"""What can be wrong with the text of a program, before anything of it is evaluated: LANG-001 to LANG-199."""
+
+from precast.base.errors import Issue, Kind
+
+# Characters and tokens
+
+UNEXPECTED = Issue("LANG-001", Kind.INPUT, "Syntax error at '{found}'{wanted}", "{advice}")
+UNEXPECTED_END = Issue("LANG-002", Kind.INPUT, "Syntax error at end of input{wanted}", "{advice}")
+UNCLOSED_QUOTE = Issue(
+    "LANG-003",
+    Kind.INPUT,
+    "Unclosed quote after {quote} followed by '{text}'",
+    "close the string; inside it, write a quote of the same kind as \\{mark}",
+)
+ILLEGAL_NUMBER = Issue(
+    "LANG-004",
+    Kind.INPUT,
+    "Illegal number '{text}'",
+    "a number is 12, 0x1f (hexadecimal), 017 (octal), 1.5 or 1e-3; anything else needs quotes",
+)
+ILLEGAL_RADIX = Issue(
+    "LANG-005",
+    Kind.INPUT,
+    "Not a valid {radix} number {text}",
+    "after 0x come digits 0-9 and a-f, after a leading 0 only digits 0-7; put it in quotes if it is no number",
+)
+INTEGER_RANGE = Issue(
+    "LANG-006",
+    Kind.INPUT,
+    "A Literal Integer resulted in a value outside of Puppet Integer {bound} range, got '{text}'",
+    "integers are of 64 bits: up to 9223372036854775807; put it in quotes if it is no number",
+)
+BYTE_ORDER_MARK = Issue(
+    "LANG-007",
+    Kind.INPUT,
+    "Illegal Byte Order Mark at the beginning of the file",
+    "save the file as UTF-8 without a byte order mark",
+)
+ILLEGAL_ESCAPE = Issue(
+    "LANG-008",
+    Kind.INPUT,
+    "There is no character '\\{text}'",
+    "characters go up to \\u{{10ffff}}, and those from \\ud800 to \\udfff are none",
+)
+FLOAT_RANGE = Issue("LANG-009", Kind.INPUT, "The number {text} is too large for a Float", "write a smaller number")
+UNCLOSED_COMMENT = Issue("LANG-011", Kind.INPUT, "Unclosed multiline comment", "close it with */")
+TOO_DEEP = Issue(
+    "LANG-010",
+    Kind.INPUT,
+    "This is nested more than {limit} levels deep",
+    "give the inner part a name: assign it to a variable, or make it a function",
+)
+
+# Heredocs
+
+HEREDOC_TAG = Issue(
+    "LANG-020", Kind.INPUT, "Heredoc: {problem}", 'write @(TAG), @("TAG") to interpolate, @(TAG:json), @(TAG/L$)'
+)
+HEREDOC_ESCAPE = Issue(
+    "LANG-021",
+    Kind.INPUT,
+    "Invalid heredoc escape char. Only t, r, n, s, u, L, $ allowed. Got '{char}'",
+    "write @(TAG/) for all of them, or name those you want: @(TAG/tn)",
+)
+HEREDOC_ESCAPE_TWICE = Issue(
+    "LANG-022",
+    Kind.INPUT,
+    "An escape char for @() may only appear once. Got '{flags}'",
+    "name each escape once",
+)
+HEREDOC_NO_TEXT = Issue(
+    "LANG-023",
+    Kind.INPUT,
+    "Heredoc without any following lines of text",
+    "the text begins on the next line and ends with a line that holds {tag} alone",
+)
+HEREDOC_NO_END = Issue(
+    "LANG-024",
+    Kind.INPUT,
+    "Heredoc without end-tagged line",
+    "end the text with a line that holds {tag} alone, perhaps after | (margin) and - (no last line break)",
+)
+
+UNCLOSED_TAG = Issue(
+    "LANG-025", Kind.INPUT, "Unbalanced epp tag, reached <eof> without closing tag", "close the tag with %> or -%>"
+)
+
+# What does not fit where it stands
+
+NOT_A_RESOURCE = Issue(
+    "LANG-030",
+    Kind.INPUT,
+    "Expression is not valid as a resource, resource-default, or resource-override",
+    "a resource needs a title: type {{ 'title': … }}; defaults are Type {{ … }}, an override is Type['title'] {{ … }}",
+)
+NOT_VIRTUAL = Issue(
+    "LANG-031",
+    Kind.INPUT,
+    "{form} can only be applied to a Resource Expression",
+    "write @type {{ 'title': … }}",
+)
+LIST_WITHOUT_CALL = Issue(
+    "LANG-032",
+    Kind.INPUT,
+    "illegal comma separated argument list",
+    "put the arguments in parentheses: name(a, b); or the values in brackets: [a, b]",
+)
+CALL_NEEDS_PARENTHESES = Issue(
+    "LANG-033",
+    Kind.INPUT,
+    "attempt to pass argument list to the function '{name}' which cannot be called without parentheses",
+    "write {name}(…)",
+)
+QUOTED_NAME = Issue(
+    "LANG-034", Kind.INPUT, "A quoted string is not valid as a name here", "write the name without quotes"
+)
+CLASS_AS_NAME = Issue("LANG-035", Kind.INPUT, "'class' keyword not allowed at this location", "choose another name")
+ILLEGAL_CLASS_REFERENCE = Issue(
+    "LANG-036", Kind.INPUT, "Illegal class reference", "each part of a type's name begins in upper case: My::Type"
+)
+PLAN = Issue(
+    "LANG-037",
+    Kind.INPUT,
+    "Plans in Puppet's language are not supported, and '{name}' is one",
+    "write it as a Precast plan: a task graph in YAML",
+)

@@ -1,0 +1,70 @@
+"""What a managed type is: its attributes, what names a resource of it, what it follows by itself.
+
+The compiler checks names against it, the agent's implementation of a type is checked against it, and `precast doc type` prints it.
+A declaration is plain data and knows nothing of nodes.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+# How a value becomes the title of the resource to follow: as it is, if it is an absolute path, the directories above it, or the
+# program a command line begins with.
+Derivation = Literal["title", "path", "parents", "program"]
+
+
+class AutoRelation(Struct, frozen=True):
+    """A resource of `type_name` comes first by itself (or after, for `before`), if the catalog has it."""
+
+    type_name: str
+    attributes: tuple[str, ...]
+    derivation: Derivation = "title"
+    kind: Literal["require", "before"] = "require"
+
+
+class TitlePattern(Struct, frozen=True):
+    """A title of this form sets these attributes, one per group."""
+
+    pattern: str
+    attributes: tuple[str, ...]
+
+
+class ManagedType(Struct, frozen=True):
+    """One type. Properties are state that can be read and changed, parameters steer how; both are given as name and summary."""
+
+    name: str
+    summary: str
+    properties: Mapping[str, str]
+    parameters: Mapping[str, str]
+    namevars: tuple[str, ...] = ("name",)
+    # False if two resources may name the same thing: two commands may be equal.
+    is_isomorphic: bool = True
+    title_patterns: tuple[TitlePattern, ...] = ()
+    relations: tuple[AutoRelation, ...] = ()
+    # Attributes that must be known when the catalog is compiled, beside namevars and metaparameters.
+    never_deferred: tuple[str, ...] = ("provider",)
+
+    @property
+    def namevar(self) -> str:
+        return self.namevars[0]
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        return frozenset(self.properties) | frozenset(self.parameters)
+
+    def may_be_deferred(self, attribute: str) -> bool:
+        """Whether a value that is known only on the node may stand there."""
+        return attribute in self.attributes and attribute not in self.namevars and attribute not in self.never_deferred
+
+    def names_of_title(self, title: str) -> dict[str, str]:
+        """The attributes that a title sets: the first pattern that fits, else the whole title names the resource."""
+        for each in self.title_patterns:
+            found = re.match(each.pattern, title, re.DOTALL)
+            if found is not None:
+                return dict(zip(each.attributes, found.groups(), strict=True))
+        return {self.namevar: title}
+
+    def title_to_namevar(self, title: str) -> str:
+        return self.names_of_title(title).get(self.namevar, title)

@@ -59,3 +59,9 @@ CANNOT_LISTEN = Issue(
     "cannot listen on {address}: {reason}",
     "choose another address with --listen, or stop whoever has it",
 )
+NO_ENVIRONMENT = Issue(
+    "CLI-030",
+    Kind.NOT_FOUND,
+    "{path} is no directory, so it is no environment",
+    "give the directory that holds manifests/ and modules/",
+)

@@ -86,6 +86,15 @@ class Host(Protocol):
     def log(self, level: str, message: Any) -> None:
         """Adds a line to the compile's log; the message is a string or an unknown value."""
 
+    def warn_once(self, key: str, message: str) -> None:
+        """Logs a warning, once per compile and key."""
+
+    def now(self) -> Any:
+        """The Timestamp at which the version that is compiled was deployed: the only now there is."""
+
+    def parse_type(self, scope: Any, text: str) -> "Type":
+        """A data type from its text; aliases are found as code in this scope finds them."""
+
     def call_function(self, scope: Any, name: str, args: Sequence[Any], block: Block | None = None) -> Any:
         """Calls a function by name, built in or of a module; an unknown name is an error."""
 
@@ -103,6 +112,9 @@ class Host(Protocol):
 
     def calling_module(self, scope: Any) -> str:
         """The module whose code calls, or the empty string."""
+
+    def environment_path(self, path: str) -> str | None:
+        """An absolute path as `inputs` names it; None if it lies outside of the environment and its module paths."""
 
     def shown_path(self, path: str) -> str:
         """A path of `inputs` as the user sees it: absolute, for functions that give paths out."""

@@ -12,3 +12,201 @@ NO_SIGNATURE_FITS = Issue(
     "The function '{name}' was called with arguments it does not accept. It expects one of:\n{signatures}",
     "see `precast doc function {name}`",
 )
+NOT_A_DECIMAL = Issue(
+    "LANG-402",
+    Kind.INPUT,
+    "abs(): Requires float or integer to work with - was given non decimal string",
+    "convert the value first: Numeric($x)",
+)
+NOT_A_FLOAT = Issue(
+    "LANG-403",
+    Kind.INPUT,
+    "{name}(): cannot convert given value to a floating point value.",
+    "convert the value first: Float($x)",
+)
+NOT_FINITE = Issue("LANG-404", Kind.INPUT, "{value} has no integer near it", "check for infinity before rounding")
+NONE_TO_CHOOSE = Issue(
+    "LANG-405", Kind.INPUT, "{name}(): Wrong number of arguments need at least one", "check with empty() before"
+)
+NOT_AN_ORDER = Issue(
+    "LANG-406",
+    Kind.INPUT,
+    "the block that compares two values gave a {kind}, not a number",
+    "end it with compare($a, $b), or give -1, 0 or 1",
+)
+CASE_OF_NO_STRINGS = Issue(
+    "LANG-407",
+    Kind.INPUT,
+    "compare(): The third argument (ignore case) can only be used when comparing strings",
+    "leave the third argument out",
+)
+DIFFERENT_KINDS = Issue(
+    "LANG-408",
+    Kind.INPUT,
+    "compare(): Can only compare values of the same type (or for Timestamp/Timespan also against Numeric). Got {left} and {right}",
+    "convert one of them first",
+)
+NO_ORDER = Issue(
+    "LANG-409",
+    Kind.INPUT,
+    "compare(): Non comparable type. Only values of the types Numeric, String, Semver, Timestamp and Timestamp can be compared."
+    " Got {left} and {right}",
+    "compare something they contain",
+)
+BAD_LIMIT = Issue(
+    "LANG-410", Kind.INPUT, "fqdn_rand(): the limit is {value}", "give a whole number of at least 1 as first argument"
+)
+NOT_A_STRING = Issue("LANG-411", Kind.INPUT, "{name}() takes a String, got {kind}", "convert it first: String($x)")
+NO_SUCH_GROUP = Issue(
+    "LANG-412", Kind.INPUT, "undefined group name reference: {name}", "name a group that the pattern has"
+)
+EMPTY_REGEXP_TYPE = Issue(
+    "LANG-413", Kind.INPUT, "Given Regexp Type has no regular expression", "give one: Regexp[/pattern/]"
+)
+NOT_A_PATTERN = Issue(
+    "LANG-414",
+    Kind.INPUT,
+    "match() expects pattern of T, where T is String, Regexp, Regexp[r], Pattern[p], or Array[T]. Got {kind}",
+    "write the pattern as /…/",
+)
+CANNOT_SORT = Issue(
+    "LANG-415", Kind.INPUT, "comparison of {left} with {right} failed", "give sort a block that compares the two"
+)
+NO_COLLECTION = Issue(
+    "LANG-416",
+    Kind.INPUT,
+    "The given data does not contain a Collection at {path}, got '{type}'",
+    "end the path before, or check the type first",
+)
+NO_INDEX = Issue(
+    "LANG-417",
+    Kind.INPUT,
+    "The given data requires an Integer index at {path}, got '{type}'",
+    "an array is indexed by a number",
+)
+BAD_PATH = Issue(
+    "LANG-418",
+    Kind.INPUT,
+    "Syntax error in dotted-navigation string: '{path}'",
+    "write keys and numbers with dots between them; quote a key that has a dot: a.'b.c'.0",
+)
+BAD_VARIABLE_NAME = Issue(
+    "LANG-419",
+    Kind.INPUT,
+    "'getvar' The given string does not start with a valid variable name: '{name}'",
+    "give the name without $, then a dot and the path: 'facts.os.family'",
+)
+EMPTY_TREE_WALK = Issue(
+    "LANG-420",
+    Kind.INPUT,
+    "Options 'include_containers' and 'include_values' cannot both be false",
+    "set one of them to true",
+)
+BAD_CONTAINER_TYPE = Issue(
+    "LANG-421",
+    Kind.INPUT,
+    "Only Array, Hash, and Object types can be used as container types. Got {type}",
+    "leave container_type out, or name one of these",
+)
+FAILED = Issue(
+    "LANG-422", Kind.INPUT, "{message}", "the manifest calls fail() here; what must hold is said in its message"
+)
+WRONG_TYPE = Issue("LANG-423", Kind.INPUT, "{reason}", "change the value, or the type that is asserted")
+NO_ANNOTATIONS = Issue(
+    "LANG-424",
+    Kind.INPUT,
+    "annotations ({type}) are not supported",
+    "keep what you would annotate in a hash of its own",
+)
+NO_CLASS_NAME = Issue(
+    "LANG-430", Kind.INPUT, "Cannot use {value} as a class name", "give a class by name or as Class['name']"
+)
+UNSPECIFIC_CLASS = Issue(
+    "LANG-431", Kind.INPUT, "Cannot use an unspecific {type}[] Type", "name the class: Class['name']"
+)
+WRONG_RESOURCES = Issue(
+    "LANG-432",
+    Kind.INPUT,
+    "create_resources(): {place} argument must be {wanted}, got {kind}",
+    "write create_resources('type', {{'title' => {{'parameter' => 'value'}}}}, {{'parameter' => 'default'}})",
+)
+WRONG_RESOURCE_PARAMETERS = Issue(
+    "LANG-433",
+    Kind.INPUT,
+    "create_resources(): the parameters of '{title}' must be a hash, got {kind}",
+    "give an empty hash if it has none",
+)
+NO_REFERENCE = Issue(
+    "LANG-434",
+    Kind.INPUT,
+    'No title provided and "{value}" is not a valid resource reference',
+    "write it as Type['title']",
+)
+BAD_TAG = Issue(
+    "LANG-435", Kind.INPUT, "Invalid tag '{tag}'", "a tag starts with a letter, digit or _, then also : . - are allowed"
+)
+DEFINED_ANY = Issue(
+    "LANG-436", Kind.INPUT, "The given {kind} type is a reference to all {all}", "name the one that is meant"
+)
+OUTSIDE_ENVIRONMENT = Issue(
+    "LANG-440",
+    Kind.INPUT,
+    "{path} lies outside of the environment, which is all that a compile reads",
+    "put the file into a module and name it as 'module/name'",
+)
+NO_PATH = Issue("LANG-441", Kind.INPUT, "{name}() takes names of files, got {value}", "give 'module/name'")
+NO_FILE = Issue(
+    "LANG-442",
+    Kind.INPUT,
+    "Could not find any files from {paths}",
+    "'module/name' means name below the module's files folder",
+)
+NO_BINARY_FILE = Issue(
+    "LANG-443",
+    Kind.INPUT,
+    "binary_file(): The given file '{path}' does not exist",
+    "'module/name' means name below the module's files folder",
+)
+NO_TEMPLATE = Issue(
+    "LANG-444",
+    Kind.INPUT,
+    "Could not find template '{name}'",
+    "'module/name.epp' means name.epp below the module's templates folder",
+)
+NO_ERB = Issue(
+    "LANG-445", Kind.INPUT, "{name}(): ERB templates are not supported yet", "rewrite the template as EPP: {instead}()"
+)
+IMPURE = Issue(
+    "LANG-446",
+    Kind.INPUT,
+    "{name}() is refused: a compile reads only its inputs and runs nothing",
+    "compute the value on the node with a fact, or on the node with Deferred",
+)
+NO_VALUE = Issue(
+    "LANG-450",
+    Kind.INPUT,
+    "Function lookup() did not find a value for {name}",
+    "add the key to Hiera, or give a default: lookup('key', {{default_value => …}})",
+)
+WRONG_LOOKUP_TYPE = Issue("LANG-451", Kind.INPUT, "{reason}", "change the data, or the type that is asked for")
+BAD_STRATEGY = Issue(
+    "LANG-452", Kind.INPUT, "Unknown merge strategy: '{name}'", "one of first, unique, hash, deep, reverse_deep"
+)
+NO_STRATEGY = Issue(
+    "LANG-453", Kind.INPUT, "merge must contain a 'strategy' key", "write {{'strategy' => 'deep'}}, or only 'deep'"
+)
+DATA_FUNCTION = Issue(
+    "LANG-454",
+    Kind.INPUT,
+    "'{name}' expects a Puppet::LookupContext: only a look-up can call it",
+    "name it as data_hash in hiera.yaml and call lookup('key')",
+)
+IMPORT_DISCONTINUED = Issue(
+    "LANG-455",
+    Kind.INPUT,
+    "Use of 'import' has been discontinued in favor of a manifest directory.",
+    "put each class into a module: it is found by its name",
+)
+BAD_FORMAT = Issue(
+    "LANG-460", Kind.INPUT, "sprintf(): {reason}", "see `precast doc function sprintf` for what a format may hold"
+)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang.datatypes import describe_mismatch
+from precast.lang.datatypes import mismatch
 from precast.lang.functions import issues
 from precast.lang.functions.host import Block
 from precast.lang.functions.signatures import Signature
@@ -18,7 +18,9 @@ def refusal(name: str, signatures: Sequence[Signature], args: Sequence[Any], blo
     """The error of a call that no signature takes."""
     reasons = [_argument_reasons(signature, args) for signature in signatures]
     if not all(reasons):
-        reasons = [found or _block_reasons(signature, block) for signature, found in zip(signatures, reasons, strict=True)]
+        reasons = [
+            found or _block_reasons(signature, block) for signature, found in zip(signatures, reasons, strict=True)
+        ]
     merged = _merged(signatures, reasons, args, block)
     if merged:
         return issues.WRONG_ARGUMENTS.error(name=name, reason=merged)
@@ -54,9 +56,9 @@ def _argument_reasons(signature: Signature, args: Sequence[Any]) -> list[str]:
     reasons = []
     for index, arg in enumerate(args):
         wanted = signature.type_of(index)
-        if not wanted.is_instance(arg):
+        if not wanted.check(arg):
             name = signature.parameters[min(index, len(signature.parameters) - 1)].name
-            reasons += [f"parameter '{name}' {reason}" for reason in describe_mismatch(wanted, arg)]
+            reasons.append(mismatch.describe(f"parameter '{name}'", wanted, arg))
     return reasons
 
 
@@ -81,7 +83,9 @@ def _merged(signatures: Sequence[Signature], reasons: list[list[str]], args: Seq
         most = [signature.max_args for signature in signatures]
         widest = None if None in most else max(each for each in most if each is not None)
         return count_mismatch(min(signature.min_args for signature in signatures), widest, len(args))
-    fitting = [found for signature, found in zip(signatures, reasons, strict=True) if not _argument_reasons(signature, args)]
+    fitting = [
+        found for signature, found in zip(signatures, reasons, strict=True) if not _argument_reasons(signature, args)
+    ]
     if fitting and block is not None and all(found[0].startswith("block expects") for found in fitting):
         counts = [
             signature.block_counts

@@ -18,16 +18,18 @@ What a value that is not known yet does to a call is said by the declaration (`u
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from precast.base.spans import Span
 from precast.lang.functions.host import Block, Call, Host
 from precast.lang.functions.mismatches import refusal
 from precast.lang.functions.signatures import Signature
-from precast.lang.values import Hash, Sensitive, Unknown
+from precast.lang.unknowns import holds_unknown
+from precast.lang.values import Unknown
 
 Body = Callable[..., Any]
 BodyT = TypeVar("BodyT", bound=Body)
+_PLAIN = frozenset((str, int, bool, float, type(None)))
 
 
 class Unknowns(enum.Enum):
@@ -84,10 +86,12 @@ class Function:
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None = None, span: Span | None = None
     ) -> Any:
         """Runs the first dispatch that fits; raises the error that says how none does."""
-        if self.unknowns is not Unknowns.FLOW and any(map(holds_unknown, args)):
-            if self.unknowns is Unknowns.AGENT and block is None:
-                return host.defer(self.name, args)
-            args = [host.concrete(each, span) for each in args]
+        for arg in args:
+            if type(arg) not in _PLAIN and holds_unknown(arg):
+                return self._call_with_unknown(host, scope, args, block, span)
+        return self._call_known(host, scope, args, block, span)
+
+    def _call_known(self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None) -> Any:
         count = len(args)
         fitting = self._by_count.get(count)
         if fitting is None:
@@ -97,30 +101,30 @@ class Function:
                 if dispatch.pure:
                     return dispatch.body(*args)
                 return dispatch.body(Call(host, scope, block, span), *args)
-        return self._refuse(host, scope, args, block, span)
+        return self.refuse(args, block)
 
-    def _refuse(self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None) -> Any:
-        """A top-level unknown fits no type but Any: asked for, the call may fit after all."""
-        known = [host.concrete(each, span) if isinstance(each, Unknown) else each for each in args]
-        if any(new is not old for new, old in zip(known, args, strict=True)):
-            return self.call(host, scope, known, block, span)
+    def _call_with_unknown(
+        self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None
+    ) -> Any:
+        if self.unknowns is Unknowns.AGENT and block is None:
+            return host.defer(self.name, args)
+        if self.unknowns is Unknowns.FLOW:
+            known = [
+                host.concrete(arg, span) if isinstance(arg, Unknown) and self._looks_at(index) else arg
+                for index, arg in enumerate(args)
+            ]
+        else:
+            known = [host.concrete(arg, span) for arg in args]
+        return self._call_known(host, scope, known, block, span)
+
+    def _looks_at(self, index: int) -> bool:
+        """Whether some signature wants more of an argument than that it is there."""
+        texts = [d.signature.parameters[min(index, len(d.signature.parameters) - 1)].type_text for d in self.dispatches]
+        return any(text != "Any" for text in texts)
+
+    def refuse(self, args: Sequence[Any], block: Block | None) -> NoReturn:
+        """Raises the error of arguments that no dispatch takes."""
         raise refusal(self.name, [dispatch.signature for dispatch in self.dispatches], args, block)
-
-
-_PLAIN = frozenset((str, int, bool, float, type(None)))
-
-
-def holds_unknown(value: Any) -> bool:
-    """Whether a value is, or has inside, one that is not known yet."""
-    if type(value) in _PLAIN:
-        return False
-    if isinstance(value, tuple):
-        return any(map(holds_unknown, value))
-    if isinstance(value, Hash):
-        return any(map(holds_unknown, value.values())) or any(map(holds_unknown, value))
-    if isinstance(value, Sensitive):
-        return holds_unknown(value.unwrap())
-    return isinstance(value, Unknown)
 
 
 _declared: dict[str, Function] = {}

@@ -5,13 +5,19 @@ of its parameters; its parameter types only count where a signature names some.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from precast.lang.datatypes import Type, parse_type
 from precast.lang.functions.host import Block
 
 Check = Callable[[Any], bool]
+
+
+@cache
+def parse_signature_type(text: str) -> Type:
+    """A type from its text, in which only core types stand."""
+    return parse_type(text)
 
 
 class Parameter(NamedTuple):
@@ -33,6 +39,7 @@ class Signature:
         self.block_optional = False
         self.min_args = 0
         self.max_args: int | None = 0
+        self._checks_by_count: dict[int, tuple[tuple[int, Check], ...]] = {}
         for declared in split(parameters):
             self._add(declared)
 
@@ -54,21 +61,21 @@ class Signature:
 
     @cached_property
     def types(self) -> tuple[Type, ...]:
-        return tuple(parse_type(parameter.type_text) for parameter in self.parameters)
+        return tuple(parse_signature_type(parameter.type_text) for parameter in self.parameters)
 
     @cached_property
     def block_type(self) -> Type | None:
-        return parse_type(self.block_text) if self.block_text else None
+        return parse_signature_type(self.block_text) if self.block_text else None
 
     def type_of(self, index: int) -> Type:
         """The type of the argument at an index: the last parameter's may stand for many."""
         return self.types[min(index, len(self.types) - 1)]
 
-    @cached_property
-    def _checks(self) -> tuple[Check | None, ...]:
-        return tuple(
-            None if p.type_text == "Any" else t.is_instance for p, t in zip(self.parameters, self.types, strict=True)
-        )
+    def _checks(self, count: int) -> tuple[tuple[int, Check], ...]:
+        """The checks that a number of arguments needs, each with the place of its argument; Any needs none."""
+        last = len(self.parameters) - 1
+        wanted = [(index, min(index, last)) for index in range(count)]
+        return tuple((index, self.types[at].check) for index, at in wanted if self.parameters[at].type_text != "Any")
 
     @cached_property
     def block_counts(self) -> tuple[int, int | None] | None:
@@ -83,26 +90,26 @@ class Signature:
 
     def accepts(self, args: Sequence[Any], block: Block | None) -> bool:
         """Whether arguments fit; their number is known to."""
-        checks = self._checks
-        last = len(checks) - 1
-        for index, arg in enumerate(args):
-            check = checks[index if index < last else last]
-            if check is not None and not check(arg):
+        checks = self._checks_by_count.get(len(args))
+        if checks is None:
+            checks = self._checks_by_count[len(args)] = self._checks(len(args))
+        for index, check in checks:
+            if not check(args[index]):
                 return False
         return self.accepts_block(block)
 
     def accepts_block(self, block: Block | None) -> bool:
         if block is None:
             return not self.block_text or self.block_optional
+        if self.block_text == "Callable":
+            return True
         if not self.block_text:
             return False
         counts = self.block_counts
         if counts is None:
             assert self.block_type is not None
-            return self.block_type.assignable(block.type)
+            return self.block_type.accepts(block.type)
         least, most = counts
-        if self.block_text == "Callable":
-            return True
         return block.min_args <= least and (block.max_args is None or (most is not None and most <= block.max_args))
 
     def __str__(self) -> str:

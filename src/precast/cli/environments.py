@@ -1,0 +1,64 @@
+"""What a command takes from the disk to compile: an environment's files, and a node's facts.
+
+An environment is a directory. Nothing outside of it is read: a link that leads out counts as absent, so that a compile here reads
+what a server would have stored.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from precast.agent.facts import formats
+from precast.cli import issues
+from precast.cli.files import read_bytes
+
+
+class DirectoryTree:
+    """The files below a directory, and those of module directories outside that are named in full."""
+
+    def __init__(self, root: Path, module_paths: tuple[Path, ...] = ()) -> None:
+        self._root = root.resolve()
+        self._allowed = (self._root, *(path.resolve() for path in module_paths))
+
+    def read(self, path: str) -> bytes | None:
+        place = self._place(path)
+        if place is None or not place.is_file():
+            return None
+        try:
+            return place.read_bytes()
+        except OSError as error:
+            raise issues.NO_FILE.error(path=str(place), reason=error.strerror) from error
+
+    def names(self, path: str) -> tuple[str, ...] | None:
+        place = self._place(path)
+        if place is None or not place.is_dir():
+            return None
+        with os.scandir(place) as found:
+            return tuple(sorted(entry.name + ("/" if entry.is_dir() else "") for entry in found))
+
+    def _place(self, path: str) -> Path | None:
+        if "\0" in path:
+            return None
+        place = (self._root / path).resolve()
+        return place if any(place.is_relative_to(root) for root in self._allowed) else None
+
+
+def directory(path: str) -> Path:
+    """An environment's directory. Raises NotFoundError CLI-030 if it is none."""
+    place = Path(path)
+    if not place.is_dir():
+        raise issues.NO_ENVIRONMENT.error(path=path)
+    return place
+
+
+def read_facts(path: str) -> dict[str, Any]:
+    """Facts from a JSON or YAML file, as `facter --json` or `puppet facts` print them.
+
+    Raises NotFoundError CLI-010, InputError FACT-024.
+    """
+    data = read_bytes(path)
+    reader = formats.from_json if data.lstrip()[:1] == b"{" else formats.from_yaml
+    facts = dict(reader("standard input" if path == "-" else path, data).facts)
+    values = facts.get("values")
+    # What `puppet facts` and a stored fact set print: the facts are inside.
+    return dict(values) if isinstance(values, dict) and "name" in facts else facts

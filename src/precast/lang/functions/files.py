@@ -1,0 +1,137 @@
+"""Functions that read files of the environment: their content, where they are, templates.
+
+Only the environment is read. A path outside of it is refused: what lies there is no part of the version, and the catalog would not
+follow from its inputs.
+"""
+
+from posixpath import normpath
+from typing import Any, NoReturn
+
+from precast.base.spans import Source
+from precast.lang.functions import issues
+from precast.lang.functions.host import Call
+from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.values import Binary, Hash
+
+FILE = Function("file", "The content of the first of these files that is there: 'module/name' below its files folder.")
+FIND_FILE = Function("find_file", "The path of the first of these files that is there, or undef.")
+FIND_TEMPLATE = Function("find_template", "The path of the first of these templates that is there, or undef.")
+BINARY_FILE = Function("binary_file", "The content of a file as Binary.")
+MODULE_DIRECTORY = Function(
+    "module_directory", "Where the first of these modules that is there has its directory, or undef."
+)
+EPP = Function("epp", "Renders an EPP template of a module with parameters.", unknowns=Unknowns.FLOW)
+INLINE_EPP = Function("inline_epp", "Renders an EPP text with parameters.", unknowns=Unknowns.FLOW)
+TEMPLATE = Function("template", "Renders an ERB template. Not supported yet.")
+INLINE_TEMPLATE = Function("inline_template", "Renders an ERB text. Not supported yet.")
+GENERATE = Function("generate", "Runs a command on the server: refused, a compile depends on its inputs alone.")
+
+
+def _find(call: Call, folder: str, name: str, may_be_directory: bool = False) -> str | None:
+    """The file that `module/path` means below a folder of the module, or an absolute path inside the environment."""
+    inputs, host = call.host.inputs, call.host
+    if name.startswith("/"):
+        path = host.environment_path(name)
+        if path is None:
+            raise issues.OUTSIDE_ENVIRONMENT.error(path=name)
+        return path if inputs.digest(path) is not None else None
+    module, _, rest = name.partition("/")
+    directory = host.module_directory(call.scope, module) if rest else None
+    if directory is None:
+        return None
+    path = normpath(f"{directory}/{folder}/{rest}")
+    if not path.startswith(f"{directory}/"):
+        raise issues.OUTSIDE_ENVIRONMENT.error(path=name)
+    return path if inputs.digest(path) is not None or (may_be_directory and inputs.listing(path)) else None
+
+
+def _content(call: Call, path: str) -> bytes:
+    content = call.host.inputs.content(path)
+    assert content is not None
+    return content
+
+
+@FILE.dispatch("Any +paths", pure=False)
+def _file(call: Call, *names: Any) -> str:
+    for name in names:
+        if not isinstance(name, str):
+            raise issues.NO_PATH.error(name="file", value=name)
+        path = _find(call, "files", name)
+        if path is not None:
+            return _content(call, path).decode("utf-8", "replace")
+    raise issues.NO_FILE.error(paths=", ".join(names))
+
+
+def _declare_search(function: Function, folder: str) -> None:
+    def search(call: Call, *names: str) -> str | None:
+        for name in names:
+            path = _find(call, folder, name, may_be_directory=True)
+            if path is not None:
+                return call.host.shown_path(path)
+        return None
+
+    function.dispatch("String *paths", pure=False)(search)
+    function.dispatch("Array[String] *paths_array", pure=False)(
+        lambda call, *lists: search(call, *(n for names in lists for n in names))
+    )
+
+
+_declare_search(FIND_FILE, "files")
+_declare_search(FIND_TEMPLATE, "templates")
+
+
+@BINARY_FILE.dispatch("String path", pure=False)
+def _binary_file(call: Call, name: str) -> Binary:
+    path = _find(call, "files", name)
+    if path is None:
+        raise issues.NO_BINARY_FILE.error(path=name)
+    return Binary(_content(call, path))
+
+
+@MODULE_DIRECTORY.dispatch("String *names", pure=False)
+def _module_directory(call: Call, *names: str) -> str | None:
+    for name in names:
+        directory = call.host.module_directory(call.scope, name)
+        if directory is not None:
+            return call.host.shown_path(directory)
+    return None
+
+
+@MODULE_DIRECTORY.dispatch("Array[String] *names", pure=False)
+def _module_directory_of(call: Call, *lists: tuple[str, ...]) -> str | None:
+    return _module_directory(call, *(name for names in lists for name in names))
+
+
+_PARAMETERS = r"Hash[Pattern[/^\w+$/], Any] parameters?"
+
+
+@EPP.dispatch(rf"String path, {_PARAMETERS} >> Variant[String, Sensitive[String]]", pure=False)
+def _epp(call: Call, name: str, parameters: Hash | None = None) -> Any:
+    path = _find(call, "templates", name)
+    if path is None and not name.endswith(".epp"):
+        name += ".epp"
+        path = _find(call, "templates", name)
+    if path is None:
+        raise issues.NO_TEMPLATE.error(name=name)
+    text = _content(call, path).decode("utf-8", "replace")
+    return call.host.render_epp(call.scope, Source(path, text), parameters, inline=False)
+
+
+@INLINE_EPP.dispatch(rf"String template, {_PARAMETERS} >> Variant[String, Sensitive[String]]", pure=False)
+def _inline_epp(call: Call, text: str, parameters: Hash | None = None) -> Any:
+    return call.host.render_epp(call.scope, Source("inline_epp", text), parameters, inline=True)
+
+
+@TEMPLATE.dispatch("Any +paths")
+def _template(*names: Any) -> NoReturn:
+    raise issues.NO_ERB.error(name="template", instead="epp")
+
+
+@INLINE_TEMPLATE.dispatch("Any +texts")
+def _inline_template(*texts: Any) -> NoReturn:
+    raise issues.NO_ERB.error(name="inline_template", instead="inline_epp")
+
+
+@GENERATE.dispatch("Any +command")
+def _generate(*command: Any) -> NoReturn:
+    raise issues.IMPURE.error(name="generate")

@@ -1,0 +1,75 @@
+"""Ruby's `Random.new(seed).rand(limit)`: the same numbers for the same seed, which is what keeps cron minutes where they are.
+
+The generator is MT19937, seeded by the words of the seed; of its states only those are made that a draw needs. A draw takes
+as many bits as the limit has, word by word from the top, and starts again when it came out too large.
+"""
+
+from collections.abc import Iterator
+
+_N, _M = 624, 397
+_WORD = 0xFFFFFFFF
+
+
+def draw(seed: int, limit: int) -> int:
+    """A number from 0 up to, not including, the limit, which must be positive."""
+    most = limit - 1
+    if most == 0:
+        return 0
+    mask = (1 << most.bit_length()) - 1
+    words = _words(_seeded(seed))
+    while True:
+        value = _attempt(words, mask, most)
+        if value is not None:
+            return value
+
+
+def _attempt(words: Iterator[int], mask: int, most: int) -> int | None:
+    """One try, from the highest word down; it ends as soon as it is too large."""
+    value = 0
+    for shift in range((mask.bit_length() - 1) // 32 * 32, -1, -32):
+        value = (value | next(words) << shift) & mask
+        if value > most:
+            return None
+    return value
+
+
+def _seeded(seed: int) -> list[int]:
+    key: list[int] = []
+    rest = abs(seed)
+    while rest or not key:
+        key.append(rest & _WORD)
+        rest >>= 32
+    state = [19650218]
+    for index in range(1, _N):
+        before = state[-1]
+        state.append((1812433253 * (before ^ before >> 30) + index) & _WORD)
+    at, in_key = 1, 0
+    for _ in range(max(_N, len(key))):
+        before = state[at - 1]
+        state[at] = ((state[at] ^ (before ^ before >> 30) * 1664525) + key[in_key] + in_key) & _WORD
+        at, in_key = at + 1, (in_key + 1) % len(key)
+        if at == _N:
+            state[0], at = state[-1], 1
+    for _ in range(_N - 1):
+        before = state[at - 1]
+        state[at] = ((state[at] ^ (before ^ before >> 30) * 1566083941) - at) & _WORD
+        at += 1
+        if at == _N:
+            state[0], at = state[-1], 1
+    state[0] = 0x80000000
+    return state
+
+
+def _words(state: list[int]) -> Iterator[int]:
+    """The output words; each turns one word of the state, so that few draws cost little."""
+    at = 0
+    while True:
+        after = state[(at + 1) % _N]
+        mixed = state[at] & 0x80000000 | after & 0x7FFFFFFF
+        word = state[(at + _M) % _N] ^ mixed >> 1 ^ (0x9908B0DF if after & 1 else 0)
+        state[at] = word
+        at = (at + 1) % _N
+        word ^= word >> 11
+        word ^= word << 7 & 0x9D2C5680
+        word ^= word << 15 & 0xEFC60000
+        yield word ^ word >> 18

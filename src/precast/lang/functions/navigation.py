@@ -1,0 +1,125 @@
+"""dig, get, getvar: the way to a value inside arrays and hashes."""
+
+import re
+from typing import Any, Final
+
+from precast.lang import datatypes
+from precast.lang.datatypes.library import ERROR
+from precast.lang.functions import issues
+from precast.lang.functions.host import Call
+from precast.lang.functions.mismatches import refusal
+from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.rubytext import ruby_inspect
+from precast.lang.values import Hash, Object
+
+DIG = Function(
+    "dig",
+    "The value at a path of keys and indices; undef as soon as something on the way is undef.",
+    unknowns=Unknowns.FLOW,
+)
+GET = Function(
+    "get",
+    "The value at a dotted path such as 'a.0.b', or a default. A block gets the error if something on the way is no collection.",
+    unknowns=Unknowns.FLOW,
+)
+GETVAR = Function(
+    "getvar", "The value of a variable by name, or at a dotted path inside it, or a default.", unknowns=Unknowns.FLOW
+)
+_SEGMENT: Final = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^.'"\s][^.'"]*?))\s*(?=\.|$)""")
+
+
+@DIG.dispatch("Optional[Collection] data, Any *arg")
+def dig(data: Any, *path: Any) -> Any:
+    walked: list[Any] = []
+    for step in path:
+        if data is None:
+            return None
+        if isinstance(data, Hash):
+            data = data.lookup(step)
+        elif isinstance(data, tuple):
+            data = None if step is None else _element(data, step, [*walked, step])
+        else:
+            raise issues.NO_COLLECTION.error(path=ruby_inspect(tuple(walked)), type=str(datatypes.infer(data)))
+        walked.append(step)
+    return data
+
+
+def _element(data: tuple[Any, ...], step: Any, walked: list[Any]) -> Any:
+    if not isinstance(step, int) or isinstance(step, bool):
+        raise issues.NO_INDEX.error(path=ruby_inspect(tuple(walked)), type=str(datatypes.infer(step)))
+    return data[step] if -len(data) <= step < len(data) else None
+
+
+def segments(path: str) -> list[Any]:
+    """The steps of a dotted path; digits are an Integer, quotes protect dots."""
+    steps: list[Any] = []
+    at = 0
+    while at < len(path):
+        found = _SEGMENT.match(path, at)
+        if found is None:
+            raise issues.BAD_PATH.error(path=path)
+        quoted, doubled, plain = found.groups()
+        step = quoted if quoted is not None else doubled if doubled is not None else plain
+        steps.append(int(plain) if plain is not None and re.fullmatch(r"-?\d+", plain) else step)
+        at = found.end()
+        if at < len(path):
+            if at + 1 == len(path):
+                raise issues.BAD_PATH.error(path=path)
+            at += 1
+    return steps
+
+
+@GET.dispatch("Any value, String dotted_string, Any default_value?, Callable[1, 1] &block?", pure=False)
+def _get(call: Call, value: Any, path: str, default: Any = None) -> Any:
+    return _navigate(call, value, segments(path), default)
+
+
+def _navigate(call: Call, value: Any, steps: list[Any], default: Any) -> Any:
+    if not steps:
+        return value
+    if not (value is None or isinstance(value, tuple | Hash)):
+        raise refusal("dig", [dispatch.signature for dispatch in DIG.dispatches], (value, *steps), None)
+    try:
+        found = dig(value, *steps)
+    except Exception as error:
+        if call.block is None or not (issues.NO_COLLECTION.matches(error) or issues.NO_INDEX.matches(error)):
+            raise
+        return call.block.call(_error_value(error, value, steps))
+    return default if found is None else found
+
+
+def _error_value(error: Exception, value: Any, steps: list[Any]) -> Object:
+    """The Error that the block gets: how far the path led, and what was found there."""
+    walked = []
+    for step in steps:
+        if not isinstance(value, Hash) and not (isinstance(value, tuple) and isinstance(step, int)):
+            break
+        value = dig(value, step)
+        walked.append(step)
+    code = "EXPECTED_COLLECTION"
+    if isinstance(value, tuple):
+        code = "EXPECTED_INTEGER_INDEX"
+        value = steps[len(walked)]
+        walked.append(value)
+    details = Hash.of((("walked_path", tuple(walked)), ("value_type", datatypes.infer(value))))
+    parts = (("msg", str(error)), ("kind", "SLICE_ERROR"), ("details", details), ("issue_code", code))
+    return Object(ERROR, Hash.of(parts))
+
+
+_VARIABLE: Final = r"Pattern[/\A(?:::)?(?:[a-z]\w*::)*[a-z_]\w*(?:\.|\Z)/]"
+
+
+@GETVAR.dispatch(f"{_VARIABLE} get_string, Any default_value?, Callable[1, 1] &block?", pure=False)
+def _getvar(call: Call, path: str, default: Any = None) -> Any:
+    name, dot, rest = path.partition(".")
+    if not call.host.has_variable(call.scope, name):
+        return default
+    value = call.host.variable(call.scope, name)
+    if not dot:
+        return default if value is None else value
+    return _navigate(call, value, segments(rest), default)
+
+
+@GETVAR.dispatch("String get_string, Any default_value?, Callable &block?", pure=False)
+def _getvar_misnamed(call: Call, path: str, default: Any = None) -> Any:
+    raise issues.BAD_VARIABLE_NAME.error(name=path)

@@ -1,0 +1,49 @@
+"""What can be iterated, as a sequence: Array, Hash (its entries), String, Integer, ranges, Enum, Iterator.
+
+A sequence is sliced, not copied into lists: `step` and `reverse_each` over a range of a billion numbers cost nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from precast.lang import datatypes
+from precast.lang.datatypes.scalars import EnumType, IntegerType
+from precast.lang.values import Hash, Iterator
+
+
+def sequence(value: Any) -> Sequence[Any]:
+    """The elements of a value that a signature has found to be Iterable."""
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, Hash):
+        return entries(value)
+    if isinstance(value, str):
+        return tuple(value)
+    if isinstance(value, int):
+        return range(value)
+    if isinstance(value, Iterator):
+        return value.items
+    return type_elements(value.resolved())
+
+
+def entries(value: Hash) -> tuple[tuple[Any, Any], ...]:
+    """The entries of a Hash as pairs."""
+    return tuple(value.items())
+
+
+def type_elements(value: Any) -> Sequence[Any]:
+    """The elements of a type that has finitely many: an Integer range or an Enum."""
+    if isinstance(value, IntegerType):
+        assert value.low is not None
+        assert value.high is not None
+        return range(value.low, value.high + 1)
+    assert isinstance(value, EnumType)
+    return value.values
+
+
+def lazy(items: Sequence[Any], of: Any) -> Iterator:
+    """An Iterator over items, of the element type that the value they come from has."""
+    if isinstance(of, Iterator):
+        return Iterator(items, of.element_type)
+    kind = of if isinstance(of, datatypes.Type) else datatypes.infer(of)
+    return Iterator(items, (kind.iterated_as_value() if kind is of else kind.iterated()) or datatypes.ANY)

@@ -1,0 +1,210 @@
+"""Functions that take texts apart or put them together: join, split, sprintf, regsubst, match, strftime, shellquote."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from precast.lang.datatypes import Type
+from precast.lang.datatypes.scalars import PatternType, RegexpType
+from precast.lang.functions import issues
+from precast.lang.functions.host import Call
+from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.functions.sprintf import sprintf
+from precast.lang.moments import Timespan, Timestamp
+from precast.lang.regexps import compile_regexp
+from precast.lang.rubytext import ruby_join, ruby_text
+from precast.lang.strftime import format_timespan, format_timestamp
+from precast.lang.values import Hash, Regexp, kind_name
+
+JOIN = Function(
+    "join", "Joins the elements of an array into one string; arrays inside are flattened.", unknowns=Unknowns.AGENT
+)
+SPLIT = Function(
+    "split", "Splits a string at each match of a pattern; empty parts at the end are dropped.", unknowns=Unknowns.AGENT
+)
+SPRINTF = Function("sprintf", "Formats values as Ruby's sprintf does.", unknowns=Unknowns.AGENT)
+REGSUBST = Function(
+    "regsubst",
+    "Replaces the first match of a pattern in a string, or in every string of an array. Flags: G all matches, I without regard to "
+    "case, E extended pattern, M the dot matches line ends.",
+    unknowns=Unknowns.AGENT,
+)
+MATCH = Function(
+    "match", "The match and its groups as an array, undef if there is none; for an array of strings, an array of these."
+)
+STRFTIME = Function("strftime", "Formats a Timestamp or a Timespan.")
+SHELLQUOTE = Function(
+    "shellquote", "Quotes arguments so that a Bourne shell takes each as one word.", unknowns=Unknowns.AGENT
+)
+
+
+@JOIN.dispatch("Array arg, String delimiter?")
+def _join(values: tuple[Any, ...], separator: str = "") -> str:
+    return ruby_join(values, separator)
+
+
+def pattern_of(wanted: Any) -> "re.Pattern[str]":
+    """The expression behind a string, a Regexp or a Regexp type; the type without parameter matches the empty string."""
+    if isinstance(wanted, str):
+        return compile_regexp(wanted)
+    if isinstance(wanted, RegexpType):
+        return compile_regexp("" if wanted.pattern is None else wanted.pattern.pattern)
+    return compile_regexp(wanted.pattern)
+
+
+@SPLIT.dispatch("String str, String pattern")
+@SPLIT.dispatch("String str, Regexp pattern")
+@SPLIT.dispatch("String str, Type[Regexp] pattern")
+def _split(text: str, wanted: Any) -> tuple[str, ...]:
+    if isinstance(wanted, str) and len(wanted) == 1 and wanted.isalnum() | (wanted in ",:;/ -_\n"):
+        parts = text.split(wanted)
+    else:
+        parts = _split_at(text, pattern_of(wanted))
+    while parts and not parts[-1]:
+        parts.pop()
+    return tuple(parts)
+
+
+def _split_at(text: str, pattern: "re.Pattern[str]") -> list[str]:
+    """As Ruby's split: an empty match parts characters, groups stand between the parts."""
+    parts, start = [], 0
+    for found in pattern.finditer(text):
+        if found.end() == found.start() and found.start() in (0, start, len(text)):
+            continue
+        parts.append(text[start : found.start()])
+        parts += [group for group in found.groups() if group is not None]
+        start = found.end()
+    return [*parts, text[start:]]
+
+
+@SPRINTF.dispatch("Any +args")
+def _sprintf(*args: Any) -> str:
+    text = args[0]
+    if not isinstance(text, str):
+        raise issues.NOT_A_STRING.error(name="sprintf", kind=kind_name(text))
+    return sprintf(text, args[1:])
+
+
+_TARGET = "Variant[Array[String], String] target"
+_REPLACEMENT = "Variant[String, Hash[String, String]] replacement"
+
+
+@REGSUBST.dispatch(
+    f"{_TARGET}, String pattern, {_REPLACEMENT}, Optional[Pattern[/^[GEIM]*$/]] flags?, Enum['E', 'N', 'S', 'U'] encoding?"
+)
+def _regsubst_text(target: Any, pattern: str, replacement: Any, flags: str | None = None, encoding: str = "N") -> Any:
+    flags = flags or ""
+    options = "".join(option for flag, option in (("I", "i"), ("M", "m"), ("E", "x")) if flag in flags)
+    compiled = compile_regexp(f"(?{options}:{pattern})" if options else pattern)
+    return _replaced(target, compiled, replacement, "G" in flags)
+
+
+@REGSUBST.dispatch(f"{_TARGET}, Variant[Regexp, Type[Regexp]] pattern, {_REPLACEMENT}, Pattern[/^G?$/] flags?")
+def _regsubst_regexp(target: Any, pattern: Any, replacement: Any, flags: str = "") -> Any:
+    return _replaced(target, pattern_of(pattern), replacement, flags == "G")
+
+
+def _replaced(target: Any, pattern: "re.Pattern[str]", replacement: Any, everywhere: bool) -> Any:
+    filled = _filler(replacement)
+    count = 0 if everywhere else 1
+    if isinstance(target, tuple):
+        return tuple(pattern.sub(filled, text, count=count) for text in target)
+    return pattern.sub(filled, target, count=count)
+
+
+_REFERENCE = re.compile(r"\\(?:([0-9])|k<(\w+)>|([&`'\\]))")
+
+
+def _filler(replacement: Any) -> Callable[["re.Match[str]"], str]:
+    if isinstance(replacement, Hash):
+        return lambda found: replacement.get(found[0], "")
+    if "\\" not in replacement:
+        return lambda found: replacement
+
+    def fill(found: "re.Match[str]") -> str:
+        return _REFERENCE.sub(lambda reference: _referred(found, reference), replacement)
+
+    return fill
+
+
+def _referred(found: "re.Match[str]", reference: "re.Match[str]") -> str:
+    """What \\1, \\k<name>, \\&, \\`, \\' or a doubled backslash stands for."""
+    number, name, sign = reference.groups()
+    if number is not None:
+        group = int(number)
+        return (found[group] or "") if group <= found.re.groups else ""
+    if name is not None:
+        if name not in found.re.groupindex:
+            raise issues.NO_SUCH_GROUP.error(name=name)
+        return found[name] or ""
+    if sign == "&":
+        return found[0]
+    if sign == "`":
+        return found.string[: found.start()]
+    return found.string[found.end() :] if sign == "'" else "\\"
+
+
+@MATCH.dispatch("String string, Variant[Any, Type] pattern")
+def _match(text: str, wanted: Any) -> Any:
+    if isinstance(wanted, tuple):
+        return next(filter(None, (_match(text, each) for each in wanted)), None)
+    if isinstance(wanted, PatternType):
+        return next(filter(None, (_match(text, each) for each in wanted.patterns)), None)
+    if isinstance(wanted, RegexpType):
+        if wanted.pattern is None:
+            raise issues.EMPTY_REGEXP_TYPE.error()
+        wanted = wanted.pattern
+    elif not isinstance(wanted, str | Regexp):
+        raise issues.NOT_A_PATTERN.error(kind=str(wanted) if isinstance(wanted, Type) else kind_name(wanted))
+    found = pattern_of(wanted).search(text)
+    return (found[0], *found.groups()) if found else None
+
+
+@MATCH.dispatch("Array[String] string, Variant[Any, Type] pattern")
+def _match_each(texts: tuple[str, ...], wanted: Any) -> tuple[Any, ...]:
+    return tuple(_match(text, wanted) for text in texts)
+
+
+@STRFTIME.dispatch("Timespan time_object, String format")
+def _strftime_span(value: Timespan, text: str) -> str:
+    return format_timespan(value, text)
+
+
+@STRFTIME.dispatch("Timestamp time_object, String format, String timezone?")
+def _strftime(value: Timestamp, text: str, zone: str | None = None) -> str:
+    return format_timestamp(value, text, zone)
+
+
+@STRFTIME.dispatch("String format, String timezone?", pure=False)
+def _strftime_now(call: Call, text: str, zone: str | None = None) -> str:
+    """The form of earlier Puppets, without a time: now is the moment the version was deployed."""
+    call.host.warn_once(
+        "strftime-legacy", "The argument signature (String format, [String timezone]) is deprecated for #strftime."
+    )
+    return format_timestamp(call.host.now(), text, zone)
+
+
+_SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_DANGEROUS = re.compile(r"[!\"`$\\]")
+
+
+@SHELLQUOTE.dispatch("Any *args")
+def _shellquote(*args: Any) -> str:
+    return " ".join(map(_shell_word, _flat(args)))
+
+
+def _flat(values: tuple[Any, ...]) -> list[Any]:
+    return [each for value in values for each in (_flat(value) if isinstance(value, tuple) else [value])]
+
+
+def _shell_word(value: Any) -> str:
+    if not (value is None or isinstance(value, str)):
+        raise issues.NOT_A_STRING.error(name="shellquote", kind=kind_name(value))
+    word = ruby_text(value)
+    if word and _SAFE.fullmatch(word):
+        return word
+    if not _DANGEROUS.search(word):
+        return f'"{word}"'
+    if "'" not in word:
+        return f"'{word}'"
+    return '"' + "".join("\\" + char if char in '"`$\\' else char for char in word) + '"'

@@ -30,3 +30,121 @@ BAD_REGEXP = Issue(
     "Invalid regular expression /{pattern}/: {reason}",
     "correct the pattern; calls of groups, \\G, \\K, \\X and look-behind of variable width have no equal here",
 )
+EMPTY_ALIAS = Issue(
+    "LANG-220",
+    Kind.INPUT,
+    "Type alias '{name}' cannot be resolved to a real type",
+    "let the alias stand for a type other than itself",
+)
+UNRESOLVED_ALIAS = Issue(
+    "LANG-221",
+    Kind.INPUT,
+    "Type alias '{name}' is used before it is resolved",
+    "declare the alias before its use",
+)
+NOT_PARAMETERIZED = Issue(
+    "LANG-230", Kind.INPUT, "Operator '[]' is not applicable to {name}-Type.", "this type takes no parameters"
+)
+TYPE_ARGUMENT_COUNT = Issue(
+    "LANG-231",
+    Kind.INPUT,
+    "{type}-Type[] accepts {wanted}. Got {count}",
+    "see `precast doc type {type}` for its parameters",
+)
+BAD_TYPE_ARGUMENT = Issue(
+    "LANG-232",
+    Kind.INPUT,
+    "Error creating type specialization of a {type}-Type, Cannot use {got} where {wanted} is expected",
+    "see `precast doc type {type}` for its parameters",
+)
+ARGUMENT_NOT_A_TYPE = Issue(
+    "LANG-233", Kind.INPUT, "{type}-Type[] arguments must be types. Got {got}", "write a type, such as {type}[Integer]"
+)
+BOUNDS_WANTED = Issue(
+    "LANG-234",
+    Kind.INPUT,
+    "{type}-Type [] requires all arguments to be {wanted} (or default). Got {got}",
+    "write the bounds as {type}[1, 10]; `default` leaves a side open",
+)
+BOUNDS_REVERSED = Issue(
+    "LANG-235",
+    Kind.INPUT,
+    "'from' must be less or equal to 'to'. Got ({low}, {high})",
+    "write the lower bound first",
+)
+BAD_SIZE = Issue(
+    "LANG-236",
+    Kind.INPUT,
+    "A Type's size constraint arguments must be a single Integer type, or 1-2 integers (or default). Got {got}",
+    "write the size as minimum and maximum, such as [1, 5]",
+)
+BAD_STRUCT_KEY = Issue(
+    "LANG-237",
+    Kind.INPUT,
+    "Illegal Struct member key type. Expected NotUndef, Optional, String, or Enum. Got: {got}",
+    "write the key as 'name' or Optional['name']",
+)
+NO_RESOURCE_TYPE = Issue(
+    "LANG-238",
+    Kind.INPUT,
+    "First argument to Resource[] must be a resource type or a String. Got {got}.",
+    "write it like Resource['file', '/tmp']",
+)
+BAD_TYPE_NAME = Issue(
+    "LANG-239",
+    Kind.INPUT,
+    "Illegal type reference. The given name '{name}' does not conform to the naming rule",
+    "a type's name begins with a capital and has letters, digits, _ and ::",
+)
+BAD_OBJECT_TYPE = Issue("LANG-240", Kind.INPUT, "{reason}", "correct the definition of the Object type")
+NO_CLASS_NAME = Issue(
+    "LANG-241",
+    Kind.INPUT,
+    "Illegal Class name in class reference. {got} cannot be used where a String is expected",
+    "write the name of the class as a string: Class['apache::mod']",
+)
+BAD_CLASS_NAME = Issue(
+    "LANG-242",
+    Kind.INPUT,
+    "Illegal name. The given name '{name}' does not conform to the naming rule /^((::)?[a-z_]\\w*)(::[a-z]\\w*)*$/",
+    "a class's name has lower case letters, digits, _ and ::",
+)
+RESOURCE_NOT_EVALUATED = Issue(
+    "LANG-243",
+    Kind.INPUT,
+    "Resource not found: {reference}",
+    "a parameter can be read from a resource only after it has been declared",
+)
+BAD_URI = Issue("LANG-244", Kind.INPUT, "'{text}' is not a valid URI", "write it like https://example.com/path")
+NO_RESOURCE_TYPE_NAMED = Issue(
+    "LANG-245",
+    Kind.INPUT,
+    "Resource type not found: {name}",
+    "check the name and that its module is in the environment",
+)
+BAD_ZONE = Issue(
+    "LANG-250",
+    Kind.INPUT,
+    "Illegal timezone '{zone}'",
+    "write an offset such as +02:00, or a name such as UTC, CET or EST",
+)
+UNPARSABLE_MOMENT = Issue(
+    "LANG-251",
+    Kind.INPUT,
+    "Unable to parse '{text}' using any of the formats {formats}",
+    "give a format that fits the text",
+)
+TWO_ZONES = Issue(
+    "LANG-252",
+    Kind.INPUT,
+    "Using a Timezone designator in format specification is mutually exclusive to providing an explicit timezone argument",
+    "take %Z out of the format, or leave the timezone away",
+)
+NO_YEAR = Issue("LANG-253", Kind.INPUT, "a Timestamp needs at least a year", "add %Y or %y to the format")
+BAD_SPAN_FORMAT = Issue(
+    "LANG-254",
+    Kind.INPUT,
+    "Bad format specifier in '{format}', at position {at}",
+    "durations know %D, %H, %M, %S, %L, %N and %%",
+)
+NO_TYPE_IN_TEXT = Issue("LANG-260", Kind.INPUT, "'{text}' is not a type", "write it like Array[String[1]]")

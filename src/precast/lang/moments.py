@@ -5,6 +5,7 @@ seconds, which is what Puppet does.
 """
 
 import datetime
+from collections.abc import Mapping
 from typing import Final
 
 from precast.lang import issues_types as issues
@@ -19,11 +20,7 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 def from_seconds(seconds: float) -> int:
     """Nanoseconds from a number of seconds; what a Float has below a nanosecond is cut off."""
-    if isinstance(seconds, float):
-        numerator, denominator = seconds.as_integer_ratio()
-        scaled = numerator * NS
-        return scaled // denominator if scaled >= 0 else -(-scaled // denominator)
-    return int(seconds) * NS
+    return int(seconds * NS)
 
 
 def _sign(difference: float) -> int:
@@ -44,10 +41,10 @@ class _Nanoseconds(Ordered):
     def __hash__(self) -> int:
         return hash((type(self).__name__, self.ns))
 
-    def order(self, other: Value) -> int:
+    def order(self, other: Value) -> int | None:
         if type(other) is type(self):
             return _sign(self.ns - other.ns)
-        return _sign(self.seconds() - other) if is_number(other) else NotImplemented
+        return _sign(self.seconds() - other) if is_number(other) else None
 
     def seconds(self) -> float:
         """As a Float of seconds, or an Integer where it is whole."""
@@ -98,6 +95,18 @@ class Timespan(_Nanoseconds):
             "microseconds": ns // 1000 % 1000,
             "nanoseconds": ns % 1000,
         }
+
+
+_UNITS: Final = {
+    "days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": NS,
+    "milliseconds": 1_000_000, "microseconds": 1000, "nanoseconds": 1,
+}  # fmt: skip
+
+
+def timespan_of(parts: Mapping[str, Value]) -> Timespan:
+    """The duration of some counted units, perhaps negative; names that are no unit are left out of account."""
+    ns = sum(int(parts[name]) * unit for name, unit in _UNITS.items() if name in parts)
+    return Timespan(-ns if parts.get("negative") else ns)
 
 
 def calculate(operator: str, left: Value, right: Value) -> Value:

@@ -30,6 +30,10 @@ class Rich:
         """What the rich data form keeps of it: data, or a value that is itself encoded."""
         return str(self)
 
+    def equal_to(self, other: Value) -> bool:
+        """Puppet's `==`, where it is less strict than the equality of content."""
+        return bool(self == other)
+
 
 class Default(Rich):
     """The value of the word `default`; there is one."""
@@ -140,19 +144,19 @@ class Object(Rich):
         self.attributes = attributes
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Object) and self.type.same_objects(self, other)
+        return isinstance(other, Object) and bool(self.type.same(self, other))
 
     def __hash__(self) -> int:
-        return hash(("Object", self.type.name))
+        return hash(("Object", self.type.label))
 
     def rich_name(self) -> str:
-        return str(self.type.name)
+        return str(self.type.label_of(self))
 
     def rich_value(self) -> Value:
-        return self.type.init_hash(self)
+        return self.type.initial_hash(self)
 
     def __str__(self) -> str:
-        return f"{self.type.name}({literal(self.rich_value())})"
+        return f"{self.type.label}({literal(self.rich_value())})"
 
 
 class Iterator(Rich):
@@ -171,7 +175,7 @@ class Iterator(Rich):
         return tuple(self.items)
 
     def __str__(self) -> str:
-        return f"Iterator[{self.element_type}]-Value"
+        return f"Iterator[{self.element_type.generalized()}]-Value"
 
 
 class FloatKey(float):
@@ -335,7 +339,9 @@ def equals(a: Value, b: Value) -> bool:
         return all(b.has(key) and equals(value, b.lookup(key)) for key, value in a.items())
     if isinstance(a, int | float) and isinstance(b, int | float):
         return float(a) == float(b) if isinstance(a, float) or isinstance(b, float) else int(a) == int(b)
-    return bool(a == b)
+    if isinstance(a, Rich):
+        return a.equal_to(b)
+    return isinstance(b, Rich) and b.equal_to(a)
 
 
 def compare(a: Value, b: Value, operator: str = "<") -> int:
@@ -349,13 +355,13 @@ def compare(a: Value, b: Value, operator: str = "<") -> int:
     elif is_number(a):
         if is_number(b):
             return int(a > b) - int(a < b)
-        found = b.order(a) if isinstance(b, Ordered) else NotImplemented
-        if found is not NotImplemented:
+        found = b.order(a) if isinstance(b, Ordered) else None
+        if found is not None:
             return -found
         reason = "A Numeric is not comparable to non Numeric"
     elif isinstance(a, Ordered):
         found = a.order(b)
-        if found is not NotImplemented:
+        if found is not None:
             return found
         reason = a.alone
     return _incomparable(
@@ -373,8 +379,8 @@ class Ordered(Rich):
     __slots__ = ()
     alone = ""  # why it cannot be compared with the rest
 
-    def order(self, other: Value) -> int:
-        """-1, 0 or 1, or NotImplemented where there is no order."""
+    def order(self, other: Value) -> int | None:
+        """-1, 0 or 1, or None where there is no order."""
         raise NotImplementedError
 
 

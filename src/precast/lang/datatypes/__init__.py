@@ -1,0 +1,16 @@
+"""Puppet's data types: parameters, instances, assignability, inference, text, and the descriptions of what does not fit."""
+
+from precast.lang.datatypes.access import index
+from precast.lang.datatypes.base import ANY, Type
+from precast.lang.datatypes.callables import CallableType
+from precast.lang.datatypes.definitions import named_type
+from precast.lang.datatypes.inference import common, infer, infer_generalized, infer_reduced
+from precast.lang.datatypes.naming import core
+from precast.lang.datatypes.notation import parse_type
+from precast.lang.datatypes.objects import ObjectType, TypeSetType
+from precast.lang.datatypes.references import ClassType, ResourceType, TypeAlias, TypeReference
+
+__all__ = [
+    "ANY", "CallableType", "ClassType", "ObjectType", "ResourceType", "Type", "TypeAlias", "TypeReference", "TypeSetType",
+    "common", "core", "index", "infer", "infer_generalized", "infer_reduced", "named_type", "parse_type",
+]  # fmt: skip

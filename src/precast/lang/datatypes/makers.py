@@ -1,0 +1,360 @@
+"""One function for each type with parameters: from the arguments between brackets to the type, with Puppet's errors."""
+
+from typing import Final
+
+from precast.lang import issues_types as issues
+from precast.lang import values
+from precast.lang.datatypes.base import ANY, EMPTY_SIZE, UNDEF, UNIT, Size, Type
+from precast.lang.datatypes.callables import CallableType, parameters_of
+from precast.lang.datatypes.collections import ArrayType, CollectionType, HashType, Member, StructType, TupleType
+from precast.lang.datatypes.combined import NotUndefType, OptionalType, VariantType, variant
+from precast.lang.datatypes.inference import infer, infer_reduced
+from precast.lang.datatypes.moments import SemVerType, TimespanType, TimestampType
+from precast.lang.datatypes.references import TypeReference
+from precast.lang.datatypes.rich import RuntimeType, URIType
+from precast.lang.datatypes.scalars import (
+    BooleanType,
+    EnumType,
+    FloatType,
+    IntegerType,
+    PatternType,
+    RegexpType,
+    StringType,
+)
+from precast.lang.moments import Timespan, Timestamp, from_seconds, timespan_of
+from precast.lang.regexps import compile_regexp
+from precast.lang.strptime import parse_timespan, parse_timestamp
+from precast.lang.uris import PARTS, URI
+from precast.lang.values import DEFAULT, Hash, Regexp, Value
+from precast.lang.versions import SemVerRange
+
+Arguments = tuple[Value, ...]
+_VOWELS: Final = "AEIOUaeiou"
+
+
+def with_article(name: str) -> str:
+    return f"{'an' if name[:1] in _VOWELS else 'a'} {name}"
+
+
+def type_name_of(value: Value) -> str:
+    """The kind of an argument as errors name it: a type's name with `-Type`, else the name of the value's type."""
+    if isinstance(value, TypeReference):
+        return f"{value.text}-Type"
+    return f"{value.simple_name}-Type" if isinstance(value, Type) else infer_reduced(value).generalized().text
+
+
+def inferred_text(value: Value) -> str:
+    return infer(value).generalized().text
+
+
+def _count(name: str, wanted: str, arguments: Arguments) -> Exception:
+    return issues.TYPE_ARGUMENT_COUNT.error(type=name, wanted=wanted, count=len(arguments))
+
+
+def _wrong(name: str, got: Value, wanted: str) -> Exception:
+    return issues.BAD_TYPE_ARGUMENT.error(type=name, got=type_name_of(got), wanted=wanted)
+
+
+def _must_be_type(name: str, value: Value) -> Type:
+    if not isinstance(value, Type):
+        raise issues.ARGUMENT_NOT_A_TYPE.error(type=name, got=type_name_of(value))
+    return value
+
+
+def one_type(name: str, arguments: Arguments) -> Type:
+    if len(arguments) != 1:
+        raise _count(name, "1 argument", arguments)
+    return _must_be_type(name, arguments[0])
+
+
+def first_type(name: str, arguments: Arguments) -> Type:
+    return _must_be_type(name, arguments[0])
+
+
+def type_or_string(name: str, arguments: Arguments) -> Type:
+    if len(arguments) != 1:
+        raise _count(name, "1 argument" if name == "Optional" else "0 to 1 arguments", arguments)
+    if isinstance(arguments[0], str):
+        return StringType(literal=arguments[0])
+    return _must_be_type(name, arguments[0])
+
+
+def _bounds(name: str, arguments: Arguments, wanted: str, kinds: type | tuple[type, ...]) -> list[Value]:
+    if not 1 <= len(arguments) <= 2:
+        raise _count(name, "1 to 2 arguments", arguments)
+    for argument in arguments:
+        if argument is not DEFAULT and (not isinstance(argument, kinds) or isinstance(argument, bool)):
+            raise issues.BOUNDS_WANTED.error(type=name, wanted=wanted, got=type_name_of(argument))
+    return [None if argument is DEFAULT else argument for argument in (*arguments, DEFAULT)[:2]]
+
+
+def _ordered(low: Value, high: Value) -> None:
+    if low is not None and high is not None and low > high:
+        raise issues.BOUNDS_REVERSED.error(low=values.to_string(low), high=values.to_string(high))
+
+
+def integer(arguments: Arguments) -> Type:
+    low, high = _bounds("Integer", arguments, "integers", int)
+    _ordered(low, high)
+    return IntegerType(low, high)
+
+
+def floating(arguments: Arguments) -> Type:
+    low, high = (
+        None if b is None else float(b) for b in _bounds("Float", arguments, "floats, or integers", (int, float))
+    )
+    _ordered(low, high)
+    return FloatType(low, high)
+
+
+def _is_bound(value: Value) -> bool:
+    return value is DEFAULT or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _size(arguments: Arguments) -> Size:
+    """One Integer type, or one or two bounds; less than nothing is nothing."""
+    if len(arguments) == 1 and isinstance(arguments[0], IntegerType):
+        return Size(max(arguments[0].low or 0, 0), arguments[0].high)
+    for argument in arguments:
+        if not _is_bound(argument):
+            raise issues.BAD_SIZE.error(got=with_article(type_name_of(argument)))
+    low, high = (None if argument is DEFAULT else argument for argument in (*arguments, DEFAULT)[:2])
+    _ordered(max(low or 0, 0), high)
+    return Size(max(low or 0, 0), high)
+
+
+def string(arguments: Arguments) -> Type:
+    if not 1 <= len(arguments) <= 2:
+        raise _count("String", "1 to 2 arguments", arguments)
+    return StringType(_size(arguments))
+
+
+def boolean(arguments: Arguments) -> Type:
+    if len(arguments) != 1:
+        raise _count("Boolean", "1 argument", arguments)
+    if not isinstance(arguments[0], bool):
+        raise _wrong("Boolean", arguments[0], "TrueClass or FalseClass")
+    return BooleanType(arguments[0])
+
+
+def enum(arguments: Arguments) -> Type:
+    any_case = arguments[-1:] == (True,) and isinstance(arguments[-1], bool)
+    if arguments and isinstance(arguments[-1], bool):
+        arguments = arguments[:-1]
+    if len(arguments) == 1 and isinstance(arguments[0], tuple):
+        arguments = arguments[0]
+    if not arguments:
+        raise _count("Enum", "1 or more arguments", arguments)
+    for argument in arguments:
+        if not isinstance(argument, str):
+            raise _wrong("Enum", argument, "String")
+    return EnumType(arguments, any_case)
+
+
+def pattern(arguments: Arguments) -> Type:
+    if len(arguments) == 1 and isinstance(arguments[0], tuple):
+        arguments = arguments[0]
+    patterns: list[Regexp] = []
+    for argument in arguments:
+        if isinstance(argument, str):
+            compile_regexp(argument)
+            patterns.append(Regexp(argument))
+        elif isinstance(argument, Regexp):
+            patterns.append(argument)
+        elif isinstance(argument, PatternType):
+            patterns.extend(argument.patterns)
+        elif isinstance(argument, RegexpType) and argument.pattern is not None:
+            patterns.append(argument.pattern)
+        else:
+            raise _wrong("Pattern", argument, "String or Regexp or Pattern-Type or Regexp-Type")
+    return PatternType(patterns)
+
+
+def regexp(arguments: Arguments) -> Type:
+    if len(arguments) != 1:
+        raise _count("Regexp", "1 argument", arguments)
+    if isinstance(arguments[0], str):
+        compile_regexp(arguments[0])
+        return RegexpType(Regexp(arguments[0]))
+    if isinstance(arguments[0], Regexp):
+        return RegexpType(arguments[0])
+    raise _wrong("Regexp", arguments[0], "String or Regexp")
+
+
+def collection(arguments: Arguments) -> Type:
+    if not 1 <= len(arguments) <= 2:
+        raise _count("Collection", "1 to 2 arguments", arguments)
+    return CollectionType(_size(arguments))
+
+
+def array(arguments: Arguments) -> Type:
+    if len(arguments) == 2 and all(map(_is_bound, arguments)):
+        size = _size(arguments)
+        return ArrayType(UNIT if size == EMPTY_SIZE else ANY, size)
+    if not 1 <= len(arguments) <= 3:
+        raise _count("Array", "1 to 3 arguments", arguments)
+    return ArrayType(_must_be_type("Array", arguments[0]), _size(arguments[1:]) if arguments[1:] else None)
+
+
+def hash_of(arguments: Arguments) -> Type:
+    if len(arguments) == 2 and all(map(_is_bound, arguments)):
+        size = _size(arguments)
+        element = UNIT if size == EMPTY_SIZE else ANY
+        return HashType(element, element, size)
+    if not 2 <= len(arguments) <= 4:
+        raise _count("Hash", "2 to 4 arguments", arguments)
+    key, item = (_must_be_type("Hash", argument) for argument in arguments[:2])
+    return HashType(key, item, _size(arguments[2:]) if arguments[2:] else None)
+
+
+def _with_size(name: str, arguments: Arguments) -> tuple[tuple[Type, ...], Size | None]:
+    """Types, then perhaps a size."""
+    size: Size | None = None
+    if len(arguments) > 2 and _is_bound(arguments[-1]) and _is_bound(arguments[-2]):
+        arguments, size = arguments[:-2], _size(arguments[-2:])
+    elif len(arguments) == 2 and all(map(_is_bound, arguments)):
+        arguments, size = (), _size(arguments)
+    elif arguments and _is_bound(arguments[-1]):
+        arguments, size = arguments[:-1], _size(arguments[-1:])
+    for argument in arguments:
+        if not isinstance(argument, Type):
+            raise _wrong(name, argument, "Any-Type")
+    return arguments, size
+
+
+def tuple_of(arguments: Arguments) -> Type:
+    if len(arguments) == 1 and isinstance(arguments[0], tuple):
+        arguments = arguments[0]
+    types, size = _with_size("Tuple", arguments)
+    if not types:
+        raise _count("Tuple", "1 or more arguments", types)
+    return TupleType(types, size)
+
+
+def struct(arguments: Arguments) -> Type:
+    if len(arguments) != 1:
+        raise _count("Struct", "1 argument", arguments)
+    if not isinstance(arguments[0], Hash):
+        raise _wrong("Struct", arguments[0], "Hash")
+    return StructType(_member(key, item) for key, item in arguments[0].items())
+
+
+def _member(key: Value, item: Value) -> Member:
+    item_type = item if isinstance(item, Type) else infer(item).generalized()
+    if isinstance(key, str):
+        if not key:
+            raise issues.BAD_STRUCT_KEY.error(got="an empty String")
+        return Member(key, item_type)
+    inner = key.inner if isinstance(key, OptionalType | NotUndefType) else None
+    if isinstance(inner, StringType) and inner.literal is not None:
+        return Member(inner.literal, item_type, key.name)
+    raise issues.BAD_STRUCT_KEY.error(got=type_name_of(key))
+
+
+def variant_of(arguments: Arguments) -> Type:
+    if len(arguments) == 1 and isinstance(arguments[0], tuple):
+        arguments = arguments[0]
+    for argument in arguments:
+        if not isinstance(argument, Type):
+            raise _wrong("Variant", argument, "Any-Type")
+    return variant(arguments) if arguments else VariantType()
+
+
+def callable_of(arguments: Arguments) -> Type:
+    returns: Type | None = None
+    if arguments and isinstance(arguments[0], tuple):
+        if len(arguments) != 2:
+            raise _count("Callable", "2 arguments", arguments)
+        returns = _must_be_type("Callable", arguments[1])
+        arguments = arguments[0]
+    block: Type | None = None
+    if arguments and _is_block(arguments[-1]):
+        block, arguments = arguments[-1], arguments[:-1]
+    types, size = _with_size("Callable", arguments)
+    return CallableType(parameters_of(types, size), block, returns)
+
+
+def _is_block(value: Value) -> bool:
+    if isinstance(value, OptionalType):
+        return isinstance(value.inner, CallableType)
+    if isinstance(value, VariantType):
+        return bool(value.types) and all(isinstance(t, CallableType) or t == UNDEF for t in value.types)
+    return isinstance(value, CallableType)
+
+
+def runtime(arguments: Arguments) -> Type:
+    if len(arguments) != 2:
+        raise _count("Runtime", "1 to 2 arguments", arguments)
+    for argument in arguments:
+        if not isinstance(argument, str):
+            raise _wrong("Runtime", argument, "String or String")
+    return RuntimeType(arguments[0], arguments[1])
+
+
+def _moment(name: str, argument: Value, kind: type[Timestamp] | type[Timespan]) -> Value:
+    if argument is DEFAULT:
+        return None
+    if isinstance(argument, kind):
+        return argument
+    if values.is_number(argument):
+        return kind(from_seconds(argument))
+    if isinstance(argument, str):
+        return parse_timestamp(argument) if kind is Timestamp else parse_timespan(argument)
+    if isinstance(argument, Hash) and kind is Timespan:
+        return timespan_of(argument)
+    raise _wrong(name, argument, f"{name} or String or Numeric")
+
+
+def timestamp(arguments: Arguments) -> Type:
+    if not 1 <= len(arguments) <= 2:
+        raise _count("Timestamp", "1 to 2 arguments", arguments)
+    low, high = (_moment("Timestamp", argument, Timestamp) for argument in (*arguments, DEFAULT)[:2])
+    if low is not None and high is not None and low.ns > high.ns:
+        raise issues.BOUNDS_REVERSED.error(low=low, high=high)
+    return TimestampType(low, high)
+
+
+def timespan(arguments: Arguments) -> Type:
+    if not 1 <= len(arguments) <= 2:
+        raise _count("Timespan", "1 to 2 arguments", arguments)
+    low, high = (_moment("Timespan", argument, Timespan) for argument in (*arguments, DEFAULT)[:2])
+    if low is not None and high is not None and low.ns > high.ns:
+        raise issues.BOUNDS_REVERSED.error(low=low, high=high)
+    return TimespanType(low, high)
+
+
+def sem_ver(arguments: Arguments) -> Type:
+    ranges: list[SemVerRange] = []
+    for argument in arguments:
+        if isinstance(argument, str):
+            ranges.append(SemVerRange.parse(argument))
+        elif isinstance(argument, SemVerRange):
+            ranges.append(argument)
+        else:
+            raise _wrong("SemVer", argument, "String or SemVerRange")
+    return SemVerType(tuple(ranges))
+
+
+def uri(arguments: Arguments) -> Type:
+    if len(arguments) != 1:
+        raise _count("URI", "1 argument", arguments)
+    given = arguments[0]
+    if isinstance(given, str):
+        parsed = URI.parse(given)
+        if parsed is None:
+            raise issues.BAD_URI.error(text=given)
+        return URIType(parsed.parts())
+    if isinstance(given, URI):
+        return URIType(given.parts())
+    if not isinstance(given, Hash):
+        raise issues.ARGUMENT_NOT_A_TYPE.error(type="URI", got=type_name_of(given))
+    for key in given:
+        if key not in PARTS:
+            raise issues.BAD_URI.error(text=values.to_string(given))
+    return URIType(given)
+
+
+def reference(arguments: Arguments) -> Type:
+    if len(arguments) != 1 or not isinstance(arguments[0], str):
+        raise _count("TypeReference", "1 argument", arguments)
+    raise issues.NO_RESOURCE_TYPE_NAMED.error(name="UnresolvedReference")

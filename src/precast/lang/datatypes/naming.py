@@ -1,0 +1,47 @@
+"""The core types by their names."""
+
+from typing import Final
+
+from precast.lang.datatypes.base import ANY, DEFAULT_TYPE, UNDEF, Type
+from precast.lang.datatypes.callables import CALLABLE
+from precast.lang.datatypes.collections import ARRAY, COLLECTION, HASH, ITERABLE, ITERATOR, STRUCT, TUPLE
+from precast.lang.datatypes.combined import NOT_UNDEF, OPTIONAL, SENSITIVE, TYPE, VARIANT
+from precast.lang.datatypes.groups import DATA, RICH_DATA, RICH_DATA_KEY, SCALAR
+from precast.lang.datatypes.initial import INIT
+from precast.lang.datatypes.library import DEFERRED, ERROR
+from precast.lang.datatypes.moments import SEM_VER, SEM_VER_RANGE, TIMESPAN, TIMESTAMP
+from precast.lang.datatypes.objects import OBJECT, TYPE_SET
+from precast.lang.datatypes.references import CATALOG_ENTRY, CLASS, RESOURCE, TypeAlias, TypeReference
+from precast.lang.datatypes.rich import BINARY, RUNTIME, URI_TYPE
+from precast.lang.datatypes.scalars import (
+    BOOLEAN,
+    ENUM,
+    FLOAT,
+    INTEGER,
+    NUMERIC,
+    PATTERN,
+    REGEXP,
+    SCALAR_DATA,
+    STRING,
+)
+
+_TYPES: Final = (
+    ANY, UNDEF, DEFAULT_TYPE, SCALAR, SCALAR_DATA, DATA, RICH_DATA, NUMERIC, INTEGER, FLOAT, STRING, BOOLEAN, ENUM, PATTERN,
+    REGEXP, COLLECTION, ARRAY, HASH, TUPLE, STRUCT, ITERABLE, ITERATOR, VARIANT, OPTIONAL, NOT_UNDEF, TYPE, SENSITIVE, CALLABLE,
+    SEM_VER, SEM_VER_RANGE, TIMESTAMP, TIMESPAN, BINARY, URI_TYPE, RUNTIME, CATALOG_ENTRY, RESOURCE, CLASS, INIT,
+)  # fmt: skip
+CORE: Final[dict[str, Type]] = {
+    **{each.name.lower(): each for each in _TYPES},
+    "richdatakey": TypeAlias("RichDataKey", RICH_DATA_KEY, is_core=True),
+    "object": OBJECT,
+    "typeset": TYPE_SET,
+    "typereference": TypeReference(),
+    "typealias": TypeAlias("UnresolvedAlias", TypeReference()),
+    "error": ERROR,
+    "deferred": DEFERRED,
+}
+
+
+def core(name: str) -> Type | None:
+    """The core type of a name, whatever its case; None if there is none."""
+    return CORE.get(name.lower())

@@ -1,0 +1,215 @@
+"""The types of the catalog (CatalogEntry, Resource, Class) and of names: aliases and references not resolved yet.
+
+A reference to a resource or a class is a type with a title. An alias is made with its name first and told what it stands for
+later, so that aliases may name each other and themselves.
+"""
+
+from typing import Final
+
+from precast.lang import issues_types as issues
+from precast.lang.datatypes.base import NOTHING_SEEN, Check, Seen, Type, Write
+from precast.lang.datatypes.combined import VariantType, variant
+from precast.lang.values import Value, quoted
+
+
+class CatalogEntryType(Type):
+    """A resource or a class in the catalog. Values are never instances: a reference is itself a type."""
+
+    name = "CatalogEntry"
+
+    def build_check(self) -> Check:
+        return lambda value: False
+
+    def _accepts(self, other: Type, seen: Seen) -> bool:
+        return isinstance(other, CatalogEntryType)
+
+
+class ResourceType(CatalogEntryType):
+    """A resource type (`File`) or one resource (`File['/tmp']`). `type_name` is capitalised: `Foo::Bar`."""
+
+    name = "Resource"
+
+    def __init__(self, type_name: str | None = None, title: str | None = None) -> None:
+        self.type_name = None if type_name is None else capitalised(type_name)
+        self.title = title
+
+    def parameters(self) -> tuple[object, ...]:
+        return self.type_name, self.title
+
+    def form(self, write: Write) -> str:
+        if self.type_name is None:
+            return "Resource"
+        return self.type_name if self.title is None else f"{self.type_name}[{quoted(self.title)}]"
+
+    def _accepts(self, other: Type, seen: Seen) -> bool:
+        if not isinstance(other, ResourceType):
+            return False
+        if self.type_name is None:
+            return True
+        return self.type_name == other.type_name and (self.title is None or self.title == other.title)
+
+    def generalized(self) -> Type:
+        return RESOURCE if self.type_name is None else ResourceType(self.type_name)
+
+    @property
+    def simple_name(self) -> str:
+        return self.type_name or self.name
+
+
+class ClassType(CatalogEntryType):
+    """The class type or one class, by its name in lower case without leading colons."""
+
+    name = "Class"
+
+    def __init__(self, class_name: str | None = None) -> None:
+        self.class_name = class_name
+
+    def parameters(self) -> tuple[object, ...]:
+        return (self.class_name,)
+
+    def arguments(self, write: Write) -> tuple[str, ...]:
+        return () if self.class_name is None else (self.class_name,)
+
+    def _accepts(self, other: Type, seen: Seen) -> bool:
+        return isinstance(other, ClassType) and (self.class_name is None or self.class_name == other.class_name)
+
+    def generalized(self) -> Type:
+        return CLASS
+
+
+def capitalised(type_name: str) -> str:
+    """A resource type's name as references write it: every part with a capital."""
+    return "::".join(part.capitalize() for part in type_name.removeprefix("::").split("::"))
+
+
+class TypeReference(Type):
+    """A type by its text, of a name nobody knows."""
+
+    name = "TypeReference"
+
+    def __init__(self, reference: str = "UnresolvedReference") -> None:
+        self.reference = reference
+
+    def parameters(self) -> tuple[object, ...]:
+        return (self.reference,)
+
+    def arguments(self, write: Write) -> tuple[str, ...]:
+        return (quoted(self.reference),)
+
+    def build_check(self) -> Check:
+        return lambda value: False
+
+    def _accepts(self, other: Type, seen: Seen) -> bool:
+        return isinstance(other, TypeReference) and self.reference == other.reference
+
+
+class TypeAlias(Type):
+    """A name for a type. `resolve` is called once, when the definition has been evaluated."""
+
+    name = "TypeAlias"
+
+    def __init__(self, alias: str, target: Type | None = None, is_core: bool = False) -> None:
+        self.alias = alias
+        self._target = target
+        self.is_core = is_core  # known to everybody, so it is never spelled out
+
+    def resolve(self, target: Type) -> None:
+        """Say what the name stands for; raises LANG-220 if that is only the name itself."""
+        self._target = _without(target, self)
+        seen: list[Type] = [self]
+        here: Type = self._target
+        while isinstance(here, TypeAlias):
+            if here in seen:
+                raise issues.EMPTY_ALIAS.error(name=self.alias)
+            seen.append(here)
+            if here._target is None:
+                return
+            here = here._target
+
+    def resolved(self) -> Type:
+        if self._target is None:
+            raise issues.UNRESOLVED_ALIAS.error(name=self.alias)
+        return self._target.resolved()
+
+    @property
+    def target(self) -> Type:
+        """What it was declared as; an alias of an alias is not followed."""
+        return self._target or TypeReference()
+
+    def parameters(self) -> tuple[object, ...]:
+        return (self.alias,)
+
+    def form(self, write: Write) -> str:
+        return self.alias
+
+    def expanded(self, aliases: tuple[Type, ...] = ()) -> str:
+        if self in aliases or self.is_core:
+            return self.alias
+        return f"{self.alias} = {self.target.expanded((*aliases, self))}"
+
+    def __str__(self) -> str:
+        return self.expanded()
+
+    def build_check(self) -> Check:
+        target = self.resolved()
+        if not _is_direct(target, self):
+            return lambda value: target.check(value)
+        under_way: set[int] = set()  # values being checked further up: such an alternative adds nothing
+
+        def check(value: Value) -> bool:
+            if id(value) in under_way:
+                return False
+            under_way.add(id(value))
+            try:
+                return target.check(value)
+            finally:
+                under_way.discard(id(value))
+
+        return check
+
+    def accepts(self, other: Type, seen: Seen = NOTHING_SEEN) -> bool:
+        pair = (id(self), id(other))
+        return pair in seen or self.resolved().accepts(other, seen | {pair})
+
+    def fits_into(self, wanted: Type, seen: Seen) -> bool:
+        pair = (id(wanted), id(self))
+        return pair in seen or wanted.accepts(self.resolved(), seen | {pair})
+
+    def _accepts(self, other: Type, seen: Seen) -> bool:
+        return self.resolved().accepts(other, seen)
+
+    def generalized(self) -> Type:
+        return self.resolved().generalized()
+
+    def iterated(self) -> Type | None:
+        return self.resolved().iterated()
+
+    def iterated_as_value(self) -> Type | None:
+        return self.resolved().iterated_as_value()
+
+    @property
+    def simple_name(self) -> str:
+        return self.alias
+
+
+def _without(target: Type, alias: TypeAlias) -> Type:
+    """A Variant without the alias itself among its members: it would add nothing."""
+    if isinstance(target, VariantType) and alias in target.types:
+        return variant(t for t in target.types if t != alias)
+    return target
+
+
+def _is_direct(target: Type, alias: TypeAlias, seen: tuple[Type, ...] = ()) -> bool:
+    """Whether the alias is met again in its own definition for the same value, through Variants and other aliases."""
+    if target == alias:
+        return True
+    if isinstance(target, VariantType):
+        return any(_is_direct(t, alias, seen) for t in target.types)
+    if isinstance(target, TypeAlias) and target not in seen:
+        return _is_direct(target.target, alias, (*seen, target))
+    return False
+
+
+CATALOG_ENTRY: Final = CatalogEntryType()
+RESOURCE: Final = ResourceType()
+CLASS: Final = ClassType()

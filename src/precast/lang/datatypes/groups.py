@@ -13,7 +13,7 @@ from precast.lang.moments import Timespan, Timestamp
 from precast.lang.values import Hash, Regexp, Rich, Unknown, Value
 from precast.lang.versions import SemVer, SemVerRange
 
-_RICH_SCALARS: Final = (Regexp, Timestamp, Timespan, SemVer, SemVerRange)
+_SCALARS: Final = (int, float, Regexp, Timestamp, Timespan, SemVer, SemVerRange)
 
 
 class ScalarType(Type):
@@ -22,7 +22,7 @@ class ScalarType(Type):
     name = "Scalar"
 
     def build_check(self) -> Check:
-        return lambda value: type(value) is str or isinstance(value, int | float | _RICH_SCALARS)
+        return lambda value: type(value) is str or isinstance(value, _SCALARS)
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
         return SCALAR_DATA._accepts(other, seen) or isinstance(

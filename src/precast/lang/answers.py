@@ -1,0 +1,195 @@
+"""Answers for one node and one environment, from plain data: what commands, tests and compile workers put behind `Inputs`.
+
+Files come from a `FileTree`, which never changes while it is used; each is read once and known by its digest from then on.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from precast.base import digests
+from precast.lang import inputs, issues_compiler as issues
+from precast.lang.inputs import ABSENT, Answer, Path, Question
+
+COMPILER_VERSION = "1"
+# A regular expression among the names of node blocks is written between slashes.
+_REGEX = re.compile(r"/(.*)/", re.DOTALL)
+
+Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
+
+
+class FileTree(Protocol):
+    """One version of an environment's files. Paths are relative to it, or absolute for modules outside."""
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None if there is none."""
+
+    def names(self, path: str) -> tuple[str, ...] | None:
+        """What a directory holds, sorted, directories with a slash at the end; None if there is none."""
+
+
+class TextTree:
+    """Files given as texts by their paths: for rows of truth and tests."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._files = dict(files)
+
+    def read(self, path: str) -> bytes | None:
+        text = self._files.get(path)
+        return None if text is None else text.encode()
+
+    def names(self, path: str) -> tuple[str, ...] | None:
+        prefix = f"{path}/" if path else ""
+        rests = [name.removeprefix(prefix) for name in self._files if name.startswith(prefix)]
+        if not rests:
+            return None
+        return tuple(sorted({rest.partition("/")[0] + ("/" if "/" in rest else "") for rest in rests}))
+
+
+class FileStore:
+    """The files of a tree by digest, read once: shared by all compiles over that tree."""
+
+    def __init__(self, tree: FileTree) -> None:
+        self._tree = tree
+        self._digests: dict[str, Answer] = {}
+        self._contents: dict[str, bytes] = {}
+        self._names: dict[str, Answer] = {}
+
+    def digest(self, path: str) -> Answer:
+        if path not in self._digests:
+            data = self._tree.read(path)
+            self._digests[path] = ABSENT if data is None else digests.of_bytes(data)
+            if data is not None:
+                self._contents[self._digests[path]] = data
+        return self._digests[path]
+
+    def content(self, digest: digests.Digest) -> bytes:
+        return self._contents[digest]
+
+    def names(self, path: str) -> Answer:
+        if path not in self._names:
+            names = self._tree.names(path)
+            self._names[path] = ABSENT if names is None else names
+        return self._names[path]
+
+
+class NodeData(msgspec.Struct, frozen=True):
+    """What is known of a node before its compile."""
+
+    certname: str
+    facts: dict[str, Any]
+    trusted: dict[str, Any]
+    classes: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, Any] = {}
+
+    @staticmethod
+    def local(certname: str, facts: dict[str, Any]) -> "NodeData":
+        """A node as a command on this machine sees it: nobody has vouched for it, so it has no extensions."""
+        host, _, domain = certname.partition(".")
+        trusted = {
+            "authenticated": "remote",
+            "certname": certname,
+            "domain": domain,
+            "extensions": {},
+            "external": {},
+            "hostname": host,
+        }
+        return NodeData(certname, facts, trusted)
+
+
+class NodeAnswers:
+    """Answers every question of the closed list."""
+
+    def __init__(
+        self,
+        node: NodeData,
+        files: FileStore,
+        constants: Mapping[str, Any] | None = None,
+        keyed: Mapping[str, Keyed] | None = None,
+    ) -> None:
+        self.node = node
+        self._files = files
+        self._constants = dict(constants or {})
+        self._keyed = dict(keyed or {})
+
+    def content(self, digest: digests.Digest) -> bytes:
+        return self._files.content(digest)
+
+    def answer(self, question: Question) -> Answer:
+        match question:
+            case inputs.FactPath(path):
+                return follow(self.node.facts, path)
+            case inputs.FileDigest(path):
+                return self._files.digest(path)
+            case inputs.FactAbsent(name):
+                return name not in self.node.facts
+            case inputs.FactKind(path):
+                return kind_of(follow(self.node.facts, path))
+            case inputs.FactKeys(path):
+                return keys_of(follow(self.node.facts, path))
+            case inputs.TrustedPath(path):
+                return follow(self.node.trusted, path)
+            case inputs.TrustedKind(path):
+                return kind_of(follow(self.node.trusted, path))
+            case inputs.Listing(path):
+                return self._files.names(path)
+            case _:
+                return self._answer_rare(question)
+
+    def _answer_rare(self, question: Question) -> Answer:
+        match question:
+            case inputs.NodeBlock(matchers):
+                return match_node(matchers, self.node.certname)
+            case inputs.Classification():
+                return {"classes": self.node.classes, "parameters": self.node.parameters}
+            case inputs.Constant(name):
+                return self._constants.get(name, ABSENT)
+            case inputs.CompilerVersion():
+                return COMPILER_VERSION
+            case inputs.KeyedResult(function, arguments) if function in self._keyed:
+                return self._keyed[function](self, tuple(arguments))
+            case inputs.ExportedQuery():
+                return ()
+            case inputs.DataFile() | inputs.DataKey():
+                return ABSENT
+            case _:
+                raise issues.UNKNOWN_QUESTION.error(question=type(question).__name__)
+
+
+def follow(data: Any, path: Path) -> Answer:
+    """What lies below a path of plain data; ABSENT if something on the way is not there."""
+    for step in path:
+        if isinstance(data, dict) and step in data:
+            data = data[step]
+        elif isinstance(data, list | tuple) and isinstance(step, int) and -len(data) <= step < len(data):
+            data = data[step]
+        else:
+            return ABSENT
+    return data
+
+
+def kind_of(data: Answer) -> str:
+    if data is ABSENT:
+        return "absent"
+    return "string" if isinstance(data, str) and data else "other"
+
+
+def keys_of(data: Answer) -> Answer:
+    return tuple(data) if isinstance(data, dict) else ABSENT
+
+
+def match_node(matchers: tuple[str, ...], certname: str) -> Answer:
+    """The block for a node: its whole name, then expressions in the order written, then its name cut at dots, then default."""
+    exact = {matcher: index for index, matcher in enumerate(matchers) if not _REGEX.fullmatch(matcher)}
+    name = certname.lower()
+    if name in exact:
+        return exact[name], ()
+    for index, matcher in enumerate(matchers):
+        expression = _REGEX.fullmatch(matcher)
+        if expression and (found := re.search(expression[1], certname)):
+            return index, (found[0], *found.groups())
+    if "default" in exact:
+        return exact["default"], ()
+    return ABSENT

@@ -1,0 +1,133 @@
+"""The entry points: evaluate code, compile a catalog.
+
+Both are pure functions of the inputs and settings: whoever calls twice gets the same value, the same log, the same trace.
+"""
+
+from typing import Any
+
+import msgspec
+
+from precast.base import digests
+from precast.base.errors import PrecastError
+from precast.base.spans import Source
+from precast.catalog.body import Body
+from precast.catalog.source_map import SourceMap
+from precast.lang import issues_compiler as issues
+from precast.lang.compiler.definitions import Unit
+from precast.lang.compiler.finishing import finish
+from precast.lang.compiler.loading import translated
+from precast.lang.compiler.nodes import evaluate_node
+from precast.lang.compiler.resources import Parameter, Resource
+from precast.lang.compiler.run import Run
+from precast.lang.control import Break, ControlFlow, Next
+from precast.lang.inputs import ABSENT, CompilerVersion, Inputs, Listing, Read
+from precast.lang.settings import LogLine, Settings
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """The value of some code, with what it said."""
+
+    value: Any
+    logs: tuple[LogLine, ...]
+
+
+class CompileResult(msgspec.Struct, frozen=True):
+    """A catalog, with what the compile said and read."""
+
+    body: Body
+    source_map: SourceMap
+    logs: tuple[LogLine, ...]
+    trace: tuple[Read, ...]
+
+
+class CompileFailure(Exception):
+    """A compile that ended in an error, with what it said before."""
+
+    def __init__(self, error: PrecastError, logs: tuple[LogLine, ...]) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.logs = logs
+
+
+def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
+    """The value of the code's last expression; the classes and defines it declares run too. Raises CompileFailure."""
+    run = _start(inputs, settings)
+    try:
+        value = _evaluate_main(run, _unit(source))
+        run.catalog.evaluate_all()
+    except PrecastError as error:
+        raise CompileFailure(error, tuple(run.logs)) from None
+    return Evaluation(value, tuple(run.logs))
+
+
+def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None = None) -> CompileResult:
+    """The catalog of the node behind the inputs; `manifest` stands for the environment's own. Raises CompileFailure."""
+    run = _start(inputs, settings)
+    try:
+        units = [_unit(manifest)] if manifest is not None else _manifests(inputs)
+        for unit in units:
+            run.loader.add(unit)
+            _log_warnings(run, unit)
+        for unit in units:
+            _guard(run, unit)
+        evaluate_node(run)
+        run.catalog.evaluate_all()
+        body, source_map = finish(run)
+    except PrecastError as error:
+        raise CompileFailure(error, tuple(run.logs)) from None
+    return CompileResult(body, source_map, tuple(run.logs), inputs.trace)
+
+
+def _start(inputs: Inputs, settings: Settings) -> Run:
+    inputs.ask(CompilerVersion())
+    run = Run(inputs, settings)
+    run.catalog.add(Resource("stage", "main", None))
+    run.main.parameters["name"] = Parameter("main", run.top.frame)
+    run.top.variables["title"] = run.top.variables["name"] = "main"
+    run.main.tags = {"class": None}
+    run.catalog.add(run.main)
+    return run
+
+
+def _evaluate_main(run: Run, unit: Unit) -> Any:
+    run.loader.add(unit)
+    _log_warnings(run, unit)
+    return _guard(run, unit)
+
+
+def _log_warnings(run: Run, unit: Unit) -> None:
+    for warning in unit.program.warnings:
+        run.log("warning", warning.message)
+
+
+def _guard(run: Run, unit: Unit) -> Any:
+    """Runs code at the top, where nothing can be left early."""
+    try:
+        return unit.main(run.top)
+    except ControlFlow as jump:
+        name = "next" if isinstance(jump, Next) else "break" if isinstance(jump, Break) else "return"
+        raise issues.ILLEGAL_JUMP.error(jump.source, jump.span, name=name) from None
+
+
+def _unit(source: Source) -> Unit:
+    return translated(source.path, digests.of_bytes(source.text.encode()), source.text, "")
+
+
+def _manifests(inputs: Inputs) -> list[Unit]:
+    """The environment's manifests, below `manifests`, in the order of their names."""
+    paths = list(_below(inputs, "manifests"))
+    found = [(path, inputs.text(path)) for path in paths]
+    return [translated(path, text[0], text[1], "") for path, text in found if text is not None]
+
+
+def _below(inputs: Inputs, directory: str) -> list[str]:
+    names = inputs.ask(Listing(directory))
+    if names is ABSENT:
+        return []
+    paths: list[str] = []
+    for name in names:
+        if name.endswith("/"):
+            paths += _below(inputs, f"{directory}/{name.rstrip('/')}")
+        elif name.endswith(".pp"):
+            paths.append(f"{directory}/{name}")
+    return paths

@@ -1,0 +1,315 @@
+"""The catalog in the making: declares resources, keeps what is said about them, and evaluates classes and defines in Puppet's order.
+
+Classes run when they are declared. Defines wait: collectors run first, then every define declared so far, and again until nothing
+new comes. Resource defaults are taken when a resource is declared, arrows and tags when everything is.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from precast.base.errors import PrecastError
+from precast.base.spans import Source, Span
+from precast.lang import datatypes, issues_compiler as issues
+from precast.lang.compiler import known_types
+from precast.lang.compiler.collectors import Collector, Realization
+from precast.lang.compiler.definitions import Definition
+from precast.lang.compiler.evaluation import evaluate_resource
+from precast.lang.compiler.relations import Relation, ref_of
+from precast.lang.compiler.resources import Parameter, Resource, flatten, reference
+from precast.lang.scope import Frame, Scope
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.run import Run
+
+Attribute = tuple[str, Any, bool]
+# An endless chain of defines that declare defines ends here.
+MAX_ROUNDS = 1000
+
+
+class Catalog:
+    """What a run has declared so far, in the order it was declared."""
+
+    def __init__(self, run: "Run") -> None:
+        self.run = run
+        self.resources: dict[str, Resource] = {}
+        self.aliases: dict[str, Resource] = {}
+        self.edges: dict[tuple[str, str], None] = {}
+        self.classes: list[str] = []
+        self._by_type: dict[str, list[Resource]] = {}
+        self._waiting: list[Resource] = []
+        self._collectors: list[Collector | Realization] = []
+        self._relations: list[Relation] = []
+        self._overrides: dict[str, list[tuple[list[Attribute], Frame, Source, Span]]] = {}
+
+    def find(self, ref: str) -> Resource | None:
+        return self.resources.get(ref) or self.aliases.get(ref)
+
+    def of_type(self, type_name: str) -> list[Resource]:
+        return self._by_type.get(type_name, [])
+
+    # Declaring
+
+    def declare(
+        self,
+        scope: Scope,
+        type_name: str,
+        title: str,
+        attributes: Iterable[Attribute],
+        virtual: bool,
+        exported: bool,
+        source: Source | None,
+        span: Span | None,
+    ) -> datatypes.Type:
+        """Declares one resource and gives its reference; a class runs at once."""
+        type_name = type_name.lower()
+        if type_name == "class":
+            return self._declare_class(scope, title, attributes, source, span)
+        definition = None if known_types.is_managed(type_name) else self.run.loader.define_named(type_name)
+        if definition is None and not known_types.is_managed(type_name):
+            raise issues.UNKNOWN_TYPE.error(name=type_name, guess=self._guess_type(type_name))
+        resource = Resource(
+            type_name, title, scope.frame, definition, virtual=virtual, exported=exported, source=source, span=span
+        )
+        for name, value, adds in attributes:
+            resource.set(name, Parameter(value, scope.frame, adds))
+        self.add(resource)
+        if definition is not None:
+            self._waiting.append(resource)
+        return datatypes.ResourceType(type_name, title)
+
+    def _guess_type(self, name: str) -> str:
+        from precast.lang.compiler.guesses import did_you_mean
+
+        return did_you_mean(name, [*known_types.names(), *self.run.loader.defines])
+
+    def _declare_class(
+        self, scope: Scope, title: str, attributes: Iterable[Attribute], source: Source | None, span: Span | None
+    ) -> datatypes.Type:
+        name = title.removeprefix("::").lower()
+        definition = self.class_definition(name)
+        resource = Resource("class", name, scope.frame, definition, source=source, span=span)
+        for attribute, value, adds in attributes:
+            resource.set(attribute, Parameter(value, scope.frame, adds))
+        self._add_parent(scope, definition)
+        self.add(resource)
+        evaluate_resource(self.run, resource)
+        return datatypes.ClassType(name)
+
+    def class_definition(self, name: str) -> Definition:
+        """The class of a name. Raises where there is none."""
+        definition = self.run.loader.class_named(name)
+        if definition is None:
+            from precast.lang.compiler.guesses import did_you_mean
+
+            raise issues.UNKNOWN_CLASS.error(name=name, guess=did_you_mean(name, list(self.run.loader.classes)))
+        return definition
+
+    def add(self, resource: Resource) -> None:
+        """Takes a resource in. Raises where its reference is taken."""
+        earlier = self.resources.get(resource.ref)
+        if earlier is not None:
+            raise issues.DUPLICATE.error(resource.source, resource.span, ref=resource.ref, where=earlier.place())
+        self.resources[resource.ref] = resource
+        self._by_type.setdefault(resource.type_name, []).append(resource)
+        if not resource.is_class and resource.value("stage") is not None:
+            raise issues.STAGE_ON_RESOURCE.error(resource.source, resource.span, ref=resource.ref)
+        if resource.type_name == "stage":
+            return
+        around = resource.frame.resource if resource.frame is not None else None
+        if resource.is_class:
+            self._stage_edge(resource, around)
+        elif around is not None:
+            self.edges[around.ref, resource.ref] = None
+        self._apply_defaults(resource)
+        self._add_aliases(resource)
+
+    def _stage_edge(self, resource: Resource, around: Resource | None) -> None:
+        inherited = around.value("stage") if around is not None else None
+        stage = resource.value("stage") or inherited or "main"
+        ref = reference("stage", stage)
+        if ref not in self.resources:
+            raise issues.UNKNOWN_STAGE.error(resource.source, resource.span, stage=stage, ref=resource.ref)
+        if stage != "main" and resource.frame is not None and resource.value("stage") is None:
+            resource.set("stage", Parameter(stage, resource.frame))
+        self.edges[ref, resource.ref] = None
+
+    def _apply_defaults(self, resource: Resource) -> None:
+        frame = resource.frame
+        frames = []
+        while frame is not None:
+            if resource.type_name in frame.defaults:
+                frames.append(frame)
+            frame = frame.declared_in
+        for each in frames:  # the innermost first
+            for name, parameter in each.defaults[resource.type_name].items():
+                if name not in resource.parameters:
+                    resource.set(name, parameter)
+
+    def _add_aliases(self, resource: Resource) -> None:
+        given = resource.value("alias")
+        for name in flatten(given) if given is not None else ():
+            self._add_alias(resource, str(name))
+        if resource.definition is None and not resource.is_class:
+            key = known_types.unique_key(resource)
+            if key is not None and key != resource.title:
+                self._add_alias(resource, key)
+
+    def _add_alias(self, resource: Resource, name: str) -> None:
+        ref = reference(resource.type_name, name)
+        earlier = self.find(ref)
+        if earlier is not None and earlier is not resource:
+            raise issues.ALIAS_TAKEN.error(
+                resource.source, resource.span, ref=resource.ref, alias=name, where=earlier.place()
+            )
+        self.aliases[ref] = resource
+
+    # Saying more about resources
+
+    def set_defaults(self, scope: Scope, type_name: str, attributes: Iterable[Attribute]) -> None:
+        known = scope.frame.defaults.setdefault(type_name, {})
+        for name, value, _ in attributes:
+            if name in known:
+                raise issues.DEFAULT_TWICE.error(type=datatypes.ResourceType(type_name), name=name)
+            known[name] = Parameter(value, scope.frame)
+
+    def override(
+        self, scope: Scope, target: datatypes.ResourceType, attributes: list[Attribute], source: Source, span: Span
+    ) -> None:
+        """Overrides at once what is declared; else waits until it is."""
+        ref = ref_of(target)
+        resource = self.find(ref)
+        if resource is not None:
+            self.merge(resource, attributes, scope.frame, source, span)
+        else:
+            self._overrides.setdefault(ref, []).append((attributes, scope.frame, source, span))
+
+    def merge(
+        self,
+        resource: Resource,
+        attributes: list[Attribute],
+        frame: Frame,
+        source: Source,
+        span: Span,
+        by_collector: bool = False,
+    ) -> None:
+        """Sets parameters over those there. Raises where the one who overrides may not."""
+        may = by_collector or _inherits(frame, resource.frame)
+        if not may and frame is not resource.frame:
+            raise issues.NOT_A_SUBCLASS.error(source, span, ref=resource.ref, where=resource.place())
+        if resource.is_evaluated:
+            self.run.at(source, span).complain(
+                issues.OVERRIDE_AFTER_EVALUATION, ref=resource.ref, where=resource.place()
+            )
+        for name, value, adds in attributes:
+            present = resource.parameters.get(name)
+            if present is not None:
+                if not may and not self._is_default(resource, name, present):
+                    raise issues.ALREADY_SET.error(source, span, name=name, ref=resource.ref, where=resource.place())
+                if adds:
+                    value = (*flatten(present.value), *flatten(value))
+            resource.set(name, Parameter(value, frame))
+
+    def _is_default(self, resource: Resource, name: str, parameter: Parameter) -> bool:
+        frame = resource.frame
+        while frame is not None:
+            if frame.defaults.get(resource.type_name, {}).get(name) is parameter:
+                return True
+            frame = frame.declared_in
+        return False
+
+    def relate(self, first: tuple[Any, ...], second: tuple[Any, ...], kind: str, source: Source, span: Span) -> None:
+        self._relations.append(Relation(first, second, kind, source, span))
+
+    def reference_of(self, text: str) -> datatypes.Type:
+        """A reference from its text. Raises where it is none."""
+        name, bracket, title = text.partition("[")
+        if not bracket or not title.endswith("]") or not name[:1].isupper():
+            raise issues.NO_REFERENCE.error(text=text)
+        title = title[:-1].strip("'\"")
+        return datatypes.ClassType(title.lower()) if name == "Class" else datatypes.ResourceType(name, title)
+
+    def add_collector(self, collector: Collector | Realization) -> None:
+        self._collectors.append(collector)
+
+    # Classes
+
+    def _add_parent(self, scope: Scope, definition: Definition) -> None:
+        if definition.parent is None:
+            return
+        name = definition.parent
+        parent = self.run.loader.class_named(name)
+        if parent is None:
+            raise issues.UNKNOWN_PARENT.error(definition.source, definition.span, name=name, child=definition.name)
+        if reference("class", name) not in self.resources:
+            self._include_one(scope, name)
+
+    def _include_one(self, scope: Scope, name: str) -> Resource | None:
+        """The class as a resource if it is new, None if it was there."""
+        definition = self.class_definition(name)
+        if reference("class", name) in self.resources:
+            return None
+        self._add_parent(scope, definition)
+        source, span = self.run.place
+        resource = Resource("class", name, scope.frame, definition, source=source, span=span)
+        self.add(resource)
+        return resource
+
+    def include(self, scope: Scope, names: Sequence[str]) -> None:
+        """Evaluates each class once: all are declared first, then those that are new run."""
+        fresh = [resource for name in names if (resource := self._include_one(scope, name)) is not None]
+        for resource in fresh:
+            evaluate_resource(self.run, resource)
+
+    # Running to the end
+
+    def evaluate_all(self) -> None:
+        """Collectors and defines, in turn, until nothing new comes."""
+        for _ in range(MAX_ROUNDS):
+            collected = [collector.collect(self) for collector in list(self._collectors)]
+            ready = [resource for resource in self._waiting if not resource.virtual]
+            self._waiting = [resource for resource in self._waiting if resource.virtual]
+            for resource in ready:
+                self._evaluate_define(resource)
+            if not any(collected) and not ready:
+                return
+        raise issues.ENDLESS.error(rounds=MAX_ROUNDS)
+
+    def _evaluate_define(self, resource: Resource) -> None:
+        self._late_overrides(resource)
+        try:
+            evaluate_resource(self.run, resource)
+        except PrecastError as error:
+            if error.span is None:
+                error.source, error.span = resource.source, resource.span
+            raise
+
+    def _late_overrides(self, resource: Resource) -> None:
+        for attributes, frame, source, span in self._overrides.pop(resource.ref, ()):
+            self.merge(resource, attributes, frame, source, span)
+
+    def apply_relations(self) -> None:
+        for relation in self._relations:
+            relation.apply(self)
+
+    def apply_late_overrides(self) -> None:
+        """Overrides of what was declared after them. Raises where something never was."""
+        for resource in list(self.resources.values()):
+            self._late_overrides(resource)
+        for ref, waiting in self._overrides.items():
+            _, _, source, span = waiting[0]
+            raise issues.OVERRIDE_OF_NOTHING.error(source, span, ref=ref)
+
+    def check_realized(self) -> None:
+        for collector in self._collectors:
+            if isinstance(collector, Realization) and collector.wanted:
+                raise issues.NOT_REALIZED.error(collector.source, collector.span, refs=", ".join(collector.wanted))
+
+
+def _inherits(frame: Frame, other: Frame | None) -> bool:
+    """Whether a frame is that of a class which inherits, at any distance, from the other's."""
+    above = frame.parent_class
+    while above is not None:
+        if above is other:
+            return True
+        above = above.parent_class
+    return False

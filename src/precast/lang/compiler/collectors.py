@@ -1,0 +1,101 @@
+"""Collectors: `File <| … |>`, `File <<| … |>>` and `realize`, which make virtual resources real and may override what they find.
+
+A collector stays until the compile ends, since what it wants may be declared later. It overrides each resource once.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from precast.base.spans import Source, Span
+from precast.lang.compiler.resources import Resource
+from precast.lang.scope import Scope
+from precast.lang.values import equals
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.catalog import Catalog
+
+Query = Callable[[Resource], bool]
+
+
+def collect_all(resource: Resource) -> bool:
+    """The query of a collector without one."""
+    return True
+
+
+def query_all(one: Query, other: Query) -> Query:
+    return lambda resource: one(resource) and other(resource)
+
+
+def query_any(one: Query, other: Query) -> Query:
+    return lambda resource: one(resource) or other(resource)
+
+
+def compare_parameter(name: str, value: Any, wanted: bool) -> Query:
+    """`name == value`, or `!=`: an array parameter has the value if an element equals it; `tag` asks for a tag."""
+
+    def query(resource: Resource) -> bool:
+        if name == "tag":
+            return (str(value).lower() in resource.all_tags()) is wanted
+        found = resource.title if name == "title" else resource.value(name)
+        if isinstance(found, tuple) and not isinstance(value, tuple):
+            return any(equals(item, value) for item in found) is wanted
+        return equals(found, value) is wanted
+
+    return query
+
+
+class Collector:
+    """One collector with what it has found so far."""
+
+    __slots__ = ("exported", "found", "overrides", "query", "scope", "source", "span", "type_name")
+
+    def __init__(
+        self,
+        type_name: str,
+        query: Query,
+        exported: bool,
+        overrides: dict[str, tuple[str, Any, bool]],
+        scope: Scope,
+        source: Source,
+        span: Span,
+    ) -> None:
+        self.type_name = type_name
+        self.query = query
+        self.exported = exported
+        self.overrides = overrides
+        self.scope = scope
+        self.source = source
+        self.span = span
+        self.found: dict[str, Resource] = {}
+
+    def collect(self, catalog: "Catalog") -> bool:
+        """Takes what is new; whether there was any."""
+        fresh = [
+            resource
+            for resource in catalog.of_type(self.type_name)
+            if resource.ref not in self.found and (resource.exported or not self.exported) and self.query(resource)
+        ]
+        for resource in fresh:
+            self.found[resource.ref] = resource
+            resource.virtual = False
+            if self.overrides:
+                catalog.merge(resource, list(self.overrides.values()), self.scope.frame, self.source, self.span, True)
+        return bool(fresh)
+
+
+class Realization:
+    """What `realize` asked for and is not there yet."""
+
+    __slots__ = ("source", "span", "wanted")
+
+    def __init__(self, wanted: dict[str, None], source: Source | None, span: Span | None) -> None:
+        self.wanted = wanted
+        self.source = source
+        self.span = span
+
+    def collect(self, catalog: "Catalog") -> bool:
+        found = [ref for ref in self.wanted if ref in catalog.resources]
+        for ref in found:
+            catalog.resources[ref].virtual = False
+            del self.wanted[ref]
+        return bool(found)

@@ -1,0 +1,43 @@
+"""Pins the files that resources take from the environment: each source that is in a module, with the digest of what it holds now."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from precast.lang.compiler.resources import Resource, flatten
+from precast.lang.inputs import ABSENT, Listing
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.run import Run
+
+_SCHEME = "puppet:///modules/"
+
+
+def pinned_content(run: "Run", resources: Sequence[Resource]) -> dict[str, str]:
+    """Digests by source; of a directory those of all files below it. A source that is not there is left for the agent to say."""
+    pinned: dict[str, str] = {}
+    for resource in resources:
+        source = resource.value("source") if resource.type_name == "file" else None
+        for each in flatten(source) if source is not None else ():
+            if isinstance(each, str) and each.startswith(_SCHEME):
+                pinned.update(_pins(run, each))
+    return pinned
+
+
+def _pins(run: "Run", source: str) -> Iterator[tuple[str, str]]:
+    module, _, path = source.removeprefix(_SCHEME).partition("/")
+    directory = run.loader.module_directory(module)
+    if directory is None:
+        return
+    yield from _below(run, source.rstrip("/"), f"{directory}/files/{path}".rstrip("/"))
+
+
+def _below(run: "Run", source: str, path: str) -> Iterator[tuple[str, str]]:
+    digest = run.inputs.digest(path)
+    if digest is not None:
+        yield source, digest
+        return
+    names = run.inputs.ask(Listing(path))
+    if names is not ABSENT:
+        for name in names:
+            inner = name.rstrip("/")
+            yield from _below(run, f"{source}/{inner}", f"{path}/{inner}")

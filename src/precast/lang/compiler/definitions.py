@@ -1,0 +1,85 @@
+"""Classes, defines and node blocks after translation, and what one source file holds of them.
+
+A unit is made once for each content of a file and shared by all compiles of the process: it holds nothing of any of them.
+"""
+
+from typing import Any
+
+from precast.base.spans import Source, Span
+from precast.lang import ast
+from precast.lang.evaluator import load_translations
+from precast.lang.evaluator.lambdas import ParameterCode, UserFunction
+from precast.lang.evaluator.translation import Code, Translator
+
+load_translations()
+
+
+class Definition:
+    """A class or define: parameters, body, and for a class the one it inherits."""
+
+    __slots__ = ("body", "is_class", "module_name", "name", "names", "parameters", "parent", "source", "span")
+
+    def __init__(self, to: Translator, node: ast.HostClassDefinition | ast.ResourceTypeDefinition, module: str) -> None:
+        self.name = node.name
+        self.is_class = isinstance(node, ast.HostClassDefinition)
+        self.parent = (
+            node.parent.removeprefix("::") if isinstance(node, ast.HostClassDefinition) and node.parent else None
+        )
+        self.parameters = tuple(ParameterCode(to, parameter) for parameter in node.parameters)
+        self.names = frozenset(parameter.name for parameter in self.parameters)
+        self.body = to.code(node.body)
+        self.source: Source = to.source
+        self.span: Span = node.span
+        self.module_name = module
+
+
+class NodeBlock:
+    """A node block; `matchers` as the question wants them: a name, an expression between slashes, or `default`."""
+
+    __slots__ = ("body", "matchers", "source", "span", "title")
+
+    def __init__(self, to: Translator, node: ast.NodeDefinition) -> None:
+        self.matchers = tuple(_matcher(match) for match in node.matches)
+        self.body = to.code(node.body)
+        self.source: Source = to.source
+        self.span: Span = node.span
+
+
+def _matcher(match: ast.Node) -> str:
+    if isinstance(match, ast.LiteralRegexp):
+        return f"/{match.pattern}/"
+    if isinstance(match, ast.LiteralDefault):
+        return "default"
+    value: Any = getattr(match, "value", "")
+    return str(value).lower()
+
+
+class Unit:
+    """What one source file defines, and its code at the top."""
+
+    __slots__ = ("aliases", "classes", "defines", "functions", "main", "nodes", "program", "source")
+
+    def __init__(self, program: ast.Program, module_name: str = "") -> None:
+        to = Translator(program.source)
+        self.source = program.source
+        self.program = program
+        self.classes: dict[str, Definition] = {}
+        self.defines: dict[str, Definition] = {}
+        self.nodes: list[NodeBlock] = []
+        self.functions: dict[str, UserFunction] = {}
+        self.aliases: dict[str, tuple[ast.TypeAliasDefinition, Code]] = {}
+        for node in program.definitions:
+            self._define(to, node, module_name)
+        self.main = to.code(program.body)
+
+    def _define(self, to: Translator, node: ast.Definition, module_name: str) -> None:
+        if isinstance(node, ast.HostClassDefinition):
+            self.classes[node.name] = Definition(to, node, module_name)
+        elif isinstance(node, ast.ResourceTypeDefinition):
+            self.defines[node.name] = Definition(to, node, module_name)
+        elif isinstance(node, ast.NodeDefinition):
+            self.nodes.append(NodeBlock(to, node))
+        elif isinstance(node, ast.FunctionDefinition):
+            self.functions[node.name] = UserFunction(to, node)
+        elif isinstance(node, ast.TypeAliasDefinition):
+            self.aliases[node.name.lower()] = (node, to.code(node.type_expr))

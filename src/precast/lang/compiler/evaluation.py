@@ -1,0 +1,126 @@
+"""Runs the code of a class or define: its frame, its parameters, its body."""
+
+from typing import TYPE_CHECKING, Any
+
+from precast.base.errors import PrecastError
+from precast.lang import issues_compiler as issues
+from precast.lang.compiler import known_types
+from precast.lang.compiler.definitions import Definition
+from precast.lang.compiler.guesses import did_you_mean
+from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.datatypes import mismatch
+from precast.lang.control import Next, Return
+from precast.lang.evaluator.lambdas import ParameterCode
+from precast.lang.scope import Frame, Scope, new_frame
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.run import Run
+
+
+def evaluate_resource(run: "Run", resource: Resource) -> None:
+    """Evaluates a class or define once. Errors about its parameters stand where it is declared."""
+    if resource.is_evaluated:
+        return
+    resource.is_evaluated = True
+    definition = resource.definition
+    assert definition is not None and resource.frame is not None
+    scope = _scope_of(run, resource, definition, resource.frame)
+    try:
+        _bind(run, scope, resource, definition)
+    except PrecastError as error:
+        if error.span is None:
+            error.source, error.span = resource.source, resource.span
+        raise
+    try:
+        definition.body(scope)
+    except (Next, Return):
+        pass
+
+
+def _scope_of(run: "Run", resource: Resource, definition: Definition, declared_in: Frame) -> Scope:
+    parent_class = _parent(run, definition)
+    frame = Frame(definition.name, resource, parent_class or declared_in, definition.module_name)
+    frame.parent_class = parent_class
+    scope = new_frame(run, frame, parent_class.scope if parent_class is not None else open_scope(declared_in))
+    resource.own_frame = frame
+    if definition.is_class:
+        run.frames[definition.name] = frame
+        run.catalog.classes.append(definition.name)
+    variables = scope.variables
+    variables["title"] = resource.title
+    name = resource.value("name")
+    variables["name"] = resource.title if name is None else name
+    if definition.module_name:
+        variables["module_name"] = definition.module_name
+    if declared_in.module_name:
+        variables["caller_module_name"] = declared_in.module_name
+    return scope
+
+
+def _parent(run: "Run", definition: Definition) -> Frame | None:
+    """The frame of the class that this one inherits, which runs first."""
+    if definition.parent is None:
+        return None
+    parent = run.catalog.resources[reference("class", definition.parent)]
+    evaluate_resource(run, parent)
+    return run.frames[definition.parent]
+
+
+def open_scope(frame: Frame) -> Scope:
+    """The node block or the top, whichever the frame stands in."""
+    around: Frame | None = frame
+    while around is not None and not around.is_open:
+        around = around.declared_in
+    assert around is not None
+    return around.scope
+
+
+def _bind(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> None:
+    _check_names(resource, definition)
+    variables = scope.variables
+    for parameter in definition.parameters:
+        name = parameter.name
+        given = resource.parameters.get(name)
+        value = None if given is None else given.value
+        if value is None:
+            value = _absent(run, scope, resource, definition, parameter, given is not None)
+            if value is not None:
+                resource.set(name, Parameter(value, scope.frame))
+        if parameter.is_typed:
+            value = _checked(run, scope, resource, parameter, value)
+        variables[name] = value
+
+
+def _absent(
+    run: "Run", scope: Scope, resource: Resource, definition: Definition, parameter: ParameterCode, is_undef: bool
+) -> Any:
+    """The value of a parameter nobody set: from data, else its default."""
+    if definition.is_class:
+        found, value = run.lookup(scope, f"{definition.name}::{parameter.name}", None)
+        if found:
+            return value
+    if parameter.default is not None:
+        return parameter.default(scope)
+    if is_undef:
+        return None
+    raise issues.PARAMETER_MISSING.error(ref=resource.ref, name=parameter.name)
+
+
+def _checked(run: "Run", scope: Scope, resource: Resource, parameter: ParameterCode, value: Any) -> Any:
+    wanted = parameter.type_in(scope)
+    value = run.fitting(value, wanted)
+    if not wanted.check(value):
+        reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
+        raise issues.PARAMETER_MISMATCH.error(ref=resource.ref, reason=reason)
+    return value
+
+
+def _check_names(resource: Resource, definition: Definition) -> None:
+    for name in resource.parameters:
+        if name not in definition.names and name != "name" and not known_types.is_metaparameter(name):
+            raise issues.PARAMETER_UNKNOWN.error(
+                ref=resource.ref,
+                name=name,
+                guess=did_you_mean(name, sorted(definition.names)),
+                known=", ".join(sorted(definition.names)) or "none",
+            )

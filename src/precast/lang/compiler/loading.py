@@ -1,0 +1,158 @@
+"""Finds the code of classes, defines, functions and types by their names, as Puppet's autoloader does.
+
+`a::b::c` may stand in `b/c.pp`, `b.pp` or `init.pp` of module a's manifests. Each file tried is a question of the trace, also where
+its translation is in the process's cache: a warm process asks what a fresh one asks.
+"""
+
+from typing import TypeVar
+
+from precast.base.spans import Source
+from precast.lang import datatypes, issues_compiler as issues
+from precast.lang.compiler.definitions import Definition, NodeBlock, Unit
+from precast.lang.evaluator.lambdas import UserFunction
+from precast.lang.evaluator.translation import Code
+from precast.lang.inputs import ABSENT, Inputs, Listing
+from precast.lang.parser import parse
+from precast.lang import ast
+from precast.lang.settings import Settings
+
+FoundT = TypeVar("FoundT")
+
+# Translated files by path and digest. Bounded: an environment has a few thousand files, and a worker serves one version of it.
+_units: dict[tuple[str, str, str], Unit] = {}
+_UNITS_KEPT = 20_000
+
+
+def translated(path: str, digest: str, text: str, module_name: str) -> Unit:
+    """The unit of a file, made once for its content."""
+    key = (path, digest, module_name)
+    unit = _units.get(key)
+    if unit is None:
+        if len(_units) >= _UNITS_KEPT:
+            _units.clear()
+        unit = _units[key] = Unit(parse(Source(path, text)), module_name)
+    return unit
+
+
+class Loader:
+    """What one compile has found so far."""
+
+    def __init__(self, inputs: Inputs, settings: Settings) -> None:
+        self._inputs = inputs
+        self._settings = settings
+        self._loaded: set[str] = set()
+        self._modules: dict[str, str | None] = {}
+        self.classes: dict[str, Definition] = {}
+        self.defines: dict[str, Definition] = {}
+        self.functions: dict[str, UserFunction] = {}
+        self.aliases: dict[str, tuple[ast.TypeAliasDefinition, Code]] = {}
+        self.nodes: list[NodeBlock] = []
+
+    def add(self, unit: Unit) -> None:
+        """Makes the definitions of a unit known. Raises where one is there already."""
+        for name, definition in unit.classes.items():
+            self._add_class(name, definition)
+        for name, definition in unit.defines.items():
+            earlier = self.classes.get(name) or self.defines.get(name)
+            if earlier is not None and earlier is not definition:
+                raise issues.REDEFINED.error(
+                    definition.source, definition.span, what="Definition", name=name, where=where(earlier)
+                )
+            self.defines[name] = definition
+        for name, function in unit.functions.items():
+            self.functions.setdefault(name, function)
+        for name, alias in unit.aliases.items():
+            if datatypes.core(alias[0].name) is not None:
+                raise issues.CORE_TYPE_REDEFINED.error(unit.source, alias[0].span, name=alias[0].name)
+            self.aliases.setdefault(name, alias)
+        for node in unit.nodes:
+            self._add_node(node)
+
+    def _add_class(self, name: str, definition: Definition) -> None:
+        earlier = self.classes.get(name)
+        if earlier is None:
+            if name in self.defines:
+                where_from = where(self.defines[name])
+                raise issues.REDEFINED.error(
+                    definition.source, definition.span, what="Class", name=name, where=where_from
+                )
+            self.classes[name] = definition
+        elif earlier is not definition and earlier.source is not definition.source:
+            raise issues.REDEFINED.error(
+                definition.source, definition.span, what="Class", name=name, where=where(earlier)
+            )
+
+    def _add_node(self, node: NodeBlock) -> None:
+        known = {matcher for each in self.nodes for matcher in each.matchers}
+        for matcher in node.matchers:
+            if matcher in known:
+                raise issues.NODE_REDEFINED.error(node.source, node.span, name=matcher)
+        self.nodes.append(node)
+
+    def module_directory(self, name: str) -> str | None:
+        """Where a module stands, None if there is none of that name."""
+        if name not in self._modules:
+            self._modules[name] = None
+            for root in self._settings.module_path:
+                path = f"{root}/{name}"
+                if self._inputs.ask(Listing(path)) is not ABSENT:
+                    self._modules[name] = path
+                    break
+        return self._modules[name]
+
+    def class_named(self, name: str) -> Definition | None:
+        return self._found(self.classes, name)
+
+    def define_named(self, name: str) -> Definition | None:
+        return self._found(self.defines, name)
+
+    def function_named(self, name: str) -> UserFunction | None:
+        found = self.functions.get(name)
+        if found is None and "::" in name:
+            self._load_one(name, "functions")
+            found = self.functions.get(name)
+        return found
+
+    def alias_named(self, name: str) -> tuple[ast.TypeAliasDefinition, Code] | None:
+        """A type alias by its name in lower case."""
+        found = self.aliases.get(name)
+        if found is None:
+            self._load_one(name, "types")
+            found = self.aliases.get(name)
+        return found
+
+    def _found(self, known: dict[str, FoundT], name: str) -> FoundT | None:
+        """What a name stands for, after looking into the files where it may stand, the most likely first."""
+        found = known.get(name)
+        if found is not None:
+            return found
+        module, *rest = name.split("::")
+        directory = self.module_directory(module)
+        if directory is not None:
+            for depth in range(len(rest), -1, -1):
+                inner = "/".join(rest[:depth]) or "init"
+                self._load(f"{directory}/manifests/{inner}.pp", module)
+                if name in known:
+                    return known[name]
+        return None
+
+    def _load_one(self, name: str, folder: str) -> None:
+        module, _, rest = name.partition("::")
+        directory = "" if module == "environment" else self.module_directory(module)
+        if directory is None:
+            return
+        inner = rest.replace("::", "/") or ("init" if folder == "types" else module)
+        self._load(f"{directory}/{folder}/{inner}.pp".removeprefix("/"), module)
+
+    def _load(self, path: str, module_name: str) -> None:
+        if path in self._loaded:
+            return
+        self._loaded.add(path)
+        found = self._inputs.text(path)
+        if found is not None:
+            self.add(translated(path, found[0], found[1], module_name))
+
+
+def where(definition: Definition) -> str:
+    line = definition.source.position(definition.span.start).line
+    return f"{definition.source.path or 'code'}:{line}"

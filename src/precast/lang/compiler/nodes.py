@@ -1,0 +1,57 @@
+"""The node block that matches, and the classes an operator gave the node."""
+
+import re
+from typing import TYPE_CHECKING
+
+from precast.lang import issues_compiler as issues
+from precast.lang.compiler.resources import Resource
+from precast.lang.control import Next, Return
+from precast.lang.inputs import ABSENT, Classification, NodeBlock, TrustedPath
+from precast.lang.scope import Frame, new_frame
+from precast.lang.values import from_data
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.run import Run
+
+
+def evaluate_node(run: "Run") -> None:
+    """Runs the node block that matches, then includes the classes given. Raises where there are blocks and none matches."""
+    blocks = run.loader.nodes
+    if blocks:
+        matchers = tuple(matcher for block in blocks for matcher in block.matchers)
+        answer = run.inputs.ask(NodeBlock(matchers))
+        if answer is ABSENT:
+            raise issues.NO_NODE_BLOCK.error(name=run.inputs.ask(TrustedPath(("certname",))))
+        index, captures = answer
+        block = next(each for each in blocks if matchers[index] in each.matchers)
+        title = node_title(matchers[index])
+        resource = Resource("node", title, run.top.frame, source=block.source, span=block.span)
+        run.catalog.add(resource)
+        run.catalog.classes.append(title)
+        frame = Frame(title, resource, run.top.frame, "", is_open=True)
+        scope = new_frame(run, frame, run.top)
+        scope.variables.update(title=title, name=title)
+        scope.matches = tuple(captures) or None
+        try:
+            block.body(scope)
+        except (Next, Return):
+            pass
+    _include_given(run)
+
+
+def node_title(matcher: str) -> str:
+    """The title of a node block's resource: its name; of an expression what is left of it as a word."""
+    if not matcher.startswith("/"):
+        return matcher
+    word = re.sub(r"[^-\w:.]", "", matcher[1:-1].lower())
+    return f"__node_regexp__{re.sub(r'^[.]+', '', word)}"
+
+
+def _include_given(run: "Run") -> None:
+    given = run.inputs.ask(Classification())["classes"]
+    plain = [name.lower() for name, parameters in given.items() if not parameters]
+    for name, parameters in given.items():
+        if parameters:
+            attributes = [(key, from_data(value), False) for key, value in parameters.items()]
+            run.catalog.declare(run.top, "class", name, attributes, False, False, None, None)
+    run.catalog.include(run.top, plain)

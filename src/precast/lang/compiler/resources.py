@@ -1,0 +1,131 @@
+"""A resource while the catalog is being made.
+
+Who set a parameter is kept with it, since it decides who may override it. Tags are those of the resource itself; what it takes
+from the resource it stands in is added when the catalog is finished, so that a tag set late counts too.
+"""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from precast.base.spans import Source, Span
+from precast.lang import issues_compiler as issues
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.definitions import Definition
+    from precast.lang.scope import Frame
+
+RELATIONS = ("before", "notify", "require", "subscribe")
+_TAG = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_:.\-]*", re.ASCII)
+
+
+class Parameter:
+    """A value with who set it; `adds` is `+>`."""
+
+    __slots__ = ("adds", "frame", "value")
+
+    def __init__(self, value: Any, frame: "Frame", adds: bool = False) -> None:
+        self.value = value
+        self.frame = frame
+        self.adds = adds
+
+
+class Resource:
+    """One declared resource, class, define or node."""
+
+    __slots__ = (
+        "definition", "exported", "frame", "is_evaluated", "own_frame", "parameters", "ref", "source", "span",
+        "tags", "title", "type_name", "virtual",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        type_name: str,
+        title: str,
+        frame: "Frame | None",
+        definition: "Definition | None" = None,
+        *,
+        virtual: bool = False,
+        exported: bool = False,
+        source: Source | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self.type_name = type_name
+        self.title = title
+        self.ref = reference(type_name, title)
+        self.frame = frame
+        self.definition = definition
+        self.virtual = virtual
+        self.exported = exported
+        self.source = source
+        self.span = span
+        self.parameters: dict[str, Parameter] = {}
+        self.tags: dict[str, None] = {}
+        self.is_evaluated = False
+        self.own_frame: Frame | None = None
+        self.tag(type_name)
+        if is_tag(title):
+            self.tag(title)
+
+    @property
+    def is_class(self) -> bool:
+        return self.type_name == "class"
+
+    def value(self, name: str) -> Any:
+        """A parameter's value, undef if it is not set."""
+        parameter = self.parameters.get(name)
+        return None if parameter is None else parameter.value
+
+    def set(self, name: str, parameter: Parameter) -> None:
+        self.parameters[name] = parameter
+        if name == "tag":
+            for each in flatten(parameter.value):
+                self.tag(each)
+
+    def tag(self, name: Any) -> None:
+        """Adds a tag and, of a qualified one, its parts. Raises where it is no word."""
+        if not isinstance(name, str) or not is_tag(name):
+            raise issues.BAD_TAG.error(self.source, self.span, tag=name)
+        name = name.lower()
+        self.tags[name] = None
+        if "::" in name:
+            for part in name.split("::"):
+                if part:
+                    self.tags[part] = None
+
+    def all_tags(self) -> dict[str, None]:
+        """The tags so far, with those of the resources it stands in."""
+        tags = dict(self.tags)
+        around = self.frame.resource if self.frame is not None else None
+        while around is not None and around is not self:
+            tags.update(around.tags)
+            outer = around.frame.resource if around.frame is not None else None
+            around = None if outer is around else outer
+        return tags
+
+    def place(self) -> str:
+        """`file:line` of its declaration, for messages."""
+        if self.source is None or self.span is None:
+            return "the start"
+        return f"{self.source.path or 'code'}:{self.source.position(self.span.start).line}"
+
+
+def is_tag(name: str) -> bool:
+    return _TAG.fullmatch(name) is not None
+
+
+def capitalized(type_name: str) -> str:
+    """`foo::bar` as references write it."""
+    return "::".join(part[:1].upper() + part[1:] for part in type_name.split("::"))
+
+
+def reference(type_name: str, title: str) -> str:
+    if type_name == "class" and title != "main":
+        title = capitalized(title)
+    return f"{capitalized(type_name)}[{title}]"
+
+
+def flatten(value: Any) -> list[Any]:
+    """The values in nested arrays, in order."""
+    if isinstance(value, tuple):
+        return [inner for item in value for inner in flatten(item)]
+    return [value]

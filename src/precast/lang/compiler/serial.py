@@ -1,0 +1,53 @@
+"""Values as a catalog holds them: plain JSON, references as text, everything else as an object with `__ptype`."""
+
+from typing import Any
+
+from precast.lang import datatypes, values
+from precast.lang.compiler.relations import ref_of
+from precast.lang.unknowns import DeferredCall, Joined
+from precast.lang.values import DEFAULT, Hash, Object, Rich, Sensitive
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
+def parameter_data(value: Any) -> Any:
+    """A parameter's value as data."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, tuple):
+        return [parameter_data(item) for item in value]
+    if isinstance(value, Hash):
+        return _hash_data(value)
+    if isinstance(value, Rich):
+        return _rich_data(value)
+    return values.rich(value)
+
+
+def _type_data(value: datatypes.Type) -> Any:
+    if value.text == value.name:
+        return {"__ptype": f"Pcore::{value.name}Type"}
+    return {"__ptype": "Type", "__pvalue": str(value)}
+
+
+def _hash_data(value: Hash) -> Any:
+    if all(type(key) is str for key in value):
+        return {key: parameter_data(item) for key, item in value.items()}
+    flat = [parameter_data(each) for pair in value.items() for each in pair]
+    return {"__ptype": "Hash", "__pvalue": flat}
+
+
+def _rich_data(value: Rich) -> Any:
+    if isinstance(value, datatypes.ClassType | datatypes.ResourceType):
+        return ref_of(value)
+    if isinstance(value, datatypes.Type):
+        return _type_data(value)
+    if value is DEFAULT:
+        return {"__ptype": "Default"}
+    if isinstance(value, Sensitive):
+        return {"__ptype": "Sensitive", "__pvalue": parameter_data(value.unwrap())}
+    if isinstance(value, Object | DeferredCall):
+        attributes = value.rich_value()
+        return {"__ptype": value.rich_name(), **{key: parameter_data(item) for key, item in attributes.items()}}
+    if isinstance(value, Joined):
+        return {"__ptype": value.rich_name(), "__pvalue": [parameter_data(part) for part in value.parts]}
+    return {"__ptype": value.rich_name(), "__pvalue": parameter_data(value.rich_value())}

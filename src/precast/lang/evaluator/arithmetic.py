@@ -1,0 +1,195 @@
+"""`+ - * / % << >>` and unary minus on values: numbers, strings that read as numbers, collections, moments, durations."""
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from precast.lang import issues_compiler as issues, moments
+from precast.lang.values import Binary, Hash, Rich, is_number, kind_name
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.run import Run
+
+INTEGER_MIN: Final = -(2**63)
+INTEGER_MAX: Final = 2**63 - 1
+_TIMES = (moments.Timestamp, moments.Timespan)
+_NUMERIC = re.compile(r"[ \t]*([-+]?)[ \t]*((0[xX][0-9A-Fa-f]+)|(0?\d+)((?:\.\d+)?(?:[eE]-?\d+)?))[ \t]*", re.ASCII)
+
+
+def number_in(text: str) -> int | float | None:
+    """The number a string reads as: decimal, 0x…, 0… for octal, or with a fraction or exponent; None if it is none."""
+    found = _NUMERIC.fullmatch(text)
+    if found is None:
+        return None
+    sign, whole, hexadecimal, digits, fraction = found.groups()
+    value: int | float
+    if fraction:
+        value = float(whole)
+    elif hexadecimal:
+        value = int(hexadecimal, 16)
+    elif len(digits) > 1 and digits[0] == "0":
+        if "8" in digits or "9" in digits:
+            return None
+        value = int(digits, 8)
+    else:
+        value = int(digits)
+    return -value if sign == "-" else value
+
+
+def numeric(run: "Run", value: Any) -> Any:
+    """The value as a number or a moment; a string that reads as one is taken with a warning."""
+    if is_number(value) or isinstance(value, _TIMES):
+        return value
+    found = number_in(value) if isinstance(value, str) else None
+    if found is None:
+        raise issues.NOT_NUMERIC.error(value=shown(value))
+    run.complain(issues.NUMERIC_COERCION, before=value, after=shown(found))
+    return found
+
+
+def shown(value: Any) -> str:
+    from precast.lang.values import to_string
+
+    return to_string(value)
+
+
+def a(value: Any) -> str:
+    """`an Integer`, `a String`: the kind of a value with its article."""
+    return with_article(kind_name(value))
+
+
+def with_article(name: str) -> str:
+    return f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
+
+
+def negate(run: "Run", value: Any) -> Any:
+    number = numeric(run, value)
+    if isinstance(number, moments.Timespan):
+        return moments.Timespan(-number.ns)
+    if not is_number(number):
+        raise issues.NOT_APPLICABLE.error(operator="-", left=a(number))
+    return bounded(-number)
+
+
+def calculate(run: "Run", operator: str, left: Any, right: Any) -> Any:
+    """The result of an operator; raises where it has no meaning or leaves Puppet's integers."""
+    if isinstance(left, tuple | Hash) and operator in ("+", "-", "<<"):
+        return _on_collection(operator, left, right)
+    if operator == "+" and isinstance(left, Rich):
+        if isinstance(left, Binary):
+            if not isinstance(right, Binary):
+                raise issues.BAD_OPERAND.error(reason="Can only append Binary to a Binary")
+            return Binary(left.data + right.data)
+        if type(left).__name__ == "URI":
+            return left.joined(right)  # type: ignore[attr-defined]
+    left = numeric(run, left)
+    right = numeric(run, right)
+    if isinstance(left, _TIMES) or isinstance(right, _TIMES):
+        return moments.calculate(operator, left, right)
+    return _on_numbers(operator, left, right)
+
+
+def _on_numbers(operator: str, left: Any, right: Any) -> Any:
+    if operator == "+":
+        return bounded(left + right)
+    if operator == "-":
+        return bounded(left - right)
+    if operator == "*":
+        return bounded(left * right)
+    if operator == "/":
+        return _divided(left, right)
+    if isinstance(left, float):
+        raise issues.NOT_APPLICABLE.error(operator=operator, left="a Float")
+    if operator == "%":
+        if isinstance(right, float):
+            raise issues.NOT_APPLICABLE_WHEN.error(operator=operator, left="an Integer", right="a Float")
+        if right == 0:
+            raise issues.DIVISION_BY_ZERO.error()
+        return left % right
+    return _shifted(operator, left, int(right))
+
+
+def _divided(left: Any, right: Any) -> Any:
+    if isinstance(left, float) or isinstance(right, float):
+        if right == 0:
+            result = math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left)
+            return bounded(result)
+        return bounded(left / right)
+    if right == 0:
+        raise issues.DIVISION_BY_ZERO.error()
+    return bounded(left // right)
+
+
+def _shifted(operator: str, left: int, count: int) -> int:
+    if operator == ">>":
+        count = -count
+    if count >= 0:
+        if count > 64 and left != 0:
+            raise issues.INTEGER_OVERFLOW.error(value=f"{left} << {count}")
+        return bounded(left << count)
+    return left >> -count
+
+
+def bounded(value: Any) -> Any:
+    """The value, if it is one of Puppet's numbers."""
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise issues.RESULT_IS_INFINITY.error()
+        return value
+    if value < INTEGER_MIN or value > INTEGER_MAX:
+        raise issues.INTEGER_OVERFLOW.error(value=value)
+    return value
+
+
+def _on_collection(operator: str, left: Any, right: Any) -> Any:
+    if operator == "+":
+        return _concatenated(left, right)
+    if operator == "-":
+        return _without(left, right)
+    if not isinstance(left, tuple):
+        raise issues.NOT_APPLICABLE.error(operator=operator, left=a(left))
+    return (*left, right)
+
+
+def _concatenated(left: Any, right: Any) -> Any:
+    if isinstance(left, tuple):
+        return left + as_array(right)
+    if isinstance(right, Hash):
+        return left.merged(right)
+    if not isinstance(right, tuple):
+        raise issues.BAD_OPERAND.error(reason="Can only append Array or Hash to a Hash")
+    return left.merged(Hash.of(_pairs(right)))
+
+
+def _pairs(items: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """Entries from an array of pairs, or from keys and values in turn."""
+    if items and all(isinstance(item, tuple) for item in items):
+        if any(len(item) not in (1, 2) for item in items):
+            raise issues.BAD_OPERAND.error(reason="invalid number of elements for a Hash entry")
+        return [(item[0], item[1] if len(item) > 1 else None) for item in items]
+    if len(items) % 2:
+        raise issues.BAD_OPERAND.error(reason="odd number of arguments for Hash")
+    return list(zip(items[::2], items[1::2], strict=True))
+
+
+def _without(left: Any, right: Any) -> Any:
+    if isinstance(left, tuple):
+        unwanted = as_array(right)
+        return tuple(item for item in left if not any(same(item, each) for each in unwanted))
+    gone = tuple(right) if isinstance(right, Hash) else right if isinstance(right, tuple) else (right,)
+    return Hash.of((key, value) for key, value in left.items() if not any(same(key, each) for each in gone))
+
+
+def as_array(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, tuple):
+        return value
+    return tuple(value.items()) if isinstance(value, Hash) else (value,)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Ruby's `==`: strings with case, numbers by value, nothing else across kinds."""
+    if isinstance(one, bool) or isinstance(other, bool) or one is None or other is None:
+        return one is other
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)

@@ -1,0 +1,88 @@
+"""Calls: functions by name, methods, `Type(…)`, with splats and lambdas."""
+
+from typing import Any
+
+from precast.base.errors import PrecastError
+from precast.base.spans import Source, Span
+from precast.lang import ast, issues_compiler as issues
+from precast.lang.control import ControlFlow
+from precast.lang.evaluator.lambdas import LambdaCode
+from precast.lang.evaluator.literals import elements
+from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
+from precast.lang.functions import library, registry
+from precast.lang.scope import Scope
+from precast.lang.values import Object
+
+library.load()
+
+
+@translates(ast.Call)
+def call(to: Translator, node: ast.Call) -> Code:
+    functor = unwrap(node.functor)
+    block = LambdaCode(to, node.block) if node.block is not None else None
+    if isinstance(functor, ast.QualifiedName | ast.LiteralString):
+        arguments = elements(to, node.arguments)
+        return _named(to, functor.value.removeprefix("::"), arguments, block, node.span)
+    if isinstance(functor, ast.QualifiedReference | ast.Access):
+        kind, rest = to.code(functor), elements(to, node.arguments)
+        return _named(to, "new", lambda scope: (kind(scope), *rest(scope)), block, node.span)
+    to.fail(issues.NOT_CALLABLE, functor)
+
+
+@translates(ast.CallMethod)
+def call_method(to: Translator, node: ast.CallMethod) -> Code:
+    receiver = elements(to, (node.receiver,))
+    rest = elements(to, node.arguments)
+    block = LambdaCode(to, node.block) if node.block is not None else None
+    run_function = _Invocation(to.source, node.span, node.name, block)
+
+    def code(scope: Scope) -> Any:
+        given = receiver(scope)
+        if given and isinstance(given[0], Object) and node.name in given[0].type.attributes:
+            return given[0].attributes.get(node.name)
+        return run_function(scope, (*given, *rest(scope)))
+
+    return code
+
+
+def _named(to: Translator, name: str, arguments: Code, block: LambdaCode | None, span: Span) -> Code:
+    invoke = _Invocation(to.source, span, name, block)
+    return lambda scope: invoke(scope, arguments(scope))
+
+
+class _Invocation:
+    """One call site: finds the function once if it is built in, calls it, and gives its errors a place."""
+
+    __slots__ = ("block", "builtin", "name", "source", "span")
+
+    def __init__(self, source: Source, span: Span, name: str, block: LambdaCode | None) -> None:
+        self.source = source
+        self.span = span
+        self.name = name
+        self.block = block
+        self.builtin = registry.find(name)
+
+    def __call__(self, scope: Scope, args: tuple[Any, ...]) -> Any:
+        block = None if self.block is None else self.block.at(scope)
+        run = scope.run
+        try:
+            if self.builtin is not None:
+                run.place = (self.source, self.span)
+                return self.builtin.call(run, scope, args, block, self.span)
+            return run.user_function(scope, self.name).call(scope, args, block)
+        except PrecastError as error:
+            raise place(error, self.source, self.span) from None
+        except ControlFlow as jump:
+            if jump.span is None:
+                jump.source, jump.span = self.source, self.span
+            raise
+        except RecursionError:
+            raise issues.TOO_DEEP.error(self.source, self.span, name=self.name) from None
+
+
+def call_by_name(scope: Scope, name: str, args: tuple[Any, ...], block: Any) -> Any:
+    """A call that code makes by a name it computed; errors come without a place."""
+    builtin = registry.find(name)
+    if builtin is not None:
+        return builtin.call(scope.run, scope, args, block, None)
+    return scope.run.user_function(scope, name).call(scope, args, block)

@@ -1,0 +1,191 @@
+"""Literals, strings with interpolation, variables, and lists with splats in them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from precast.base.errors import PrecastError
+from precast.lang import ast, issues_compiler as issues
+from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
+from precast.lang.scope import MISSING, Scope
+from precast.lang.unknowns import join, stays_open
+from precast.lang.values import DEFAULT, Hash, Iterator, Regexp, Rich, to_string
+
+
+@translates(ast.LiteralUndef)
+def undef(to: Translator, node: ast.LiteralUndef) -> Code:
+    return to.constant(None)
+
+
+@translates(ast.LiteralDefault)
+def default(to: Translator, node: ast.LiteralDefault) -> Code:
+    return to.constant(DEFAULT)
+
+
+@translates(ast.LiteralBoolean)
+@translates(ast.LiteralInteger)
+@translates(ast.LiteralFloat)
+@translates(ast.LiteralString)
+@translates(ast.QualifiedName)
+def scalar(to: Translator, node: Any) -> Code:
+    return to.constant(node.value)
+
+
+@translates(ast.LiteralRegexp)
+def regexp(to: Translator, node: ast.LiteralRegexp) -> Code:
+    return to.constant(Regexp(node.pattern))
+
+
+@translates(ast.Parenthesized)
+def parenthesized(to: Translator, node: ast.Parenthesized) -> Code:
+    return to.code(node.expression)
+
+
+@translates(ast.Heredoc)
+def heredoc(to: Translator, node: ast.Heredoc) -> Code:
+    return to.code(node.text)
+
+
+@translates(ast.ReservedWord)
+def reserved_word(to: Translator, node: ast.ReservedWord) -> Code:
+    def code(scope: Scope) -> Any:
+        to.fail(issues.RESERVED_WORD, node, word=node.word)
+
+    return code
+
+
+@translates(ast.ConcatenatedString)
+def concatenated(to: Translator, node: ast.ConcatenatedString) -> Code:
+    codes = to.codes(node.parts)
+    source, span = to.source, node.span
+
+    def code(scope: Scope) -> Any:
+        parts = []
+        known = True
+        for part in codes:
+            value = part(scope)
+            if type(value) is not str:
+                if isinstance(value, tuple | Hash | Rich) and stays_open(value):
+                    known = False
+                else:
+                    try:
+                        value = to_string(value)
+                    except PrecastError as error:
+                        raise place(error, source, span) from None
+            parts.append(value)
+        return "".join(parts) if known else join(parts)
+
+    return code
+
+
+@translates(ast.Splat)
+def splat(to: Translator, node: ast.Splat) -> Code:
+    operand = to.code(node.operand)
+    return lambda scope: unfolded(scope.run.concrete_top(operand(scope)))
+
+
+def unfolded(value: Any) -> tuple[Any, ...]:
+    """What a splat of a value stands for."""
+    if isinstance(value, tuple):
+        return value
+    if value is None:
+        return ()
+    if isinstance(value, Hash):
+        return tuple(value.items())
+    if isinstance(value, Iterator):
+        return tuple(value)
+    return (value,)
+
+
+def elements(to: Translator, nodes: Sequence[ast.Node]) -> Code:
+    """Code that gives the values of the nodes as a tuple, splats unfolded."""
+    codes = to.codes(nodes)
+    splats = [isinstance(unwrap(node), ast.Splat) for node in nodes]
+    if not any(splats):
+        known = [to.constant_of(code) for code in codes]
+        if MISSING not in known:
+            return to.constant(tuple(known))
+        if len(codes) == 1:
+            only = codes[0]
+            return lambda scope: (only(scope),)
+        return lambda scope: tuple([code(scope) for code in codes])
+    pairs = tuple(zip(codes, splats, strict=True))
+
+    def code(scope: Scope) -> Any:
+        values: list[Any] = []
+        for each, is_splat in pairs:
+            if is_splat:
+                values.extend(each(scope))
+            else:
+                values.append(each(scope))
+        return tuple(values)
+
+    return code
+
+
+@translates(ast.LiteralList)
+def literal_list(to: Translator, node: ast.LiteralList) -> Code:
+    return elements(to, node.elements)
+
+
+@translates(ast.LiteralHash)
+def literal_hash(to: Translator, node: ast.LiteralHash) -> Code:
+    entries = tuple((to.code(entry.key), to.code(entry.value)) for entry in node.entries)
+    known = [(to.constant_of(key), to.constant_of(value)) for key, value in entries]
+    if not any(MISSING in pair for pair in known):
+        return to.constant(Hash.of(known))
+
+    def code(scope: Scope) -> Any:
+        run = scope.run
+        return Hash.of((run.concrete_top(key(scope)), value(scope)) for key, value in entries)
+
+    return code
+
+
+@translates(ast.Variable)
+def variable(to: Translator, node: ast.Variable) -> Code:
+    name, source, span = node.name, to.source, node.span
+    if name.isdigit():
+        index = int(name)
+        return lambda scope: scope.match_group(index)
+    if "::" in name:
+        return lambda scope: scope.run.qualified_value(scope, name, source, span)
+
+    def code(scope: Scope) -> Any:
+        around: Scope | None = scope
+        while around is not None:
+            value = around.variables.get(name, MISSING)
+            if value is not MISSING:
+                return value
+            around = around.parent
+        return scope.run.top_value(name, source, span)
+
+    return code
+
+
+@translates(ast.QualifiedReference)
+def qualified_reference(to: Translator, node: ast.QualifiedReference) -> Code:
+    from precast.lang import datatypes
+
+    name, source, span = node.name, to.source, node.span
+    core = datatypes.core(name)
+    if core is not None:
+        return to.constant(core)
+    return lambda scope: scope.run.type_named(scope, name, source, span)
+
+
+@translates(ast.Block)
+def block(to: Translator, node: ast.Block) -> Code:
+    codes = to.codes(node.statements)
+    if not codes:
+        return to.constant(None)
+    if len(codes) == 1:
+        return codes[0]
+    *before, last = codes
+    earlier = tuple(before)
+
+    def code(scope: Scope) -> Any:
+        for each in earlier:
+            each(scope)
+        return last(scope)
+
+    return code

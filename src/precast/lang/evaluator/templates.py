@@ -1,0 +1,52 @@
+"""EPP: text and code in turn. What they put out is collected on the run, innermost template last."""
+
+from typing import Any
+
+from precast.lang import ast
+from precast.lang.evaluator.lambdas import ParameterCode
+from precast.lang.evaluator.translation import Code, Translator, translates
+from precast.lang.scope import Scope
+
+
+@translates(ast.RenderString)
+def render_string(to: Translator, node: ast.RenderString) -> Code:
+    text = node.value
+
+    def code(scope: Scope) -> Any:
+        scope.run.output[-1].append(text)
+
+    return code
+
+
+@translates(ast.RenderExpr)
+def render_expression(to: Translator, node: ast.RenderExpr) -> Code:
+    expression = to.code(node.expression)
+
+    def code(scope: Scope) -> Any:
+        scope.run.output[-1].append(expression(scope))
+
+    return code
+
+
+class TemplateCode:
+    """A template, translated; `parameters` is None where it declares none."""
+
+    __slots__ = ("body", "parameters", "source", "span")
+
+    def __init__(self, program: ast.Program) -> None:
+        to = Translator(program.source)
+        template = program.body
+        assert isinstance(template, ast.EppExpression)
+        self.source = program.source
+        self.span = template.span
+        self.body = to.code(template.body)
+        self.parameters = (
+            None
+            if template.parameters is None
+            else tuple(ParameterCode(to, parameter) for parameter in template.parameters)
+        )
+
+
+@translates(ast.EppExpression)
+def epp(to: Translator, node: ast.EppExpression) -> Code:
+    return to.code(node.body)

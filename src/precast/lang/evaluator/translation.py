@@ -1,0 +1,74 @@
+"""From node to closure: one table by node type, filled by the modules of this package.
+
+A closure is called with the scope it runs in and gives the value of its node. It is made once for each source and used by every
+compile, so it holds nothing of a compile; what it needs of one it finds at `scope.run`. Errors of values and functions come without
+a place; the closure of the smallest expression around them adds its own.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from precast.base.errors import Issue, PrecastError
+from precast.base.spans import Source, Span
+from precast.lang import ast
+from precast.lang.scope import MISSING, Scope
+
+Code = Callable[[Scope], Any]
+NodeT = TypeVar("NodeT", bound=ast.Node)
+Translation = Callable[["Translator", NodeT], Code]
+
+_translations: dict[type[ast.Node], Callable[["Translator", Any], Code]] = {}
+
+
+def translates(kind: type[NodeT]) -> Callable[[Translation[NodeT]], Translation[NodeT]]:
+    """Registers the translation of a kind of node."""
+
+    def register(translation: Translation[NodeT]) -> Translation[NodeT]:
+        _translations[kind] = translation
+        return translation
+
+    return register
+
+
+class Translator:
+    """Translates the nodes of one source."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._constants: dict[Code, Any] = {}
+
+    def code(self, node: ast.Node) -> Code:
+        return _translations[type(node)](self, node)
+
+    def codes(self, nodes: Sequence[ast.Node]) -> tuple[Code, ...]:
+        return tuple(map(self.code, nodes))
+
+    def constant(self, value: Any) -> Code:
+        """The code of a value that is the same in every compile; enclosing expressions may fold it."""
+
+        def code(scope: Scope) -> Any:
+            return value
+
+        self._constants[code] = value
+        return code
+
+    def constant_of(self, code: Code) -> Any:
+        """The value of constant code, MISSING for any other."""
+        return self._constants.get(code, MISSING)
+
+    def fail(self, issue: Issue, node: ast.Node, **fields: object) -> NoReturn:
+        raise issue.error(self.source, node.span, **fields)
+
+
+def place(error: PrecastError, source: Source, span: Span) -> PrecastError:
+    """The error with a place, if it has none yet."""
+    if error.span is None:
+        error.source, error.span = source, span
+    return error
+
+
+def unwrap(node: ast.Node) -> ast.Node:
+    """The node inside any parentheses."""
+    while isinstance(node, ast.Parenthesized):
+        node = node.expression
+    return node

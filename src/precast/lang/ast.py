@@ -4,8 +4,8 @@ Nodes carry Puppet's own model names, so that whoever knows Puppet's language fi
 one dispatch on `type(node)`. Spans count in the whole source file, also inside interpolation, heredocs and EPP. The span of a
 definition (class, define, function, node, type alias) is its header, the span of every other node is all of it.
 
-Names of classes, defines, functions and variables are without leading `::`, and those of nested definitions are complete:
-`class a { class b { } }` has the definitions `a` and `a::b`.
+Names are as written, except that those of nested definitions are complete: `class a { class b { } }` defines `a` and `a::b`.
+Defined names that begin with `::` are refused by the checker.
 """
 
 from typing import Literal, TypeAlias

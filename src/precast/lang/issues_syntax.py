@@ -44,6 +44,12 @@ ILLEGAL_ESCAPE = Issue(
 )
 FLOAT_RANGE = Issue("LANG-009", Kind.INPUT, "The number {text} is too large for a Float", "write a smaller number")
 UNCLOSED_COMMENT = Issue("LANG-011", Kind.INPUT, "Unclosed multiline comment", "close it with */")
+BOOLEAN_VARIABLE = Issue(
+    "LANG-012",
+    Kind.INPUT,
+    "'{name}' between ${{ and }} would be the name of a variable",
+    "write the word outside of ${{…}}, or ${{String({name})}}",
+)
 TOO_DEEP = Issue(
     "LANG-010",
     Kind.INPUT,

@@ -265,6 +265,8 @@ class Lexer:
         # In front of `}`, `[` and `.` a bare word or number is the name of a variable, keywords too.
         following = tokens.kinds[first + 1] if len(tokens.kinds) > first + 1 else "}"
         if len(tokens.kinds) > first and following in ("}", "[", ".") and _may_name_variable(tokens.kinds[first]):
+            if tokens.kinds[first] == t.BOOLEAN:
+                self.fail(issues.BOOLEAN_VARIABLE, pos, stop, name=tokens.values[first])
             tokens.kinds[first] = t.VARIABLE
         return stop
 

@@ -5,7 +5,7 @@ from precast.lang import ast
 from precast.lang import issues_syntax as issues
 from precast.lang import tokens as t
 from precast.lang.parser.core import PREFIX, Parser
-from precast.lang.parser.literals import entries, hash_literal, reference, string
+from precast.lang.parser.literals import entries, hash_literal, key, reference, string
 from precast.lang.parser.parameters import parameters, return_type
 
 
@@ -46,7 +46,7 @@ def _function(p: Parser) -> ast.Node:
     declared = parameters(p, ")") if _took_parenthesis(p) else ()
     returned = return_type(p)
     body = _outside(p)
-    return _listed(p, ast.FunctionDefinition(header, name.removeprefix("::"), declared, returned, body))
+    return _listed(p, ast.FunctionDefinition(header, name, declared, returned, body))
 
 
 def _definition_name(p: Parser) -> str:
@@ -63,8 +63,6 @@ def _definition_name(p: Parser) -> str:
 
 def _qualified(p: Parser, name: str) -> str:
     """The complete name of what is defined inside a class."""
-    if name.startswith("::"):
-        return name[2:]
     return f"{p.namespace}::{name}" if p.namespace else name
 
 
@@ -131,12 +129,13 @@ def _type(p: Parser) -> ast.Node:
         return ast.QualifiedName(Span(p.starts[p.at - 1], p.ends[p.at - 1]), "type")
     start = p.starts[p.at]
     p.at += 1
+    written = p.values[p.at]
     name = reference(p)
     header = p.span_from(start)
     if p.kinds[p.at] == "[":
         return _type_mapping(p, header, name)
     if p.took("="):
-        return _listed(p, ast.TypeAliasDefinition(header, name.name, _aliased(p)))
+        return _listed(p, ast.TypeAliasDefinition(header, written, _aliased(p)))
     parent = p.take(t.REFERENCE) if p.took("inherits") else None
     if p.kinds[p.at] != "{":
         p.unexpected("'='", "an alias is: type Name = Type")
@@ -146,7 +145,7 @@ def _type(p: Parser) -> ast.Node:
 
 def _type_mapping(p: Parser, header: Span, name: ast.QualifiedReference) -> ast.Node:
     p.at += 1
-    keys = entries(p, "]")
+    keys = entries(p, "]", key)
     left = ast.Access(p.span_from(name.span.start), name, keys)
     p.take("=")
     return _listed(p, ast.TypeMapping(header, left, _aliased(p)))
@@ -168,12 +167,12 @@ def _aliased(p: Parser) -> ast.Node:
         if name.name == "TypeSet":
             return ast.Access(Span(name.span.start, described.span.end), name, (described,))
         if name.name != "Object":
-            key = ast.QualifiedName(name.span, "parent")
-            described = ast.LiteralHash(described.span, (*described.entries, ast.KeyedEntry(name.span, key, name)))
+            parent = ast.QualifiedName(name.span, "parent")
+            described = ast.LiteralHash(described.span, (*described.entries, ast.KeyedEntry(name.span, parent, name)))
         return _object(Span(name.span.start, described.span.end), described)
     if p.kinds[p.at] == "[":
         p.at += 1
-        keys = entries(p, "]")
+        keys = entries(p, "]", key)
         return ast.Access(p.span_from(name.span.start), name, keys)
     return name
 

@@ -1,5 +1,6 @@
 """Literals, variables, strings and collections: what expressions are made of."""
 
+from collections.abc import Callable
 from typing import Final
 
 from precast.base.spans import Span
@@ -130,17 +131,17 @@ def _heredoc(p: Parser) -> ast.Node:
 def _list(p: Parser) -> ast.Node:
     start = p.starts[p.at]
     p.at += 1
-    elements = entries(p, "]")
+    elements = entries(p, "]", _entry)
     return ast.LiteralList(p.span_from(start), elements)
 
 
-def entries(p: Parser, closing: str) -> tuple[ast.Node, ...]:
+def entries(p: Parser, closing: str, read: Callable[[Parser], ast.Node]) -> tuple[ast.Node, ...]:
     """Comma-separated arguments or elements and the bracket after them; neighbouring `key => value` make one hash."""
     kinds = p.kinds
     found: list[ast.Node] = []
     pairs: list[ast.KeyedEntry] = []
     while kinds[p.at] != closing:
-        value = _entry(p) if closing == "]" else p.assignment()
+        value = read(p)
         if kinds[p.at] == "=>":
             p.at += 1
             pairs.append(ast.KeyedEntry(p.span_from(value.span.start), value, _entry(p)))
@@ -164,9 +165,20 @@ def _hash_of(pairs: list[ast.KeyedEntry]) -> ast.Node:
 
 
 def _entry(p: Parser) -> ast.Node:
-    if p.kinds[p.at] in _WORDS_IN_COLLECTIONS and p.kinds[p.at + 1] in (",", "]", "}", "=>"):
+    """An element of a list, or a key or value of a hash."""
+    if p.kinds[p.at] in _WORDS_IN_COLLECTIONS and p.kinds[p.at + 1] in (",", "]", "}", ")", "=>"):
         return _word(p)
     return p.assignment()
+
+
+def argument(p: Parser) -> ast.Node:
+    """An argument of a call; only as the key of a hash it may be one of these keywords."""
+    return _entry(p) if p.kinds[p.at + 1] == "=>" else p.assignment()
+
+
+def key(p: Parser) -> ast.Node:
+    """A key between brackets: no assignment, no relationship and no resource."""
+    return _entry(p) if p.kinds[p.at + 1] == "=>" else p.expression()
 
 
 def hash_literal(p: Parser) -> ast.LiteralHash:

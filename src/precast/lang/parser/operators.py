@@ -6,7 +6,7 @@ from precast.lang import ast
 from precast.lang import tokens as t
 from precast.lang.parser import core
 from precast.lang.parser.core import INFIX, PREFIX, Parser
-from precast.lang.parser.literals import entries
+from precast.lang.parser.literals import argument, entries, key
 from precast.lang.parser.parameters import parameters, return_type
 
 
@@ -69,13 +69,13 @@ def _access(p: Parser, left: ast.Node) -> ast.Node:
     p.at += 1
     if p.kinds[p.at] == "]":
         p.unexpected("a key")
-    keys = entries(p, "]")
+    keys = entries(p, "]", key)
     return ast.Access(p.span_from(left.span.start), left, keys)
 
 
 def _call(p: Parser, left: ast.Node) -> ast.Node:
     p.at += 1
-    arguments = entries(p, ")")
+    arguments = entries(p, ")", argument)
     block = lambda_(p) if p.kinds[p.at] == "|" else None
     return ast.Call(p.span_from(left.span.start), left, arguments, block, False)
 
@@ -90,7 +90,7 @@ def _method(p: Parser, left: ast.Node) -> ast.Node:
     arguments: tuple[ast.Node, ...] = ()
     if p.kinds[p.at] == "(":
         p.at += 1
-        arguments = entries(p, ")")
+        arguments = entries(p, ")", argument)
     block = lambda_(p) if p.kinds[p.at] == "|" else None
     return ast.CallMethod(p.span_from(left.span.start), left, name, arguments, block)
 

@@ -1,9 +1,13 @@
 """Parameter lists of classes, defines, functions, lambdas and templates, and return types."""
 
+from typing import Final
+
 from precast.base.spans import Span
 from precast.lang import ast
 from precast.lang import tokens as t
 from precast.lang.parser.core import POSTFIX, Parser
+
+_FORM: Final = "a parameter is Type $name = default; type and default may be left out"
 
 
 def parameters(p: Parser, closing: str) -> tuple[ast.Parameter, ...]:
@@ -21,9 +25,11 @@ def _parameter(p: Parser) -> ast.Parameter:
     start = p.starts[p.at]
     type_expr = None
     if p.kinds[p.at] != t.VARIABLE and p.kinds[p.at] != "*":
+        if p.kinds[p.at] != t.REFERENCE:
+            p.unexpected("a parameter", _FORM)
         type_expr = p.expression(POSTFIX - 1)
     captures_rest = p.took("*")
-    name = p.take(t.VARIABLE, "a parameter is Type $name = default; type and default may be left out")
+    name = p.take(t.VARIABLE, _FORM)
     span = Span(start, p.ends[p.at - 1])
     default = p.expression() if p.took("=") else None
     return ast.Parameter(span, name, type_expr, default, captures_rest)

@@ -1,0 +1,22 @@
+"""What can be judged without evaluating: names, places, assignments, queries, statements without effect.
+
+The rules are those of Puppet's own validation, so that what passes here passes there. All findings of a file are collected, up to
+a limit; the position of each is that of the expression it is about.
+"""
+
+from precast.lang import ast
+from precast.lang.checker import definitions, expressions, resources
+from precast.lang.checker.core import LIMIT, Checker, Findings
+
+__all__ = ["LIMIT", "Findings", "check", "definitions", "expressions", "resources"]
+
+
+def check(program: ast.Program, namespace: str | None = None, is_strict: bool = False) -> Findings:
+    """The findings about a program.
+
+    `namespace` is the name that a file of a module answers to (`apache`, `apache::vhost`); there only definitions below it may
+    stand. Under `is_strict` what Puppet 7 warns of is an error, as in Puppet 8.
+    """
+    checker = Checker(program.source, is_strict)
+    definitions.check_top(checker, program, namespace)
+    return Findings(tuple(checker.errors), tuple(checker.warnings))

@@ -8,7 +8,7 @@ from precast.lang import ast
 from precast.lang.checker import definitions, expressions, resources
 from precast.lang.checker.core import LIMIT, Checker, Findings
 
-__all__ = ["LIMIT", "Findings", "check", "definitions", "expressions", "resources"]
+__all__ = ["LIMIT", "Findings", "check", "definitions", "expressions", "namespace_of", "resources"]
 
 
 def check(program: ast.Program, namespace: str | None = None, is_strict: bool = False) -> Findings:
@@ -20,3 +20,13 @@ def check(program: ast.Program, namespace: str | None = None, is_strict: bool = 
     checker = Checker(program.source, is_strict)
     definitions.check_top(checker, program, namespace)
     return Findings(tuple(checker.errors), tuple(checker.warnings))
+
+
+def namespace_of(path: str, module_name: str) -> str:
+    """The name that a file of this module answers to: `m` for `…/m/manifests/init.pp`, `m::a` for `…/m/functions/a.pp`."""
+    for directory in ("/manifests/", "/functions/"):
+        _, found, tail = path.rpartition(f"{module_name}{directory}")
+        if found:
+            tail = tail.removesuffix(".pp")
+            return module_name if tail == "init" else "::".join([module_name, *tail.split("/")])
+    return module_name

@@ -19,6 +19,7 @@ from precast.cli.parser import Parser
 # Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
+    "eval": ("precast.cli.eval", "evaluate Puppet code and print its value"),
     "facts": ("precast.cli.facts", "what a machine says about itself"),
     "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
     "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),

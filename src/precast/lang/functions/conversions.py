@@ -3,8 +3,8 @@
 from typing import Any
 
 from precast.lang import datatypes
+from precast.lang.conversions import create
 from precast.lang.datatypes import mismatch
-from precast.lang.datatypes import new as creation
 from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
@@ -51,7 +51,7 @@ def _assert_type_text(call: Call, wanted: str, value: Any) -> Any:
 
 @NEW.dispatch("Type type, Any *args, Callable &block?", pure=False)
 def new(call: Call, wanted: datatypes.Type, *args: Any) -> Any:
-    made = creation.create(wanted, args, call)
+    made = create(wanted, args, call)
     return made if call.block is None else call.block.call(made)
 
 

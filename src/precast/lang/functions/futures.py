@@ -1,5 +1,6 @@
 """future and futures: values that other nodes promise, known only when they are there."""
 
+from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function
 from precast.lang.unknowns import Future
 
@@ -10,11 +11,13 @@ FUTURE = Function(
 FUTURES = Function("futures", "What every promise of this key will hold, as a hash of nodes to values.")
 
 
-@FUTURE.dispatch("String[1] key")
-def _future(key: str) -> Future:
+@FUTURE.dispatch("String[1] key", pure=False)
+def _future(call: Call, key: str) -> Future:
+    call.host.has_unknowns = True
     return Future(key)
 
 
-@FUTURES.dispatch("String[1] key")
-def _futures(key: str) -> Future:
+@FUTURES.dispatch("String[1] key", pure=False)
+def _futures(call: Call, key: str) -> Future:
+    call.host.has_unknowns = True
     return Future(key, many=True)

@@ -74,6 +74,8 @@ class CatalogActions(Protocol):
 class Host(Protocol):
     """The compile in which a function runs."""
 
+    has_unknowns: bool  # whether the compile has met a value that is not known yet; whoever makes one sets it
+
     @property
     def inputs(self) -> Inputs: ...
 

@@ -34,15 +34,23 @@ def _attempt(words: Iterator[int], mask: int, most: int) -> int | None:
 
 
 def _seeded(seed: int) -> list[int]:
-    key: list[int] = []
-    rest = abs(seed)
-    while rest or not key:
-        key.append(rest & _WORD)
-        rest >>= 32
-    state = [19650218]
+    """The state for a seed. Ruby drops a highest word of 1, and knows a seed of one word from one of several."""
+    words = [abs(seed) >> shift & _WORD for shift in range(0, max(abs(seed).bit_length(), 1), 32)]
+    if len(words) > 1 and words[-1] == 1:
+        words.pop()
+    return _from_word(words[0]) if len(words) == 1 else _from_words(words)
+
+
+def _from_word(word: int) -> list[int]:
+    state = [word]
     for index in range(1, _N):
         before = state[-1]
         state.append((1812433253 * (before ^ before >> 30) + index) & _WORD)
+    return state
+
+
+def _from_words(key: list[int]) -> list[int]:
+    state = _from_word(19650218)
     at, in_key = 1, 0
     for _ in range(max(_N, len(key))):
         before = state[at - 1]

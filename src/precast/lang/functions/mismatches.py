@@ -1,17 +1,28 @@
 """Says why a call fits none of a function's signatures, in Puppet's words.
 
-One signature is refused in one sentence. With several, the sentence names what they all refuse alike, else each is listed with its
-own reason. A wrong block is only worth a word if some signature takes the arguments.
+One signature is refused in one sentence. Several are, too, where they refuse the same thing: the number of arguments, one parameter,
+the number of a block's parameters; else each is listed with its own reasons. A wrong block is only worth a word if some signature
+takes the arguments.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from precast.base.errors import PrecastError
-from precast.lang.datatypes import mismatch
+from precast.lang.datatypes import Type, mismatch
+from precast.lang.datatypes.combined import variant
 from precast.lang.functions import issues
 from precast.lang.functions.host import Block
 from precast.lang.functions.signatures import Signature
+
+
+class Reason(NamedTuple):
+    """Why a signature does not take a call: the parameter with its type and the argument, or only a text."""
+
+    text: str
+    parameter: str = ""
+    wanted: Type | None = None
+    given: Any = None
 
 
 def refusal(name: str, signatures: Sequence[Signature], args: Sequence[Any], block: Block | None) -> PrecastError:
@@ -27,7 +38,7 @@ def refusal(name: str, signatures: Sequence[Signature], args: Sequence[Any], blo
     lines = []
     for signature, found in zip(signatures, reasons, strict=True):
         lines.append(f"  ({signature})")
-        lines.extend(f"    rejected: {reason}" for reason in found)
+        lines.extend(f"    rejected: {reason.text}" for reason in found)
     return issues.NO_SIGNATURE_FITS.error(name=name, signatures="\n".join(lines))
 
 
@@ -50,51 +61,61 @@ def _arguments(count: int) -> str:
     return "argument" if count == 1 else "arguments"
 
 
-def _argument_reasons(signature: Signature, args: Sequence[Any]) -> list[str]:
+def _argument_reasons(signature: Signature, args: Sequence[Any]) -> list[Reason]:
     if not signature.takes(len(args)):
-        return [count_mismatch(signature.min_args, signature.max_args, len(args))]
+        return [Reason(count_mismatch(signature.min_args, signature.max_args, len(args)))]
     reasons = []
     for index, arg in enumerate(args):
         wanted = signature.type_of(index)
         if not wanted.check(arg):
             name = signature.parameters[min(index, len(signature.parameters) - 1)].name
-            reasons.append(mismatch.describe(f"parameter '{name}'", wanted, arg))
+            reasons.append(Reason(mismatch.describe(f"parameter '{name}'", wanted, arg), name, wanted, arg))
     return reasons
 
 
-def _block_reasons(signature: Signature, block: Block | None) -> list[str]:
+def _block_reasons(signature: Signature, block: Block | None) -> list[Reason]:
     if signature.accepts_block(block):
         return []
     if block is None:
-        return ["expects a block"]
+        return [Reason("expects a block")]
     if not signature.block_text:
-        return ["does not expect a block"]
+        return [Reason("does not expect a block")]
     counts = signature.block_counts
     if counts is None:
-        return [f"block expects a {signature.block_text} value, got {block.type}"]
-    return [f"block {count_mismatch(counts[0], counts[1], block.min_args)}"]
+        return [Reason(f"block expects a {signature.block_text} value, got {block.type}")]
+    return [Reason(f"block {count_mismatch(counts[0], counts[1], block.min_args)}")]
 
 
-def _merged(signatures: Sequence[Signature], reasons: list[list[str]], args: Sequence[Any], block: Block | None) -> str:
-    """One sentence for all, or nothing: a wrong number of arguments, of block parameters, or the same reason everywhere."""
-    if len(reasons) == 1:
-        return "; ".join(reasons[0])
+def _merged(
+    signatures: Sequence[Signature], reasons: list[list[Reason]], args: Sequence[Any], block: Block | None
+) -> str:
+    """One sentence for all, or nothing."""
     if not any(signature.takes(len(args)) for signature in signatures):
-        most = [signature.max_args for signature in signatures]
-        widest = None if None in most else max(each for each in most if each is not None)
-        return count_mismatch(min(signature.min_args for signature in signatures), widest, len(args))
-    fitting = [
-        found for signature, found in zip(signatures, reasons, strict=True) if not _argument_reasons(signature, args)
-    ]
-    if fitting and block is not None and all(found[0].startswith("block expects") for found in fitting):
-        counts = [
-            signature.block_counts
-            for signature in signatures
-            if signature.block_counts and not _argument_reasons(signature, args)
-        ]
-        if counts:
-            least, most_of_all = min(low for low, _ in counts), [high for _, high in counts]
-            widest = None if None in most_of_all else max(high for high in most_of_all if high is not None)
-            return f"block {count_mismatch(least, widest, block.min_args)}"
-    first = reasons[0]
-    return "; ".join(first) if all(found == first for found in reasons) else ""
+        least, most = _widest([(signature.min_args, signature.max_args) for signature in signatures])
+        return count_mismatch(least, most, len(args))
+    texts = ["; ".join(reason.text for reason in found) for found in reasons]
+    if all(text == texts[0] for text in texts):
+        return texts[0]
+    if all(len(found) == 1 and found[0].parameter == reasons[0][0].parameter != "" for found in reasons):
+        wanted = variant(tuple(found[0].wanted for found in reasons if found[0].wanted is not None))
+        return mismatch.describe(f"parameter '{reasons[0][0].parameter}'", wanted, reasons[0][0].given)
+    return _merged_blocks(signatures, reasons, args, block)
+
+
+def _merged_blocks(
+    signatures: Sequence[Signature], reasons: list[list[Reason]], args: Sequence[Any], block: Block | None
+) -> str:
+    """One sentence if all that take the arguments mind the block alike, or only how many parameters it has."""
+    fitting = [each for each in zip(signatures, reasons, strict=True) if not _argument_reasons(each[0], args)]
+    if fitting and all(found == fitting[0][1] for _, found in fitting):
+        return fitting[0][1][0].text
+    counts = [signature.block_counts for signature, _ in fitting if signature.block_counts is not None]
+    if block is None or not counts or not all(found[0].text.startswith("block expects") for _, found in fitting):
+        return ""
+    least, most = _widest(counts)
+    return f"block {count_mismatch(least, most, block.min_args)}"
+
+
+def _widest(counts: Sequence[tuple[int, int | None]]) -> tuple[int, int | None]:
+    highs = [high for _, high in counts]
+    return min(low for low, _ in counts), None if None in highs else max(high for high in highs if high is not None)

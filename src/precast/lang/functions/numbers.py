@@ -19,11 +19,9 @@ ABS = Function("abs", "The absolute value of a number.")
 CEILING = Function("ceiling", "The smallest integer that is not less than a number.")
 FLOOR = Function("floor", "The largest integer that is not greater than a number.")
 ROUND = Function("round", "The nearest integer; a half is rounded away from zero.")
-MAX = Function(
-    "max", "The largest value: of numbers, of strings without regard to case, or by a block that compares two."
-)
+MAX = Function("max", "The largest value: of numbers, of strings by their characters, or by a block that compares two.")
 MIN = Function(
-    "min", "The smallest value: of numbers, of strings without regard to case, or by a block that compares two."
+    "min", "The smallest value: of numbers, of strings by their characters, or by a block that compares two."
 )
 COMPARE = Function(
     "compare",
@@ -147,7 +145,7 @@ def _order_strings(call: Call, function: str, a: str, b: str) -> int:
     if _DECIMAL.fullmatch(a) and _DECIMAL.fullmatch(b):
         _coerced(call, function, "String to Numeric", "before calling, or use lambda")
         return _order_numbers(float(a), float(b))
-    return compare(a, b)
+    return (a > b) - (a < b)
 
 
 def _order_any(call: Call, function: str, a: Any, b: Any) -> int:
@@ -162,7 +160,7 @@ def _order_any(call: Call, function: str, a: Any, b: Any) -> int:
         _coerced(call, function, "String to Numeric", "before calling, or use lambda")
         return _order_numbers(float(left), float(right))
     _coerced(call, function, "Any to String", "before calling, or use lambda")
-    return compare(left, right)
+    return (left > right) - (left < right)
 
 
 _declare_extreme(MAX, 1)

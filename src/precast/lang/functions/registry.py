@@ -24,12 +24,11 @@ from precast.base.spans import Span
 from precast.lang.functions.host import Block, Call, Host
 from precast.lang.functions.mismatches import refusal
 from precast.lang.functions.signatures import Signature
-from precast.lang.unknowns import holds_unknown
+from precast.lang.unknowns import holds_unknown, is_late
 from precast.lang.values import Unknown
 
 Body = Callable[..., Any]
 BodyT = TypeVar("BodyT", bound=Body)
-_PLAIN = frozenset((str, int, bool, float, type(None)))
 
 
 class Unknowns(enum.Enum):
@@ -37,7 +36,8 @@ class Unknowns(enum.Enum):
 
     FLOW = "flow"  # handed on as it is inside arrays and hashes: the function moves values and never looks at them
     CONCRETE = "concrete"  # asked for: a hole becomes a question, a future is an error
-    AGENT = "agent"  # the call itself is put off to the agent, which has the function
+    AGENT = "agent"  # a hole is asked for; with anything later the call is put off to the agent, which has the function
+    TEXT = "text"  # joined into a text that is not known yet; an array that is itself unknown goes to the agent
 
 
 class Dispatch:
@@ -86,9 +86,8 @@ class Function:
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None = None, span: Span | None = None
     ) -> Any:
         """Runs the first dispatch that fits; raises the error that says how none does."""
-        for arg in args:
-            if type(arg) not in _PLAIN and holds_unknown(arg):
-                return self._call_with_unknown(host, scope, args, block, span)
+        if host.has_unknowns and any(map(holds_unknown, args)):
+            return self._call_with_unknown(host, scope, args, block, span)
         return self._call_known(host, scope, args, block, span)
 
     def _call_known(self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None) -> Any:
@@ -106,9 +105,12 @@ class Function:
     def _call_with_unknown(
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None
     ) -> Any:
-        if self.unknowns is Unknowns.AGENT and block is None:
+        policy = self.unknowns
+        if policy is Unknowns.TEXT:
+            policy = Unknowns.AGENT if any(isinstance(arg, Unknown) for arg in args) else Unknowns.FLOW
+        if policy is Unknowns.AGENT and block is None and any(map(is_late, args)):
             return host.defer(self.name, args)
-        if self.unknowns is Unknowns.FLOW:
+        if policy is Unknowns.FLOW:
             known = [
                 host.concrete(arg, span) if isinstance(arg, Unknown) and self._looks_at(index) else arg
                 for index, arg in enumerate(args)

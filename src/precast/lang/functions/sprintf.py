@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from precast.lang.datatypes import ClassType, ResourceType
 from precast.lang.functions import issues
 from precast.lang.rubytext import ruby_inspect, ruby_text
 from precast.lang.values import Hash, Regexp, float_text, kind_name
@@ -149,8 +150,18 @@ def _write_text(directive: _Directive, value: Any, kind: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Puppet hands regular expressions on as their literal, and undef as the empty string."""
-    return str(value) if isinstance(value, Regexp) else ruby_text(value)
+    """Puppet hands regular expressions on as their literal, references as resources, undef as the empty string."""
+    if isinstance(value, Regexp):
+        return str(value)
+    if isinstance(value, ResourceType) and value.type_name is not None and value.title is not None:
+        return f"{_capitalised(value.type_name)}[{value.title}]"
+    if isinstance(value, ClassType) and value.class_name is not None:
+        return f"Class[{_capitalised(value.class_name)}]"
+    return ruby_text(value)
+
+
+def _capitalised(name: str) -> str:
+    return "::".join(map(str.capitalize, name.split("::")))
 
 
 def _inspected(value: Any) -> str:

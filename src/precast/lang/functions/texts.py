@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from precast.lang import unknowns
 from precast.lang.datatypes import Type
 from precast.lang.datatypes.scalars import PatternType, RegexpType
 from precast.lang.functions import issues
+from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sprintf import sprintf
@@ -14,10 +16,10 @@ from precast.lang.moments import Timespan, Timestamp
 from precast.lang.regexps import compile_regexp
 from precast.lang.rubytext import ruby_join, ruby_text
 from precast.lang.strftime import format_timespan, format_timestamp
-from precast.lang.values import Hash, Regexp, kind_name
+from precast.lang.values import Hash, Regexp, Unknown, kind_name
 
 JOIN = Function(
-    "join", "Joins the elements of an array into one string; arrays inside are flattened.", unknowns=Unknowns.AGENT
+    "join", "Joins the elements of an array into one string; arrays inside are flattened.", unknowns=Unknowns.TEXT
 )
 SPLIT = Function(
     "split", "Splits a string at each match of a pattern; empty parts at the end are dropped.", unknowns=Unknowns.AGENT
@@ -39,8 +41,13 @@ SHELLQUOTE = Function(
 
 
 @JOIN.dispatch("Array arg, String delimiter?")
-def _join(values: tuple[Any, ...], separator: str = "") -> str:
-    return ruby_join(values, separator)
+def _join(values: tuple[Any, ...], separator: str = "") -> Any:
+    if not unknowns.holds_unknown(values):
+        return ruby_join(values, separator)
+    parts: list[Any] = []
+    for value in flatten(values):
+        parts += [separator, value if isinstance(value, Unknown) else ruby_text(value)]
+    return unknowns.join(parts[1:])
 
 
 def pattern_of(wanted: Any) -> "re.Pattern[str]":
@@ -190,11 +197,7 @@ _DANGEROUS = re.compile(r"[!\"`$\\]")
 
 @SHELLQUOTE.dispatch("Any *args")
 def _shellquote(*args: Any) -> str:
-    return " ".join(map(_shell_word, _flat(args)))
-
-
-def _flat(values: tuple[Any, ...]) -> list[Any]:
-    return [each for value in values for each in (_flat(value) if isinstance(value, tuple) else [value])]
+    return " ".join(map(_shell_word, flatten(*args)))
 
 
 def _shell_word(value: Any) -> str:

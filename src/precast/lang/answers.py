@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import msgspec
 
 from precast.base import digests
-from precast.lang import inputs, issues_compiler as issues
+from precast.lang import inputs
+from precast.lang import issues_compiler as issues
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 
 COMPILER_VERSION = "1"
@@ -161,13 +162,16 @@ class NodeAnswers:
 def follow(data: Any, path: Path) -> Answer:
     """What lies below a path of plain data; ABSENT if something on the way is not there."""
     for step in path:
-        if isinstance(data, dict) and step in data:
-            data = data[step]
-        elif isinstance(data, list | tuple) and isinstance(step, int) and -len(data) <= step < len(data):
-            data = data[step]
-        else:
+        if not _has(data, step):
             return ABSENT
+        data = data[step]
     return data
+
+
+def _has(data: Any, step: str | int) -> bool:
+    if isinstance(data, dict):
+        return step in data
+    return isinstance(data, list | tuple) and isinstance(step, int) and -len(data) <= step < len(data)
 
 
 def kind_of(data: Answer) -> str:

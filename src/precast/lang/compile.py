@@ -83,7 +83,7 @@ def _start(inputs: Inputs, settings: Settings) -> Run:
     run = Run(inputs, settings)
     run.catalog.add(Resource("stage", "main", None))
     run.main.parameters["name"] = Parameter("main", run.top.frame)
-    run.top.variables["title"] = run.top.variables["name"] = "main"
+    run.top.variables.update(title="main", name="main", module_name="")
     run.main.tags = {"class": None}
     run.catalog.add(run.main)
     return run

@@ -172,6 +172,13 @@ NOT_KNOWN_YET = Issue(
 )
 UNKNOWN_QUESTION = Issue("LANG-637", Kind.INTERNAL, "a compile asked {question}, which nobody answers", "report this")
 
+ALIAS_NOT_STATIC = Issue(
+    "LANG-638",
+    Kind.INPUT,
+    "the type alias {name} is not a valid type specification: it depends on a variable or a call",
+    "write the type out: an alias means the same everywhere",
+)
+
 # Resources: LANG-660 to LANG-719
 
 UNKNOWN_TYPE = Issue(

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from precast.lang import datatypes
 from precast.lang import issues_compiler as issues
 from precast.lang.compiler import known_types
 from precast.lang.compiler.catalog import Catalog
 from precast.lang.compiler.collectors import Realization
 from precast.lang.compiler.relations import ref_of
 from precast.lang.compiler.resources import Parameter, Resource, reference
-from precast.lang import datatypes
 from precast.lang.scope import Scope
 from precast.lang.values import Hash
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import datatypes, issues_compiler as issues
+from precast.lang import datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.compiler import known_types
 from precast.lang.compiler.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition

@@ -3,12 +3,14 @@
 A unit is made once for each content of a file and shared by all compiles of the process: it holds nothing of any of them.
 """
 
+import re
 from typing import Any
 
 from precast.base.spans import Source, Span
 from precast.lang import ast
+from precast.lang import issues_compiler as issues
 from precast.lang.evaluator import load_translations
-from precast.lang.evaluator.lambdas import ParameterCode, UserFunction
+from precast.lang.evaluator.lambdas import ParameterCode, UserFunction, has_no_variable
 from precast.lang.evaluator.translation import Code, Translator
 
 load_translations()
@@ -54,6 +56,14 @@ def _matcher(match: ast.Node) -> str:
     return str(value).lower()
 
 
+def node_title(matcher: str) -> str:
+    """The title of a node block's resource: its name; of an expression what is left of it as a word."""
+    if not matcher.startswith("/"):
+        return matcher
+    word = re.sub(r"[^-\w:.]", "", matcher[1:-1].lower())
+    return f"__node_regexp__{re.sub(r'^[.]+', '', word)}"
+
+
 class Unit:
     """What one source file defines, and its code at the top."""
 
@@ -82,4 +92,6 @@ class Unit:
         elif isinstance(node, ast.FunctionDefinition):
             self.functions[node.name] = UserFunction(to, node)
         elif isinstance(node, ast.TypeAliasDefinition):
+            if not has_no_variable(node.type_expr):
+                to.fail(issues.ALIAS_NOT_STATIC, node.type_expr, name=node.name)
             self.aliases[node.name.lower()] = (node, to.code(node.type_expr))

@@ -1,5 +1,6 @@
 """Runs the code of a class or define: its frame, its parameters, its body."""
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
@@ -8,8 +9,8 @@ from precast.lang.compiler import known_types
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.guesses import did_you_mean
 from precast.lang.compiler.resources import Parameter, Resource, reference
-from precast.lang.datatypes import mismatch
 from precast.lang.control import Next, Return
+from precast.lang.datatypes import mismatch
 from precast.lang.evaluator.lambdas import ParameterCode
 from precast.lang.scope import Frame, Scope, new_frame
 
@@ -23,7 +24,8 @@ def evaluate_resource(run: "Run", resource: Resource) -> None:
         return
     resource.is_evaluated = True
     definition = resource.definition
-    assert definition is not None and resource.frame is not None
+    assert definition is not None
+    assert resource.frame is not None
     scope = _scope_of(run, resource, definition, resource.frame)
     try:
         _bind(run, scope, resource, definition)
@@ -31,10 +33,8 @@ def evaluate_resource(run: "Run", resource: Resource) -> None:
         if error.span is None:
             error.source, error.span = resource.source, resource.span
         raise
-    try:
+    with contextlib.suppress(Next, Return):
         definition.body(scope)
-    except (Next, Return):
-        pass
 
 
 def _scope_of(run: "Run", resource: Resource, definition: Definition, declared_in: Frame) -> Scope:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from precast.base.errors import PrecastError
 from precast.catalog.body import Body, Edge, ResourceData
 from precast.catalog.source_map import Place, SourceMap
-from precast.lang import datatypes, issues_compiler as issues
+from precast.lang import datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.compiler import known_types
 from precast.lang.compiler.contents import pinned_content
 from precast.lang.compiler.guesses import did_you_mean
@@ -71,8 +72,8 @@ def _all_tags(catalog: "Catalog") -> dict[str, dict[str, None]]:
 def _hand_down(run: "Run", catalog: "Catalog", tags: dict[str, dict[str, None]]) -> None:
     """From the main class down: metaparameters to those that have none of their own, and tags."""
     inside: dict[str, list[str]] = {}
-    for source, target in catalog.edges:
-        inside.setdefault(source, []).append(target)
+    for container, content in catalog.edges:
+        inside.setdefault(container, []).append(content)
     waiting = deque([run.main.ref])
     seen = {run.main.ref}
     while waiting:
@@ -147,5 +148,5 @@ def _data(resource: Resource, tags: dict[str, None]) -> ResourceData:
 def _relation_data(value: Any) -> Any:
     """References as text, nested arrays flat."""
     if isinstance(value, tuple):
-        return [parameter_data(each) for each in flatten(value)]
+        return [parameter_data(each) for each in flatten(value) if each is not None]
     return parameter_data(value)

@@ -7,13 +7,14 @@ its translation is in the process's cache: a warm process asks what a fresh one 
 from typing import TypeVar
 
 from precast.base.spans import Source
-from precast.lang import datatypes, issues_compiler as issues
-from precast.lang.compiler.definitions import Definition, NodeBlock, Unit
+from precast.lang import ast, datatypes
+from precast.lang import issues_compiler as issues
+from precast.lang.checker import check, namespace_of
+from precast.lang.compiler.definitions import Definition, NodeBlock, Unit, node_title
 from precast.lang.evaluator.lambdas import UserFunction
 from precast.lang.evaluator.translation import Code
 from precast.lang.inputs import ABSENT, Inputs, Listing
 from precast.lang.parser import parse
-from precast.lang import ast
 from precast.lang.settings import Settings
 
 FoundT = TypeVar("FoundT")
@@ -30,7 +31,11 @@ def translated(path: str, digest: str, text: str, module_name: str) -> Unit:
     if unit is None:
         if len(_units) >= _UNITS_KEPT:
             _units.clear()
-        unit = _units[key] = Unit(parse(Source(path, text)), module_name)
+        program = parse(Source(path, text))
+        findings = check(program, namespace_of(path, module_name) if module_name else None)
+        if findings.errors:
+            raise findings.errors[0]
+        unit = _units[key] = Unit(program, module_name)
     return unit
 
 
@@ -83,9 +88,9 @@ class Loader:
             )
 
     def _add_node(self, node: NodeBlock) -> None:
-        known = {matcher for each in self.nodes for matcher in each.matchers}
+        known = {node_title(matcher) for each in self.nodes for matcher in each.matchers}
         for matcher in node.matchers:
-            if matcher in known:
+            if node_title(matcher) in known:
                 raise issues.NODE_REDEFINED.error(node.source, node.span, name=matcher)
         self.nodes.append(node)
 

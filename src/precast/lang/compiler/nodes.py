@@ -1,9 +1,10 @@
 """The node block that matches, and the classes an operator gave the node."""
 
-import re
+import contextlib
 from typing import TYPE_CHECKING
 
 from precast.lang import issues_compiler as issues
+from precast.lang.compiler.definitions import node_title
 from precast.lang.compiler.resources import Resource
 from precast.lang.control import Next, Return
 from precast.lang.inputs import ABSENT, Classification, NodeBlock, TrustedPath
@@ -32,19 +33,9 @@ def evaluate_node(run: "Run") -> None:
         scope = new_frame(run, frame, run.top)
         scope.variables.update(title=title, name=title)
         scope.matches = tuple(captures) or None
-        try:
+        with contextlib.suppress(Next, Return):
             block.body(scope)
-        except (Next, Return):
-            pass
     _include_given(run)
-
-
-def node_title(matcher: str) -> str:
-    """The title of a node block's resource: its name; of an expression what is left of it as a word."""
-    if not matcher.startswith("/"):
-        return matcher
-    word = re.sub(r"[^-\w:.]", "", matcher[1:-1].lower())
-    return f"__node_regexp__{re.sub(r'^[.]+', '', word)}"
 
 
 def _include_given(run: "Run") -> None:

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
-from precast.lang import datatypes, issues_compiler as issues
+from precast.lang import datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.compiler.collectors import Collector
 from precast.lang.compiler.resources import Parameter, Resource, reference
 
@@ -25,34 +26,45 @@ class Relation:
 
     def apply(self, catalog: "Catalog") -> None:
         """Adds each second to the parameter of each first. Raises where one is not in the catalog."""
-        seconds = [ref for operand in self.second for ref in _refs(operand)]
+        seconds = [target for operand in self.second for target in _targets(operand)]
         for operand in self.first:
-            for ref in _refs(operand):
-                for other in seconds:
-                    self._relate(catalog, ref, other)
+            for ref, _ in _targets(operand):
+                for other, target in seconds:
+                    self._relate(catalog, ref, other, target)
 
-    def _relate(self, catalog: "Catalog", ref: str, other: str) -> None:
+    def _relate(self, catalog: "Catalog", ref: str, other: str, target: datatypes.Type) -> None:
         first = catalog.find(ref)
         if first is None:
             raise issues.RELATION_SOURCE_MISSING.error(self.source, self.span, missing=ref, other=other)
-        second = catalog.find(other)
-        if second is None:
+        if catalog.find(other) is None:
             raise issues.RELATION_TARGET_MISSING.error(self.source, self.span, missing=other, other=ref)
         present = first.value(self.kind)
         before = () if present is None else present if isinstance(present, tuple) else (present,)
-        target = _as_type(second)
         if first.frame is not None and target not in before:
             first.set(self.kind, Parameter((*before, target), first.frame))
 
 
+class Passage:
+    """A collector in the middle of a chain: if it finds nothing, what stands left of it takes its place."""
+
+    __slots__ = ("collector", "left")
+
+    def __init__(self, collector: Collector, left: tuple[Any, ...]) -> None:
+        self.collector = collector
+        self.left = left
+
+
+def _targets(operand: Any) -> list[tuple[str, datatypes.Type]]:
+    """The references an operand stands for, as text and as types."""
+    if isinstance(operand, Passage):
+        return _targets(operand.collector) or [each for other in operand.left for each in _targets(other)]
+    if isinstance(operand, Collector):
+        return [(ref, _as_type(resource)) for ref, resource in operand.found.items()]
+    return [(ref_of(operand), operand)]
+
+
 def _as_type(resource: Resource) -> datatypes.Type:
-    if resource.is_class:
-        return datatypes.ClassType(resource.title)
     return datatypes.ResourceType(resource.type_name, resource.title)
-
-
-def _refs(operand: Any) -> list[str]:
-    return list(operand.found) if isinstance(operand, Collector) else [ref_of(operand)]
 
 
 def ref_of(value: Any) -> str:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from precast.base import digests
 from precast.base.spans import Source
 from precast.lang import issues_compiler as issues
-from precast.lang.datatypes import mismatch
 from precast.lang.compiler.guesses import did_you_mean
+from precast.lang.datatypes import mismatch
 from precast.lang.evaluator.templates import TemplateCode
 from precast.lang.parser import parse_epp
 from precast.lang.scope import Scope
@@ -44,10 +44,11 @@ def render(run: "Run", scope: Scope, source: Source, parameters: Hash | None, in
         pieces = run.output.pop()
     secret = any(isinstance(piece, Sensitive) for piece in pieces)
     plain = [piece.unwrap() if isinstance(piece, Sensitive) else piece for piece in pieces]
-    if any(map(stays_open, plain)):
-        text = join(plain)
-    else:
-        text = "".join(piece if type(piece) is str else to_string(piece) for piece in plain)
+    text = (
+        join(plain)
+        if any(map(stays_open, plain))
+        else "".join(piece if type(piece) is str else to_string(piece) for piece in plain)
+    )
     return Sensitive(text) if secret else text
 
 

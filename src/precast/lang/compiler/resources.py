@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from precast.lang.scope import Frame
 
 RELATIONS = ("before", "notify", "require", "subscribe")
-_TAG = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_:.\-]*", re.ASCII)
+_TAG = re.compile(r"\w[\w:.\-]*")
 
 
 class Parameter:

@@ -9,7 +9,8 @@ from typing import Any
 
 from precast.base.errors import Issue
 from precast.base.spans import Source, Span
-from precast.lang import datatypes, issues_compiler as issues
+from precast.lang import datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.compiler.actions import CatalogActions
 from precast.lang.compiler.facts import NodeVariables
 from precast.lang.compiler.guesses import did_you_mean
@@ -24,7 +25,7 @@ from precast.lang.moments import Timestamp, from_seconds
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
 from precast.lang.settings import LogLine, Settings
 from precast.lang.unknowns import STRINGS, DeferredCall, Hole, Joined, holds_unknown, replace
-from precast.lang.values import Hash, Unknown, from_data
+from precast.lang.values import Hash, Unknown
 
 # Known in every scope, undef where nothing set them.
 _ALWAYS = frozenset(("module_name", "caller_module_name", "title", "name"))
@@ -120,11 +121,14 @@ class Run:
         return MISSING
 
     def _setting(self, name: str) -> Any:
-        known = {"strict": self.settings.strict, "strict_variables": self.settings.strict_variables}
-        if name in known:
-            return known[name]
-        answer = self.inputs.ask(Constant(f"settings.{name}"))
-        return MISSING if answer is ABSENT else from_data(answer)
+        answer = self.inputs.ask(Constant("settings"))
+        own = {
+            "strict": self.settings.strict,
+            "strict_variables": self.settings.strict_variables,
+            "storeconfigs": False,
+        }
+        known = Hash.of((own if answer is ABSENT else own | answer).items())
+        return known if name == "all_local" else known.get(name, MISSING)
 
     def variable(self, scope: Scope, name: str) -> Any:
         found = self.qualified(name) if "::" in name else scope.find(name)
@@ -209,7 +213,7 @@ class Run:
         return found
 
     def _find_type(self, key: str, name: str, source: Source, span: Span) -> datatypes.Type:
-        if self.catalog.is_resource_type(self.top, key):
+        if key == "node" or self.catalog.is_resource_type(self.top, key):
             return datatypes.ResourceType(key)
         alias = self.loader.alias_named(key)
         if alias is None:

@@ -7,7 +7,8 @@ to every part of it. Only where the path leads nowhere is the longest part that 
 from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, datatypes, issues_compiler as issues
+from precast.lang import ast, datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.datatypes import Type
 from precast.lang.evaluator.arithmetic import a, number_in
 from precast.lang.evaluator.literals import elements

@@ -4,7 +4,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from precast.lang import issues_compiler as issues, moments
+from precast.lang import issues_compiler as issues
+from precast.lang import moments
 from precast.lang.values import Binary, Hash, Rich, is_number, kind_name
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _divided(left: Any, right: Any) -> Any:
     return bounded(left // right)
 
 
-def _shifted(operator: str, left: int, count: int) -> int:
+def _shifted(operator: str, left: int, count: int) -> Any:
     if operator == ">>":
         count = -count
     if count >= 0:

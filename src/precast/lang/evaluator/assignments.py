@@ -3,7 +3,8 @@
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, datatypes, issues_compiler as issues
+from precast.lang import ast, datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.evaluator.translation import Code, Translator, place, translates
 from precast.lang.scope import MISSING, Scope
 from precast.lang.values import Hash, literal
@@ -61,6 +62,7 @@ def _names(to: Translator, target: ast.Node) -> Names:
     if isinstance(target, ast.LiteralList):
         return tuple(_names(to, element) for element in target.elements)
     to.fail(issues.NOT_ASSIGNABLE, target)
+    return None
 
 
 def assign(scope: Scope, name: str, value: Any) -> None:
@@ -91,8 +93,8 @@ def _assign_all(scope: Scope, names: Names, value: Any) -> Any:
 
 
 def _entry(value: Hash, name: Names) -> Any:
-    if isinstance(name, str) and name in value:
-        return value[name]
+    if value.has(name):
+        return value.lookup(name)
     raise issues.NO_ENTRY_TO_ASSIGN.error(name=name if isinstance(name, str) else literal(name))
 
 

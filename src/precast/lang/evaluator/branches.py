@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from precast.lang import ast, issues_compiler as issues
+from precast.lang import ast
+from precast.lang import issues_compiler as issues
 from precast.lang.evaluator.matching import option_matches
 from precast.lang.evaluator.translation import Code, Translator, translates, unwrap
 from precast.lang.scope import MISSING, Scope

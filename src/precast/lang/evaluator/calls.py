@@ -4,7 +4,8 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import ast, issues_compiler as issues
+from precast.lang import ast
+from precast.lang import issues_compiler as issues
 from precast.lang.control import ControlFlow
 from precast.lang.evaluator.lambdas import LambdaCode
 from precast.lang.evaluator.literals import elements
@@ -27,6 +28,7 @@ def call(to: Translator, node: ast.Call) -> Code:
         kind, rest = to.code(functor), elements(to, node.arguments)
         return _named(to, "new", lambda scope: (kind(scope), *rest(scope)), block, node.span)
     to.fail(issues.NOT_CALLABLE, functor)
+    return None
 
 
 @translates(ast.CallMethod)

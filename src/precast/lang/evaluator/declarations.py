@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, datatypes, issues_compiler as issues
+from precast.lang import ast, datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.compiler.collectors import Collector, collect_all, compare_parameter, query_all, query_any
+from precast.lang.compiler.relations import Passage
 from precast.lang.compiler.resources import flatten
 from precast.lang.evaluator.arithmetic import a
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
@@ -17,18 +19,18 @@ Attribute = tuple[str, Any, bool]
 AttributesCode = Callable[[Scope], list[Attribute]]
 
 
-@translates(ast.HostClassDefinition)
-@translates(ast.ResourceTypeDefinition)
-@translates(ast.NodeDefinition)
-@translates(ast.FunctionDefinition)
-@translates(ast.TypeAliasDefinition)
+@translates(
+    ast.HostClassDefinition,
+    ast.ResourceTypeDefinition,
+    ast.NodeDefinition,
+    ast.FunctionDefinition,
+    ast.TypeAliasDefinition,
+)
 def definition(to: Translator, node: ast.Node) -> Code:
     return to.constant(None)
 
 
-@translates(ast.PlanDefinition)
-@translates(ast.TypeDefinition)
-@translates(ast.TypeMapping)
+@translates(ast.PlanDefinition, ast.TypeDefinition, ast.TypeMapping)
 def unsupported(to: Translator, node: ast.Node) -> Code:
     what = {"PlanDefinition": "plan", "TypeDefinition": "type definition"}.get(type(node).__name__, "type mapping")
     to.fail(issues.NOT_SUPPORTED, node, what=what)
@@ -140,6 +142,7 @@ def _type_name(to: Translator, node: ast.Node) -> Callable[[Scope], str]:
             if isinstance(found, datatypes.ResourceType) and found.title is None and found.type_name is not None:
                 return found.type_name.lower()
         to.fail(issues.NO_RESOURCE_TYPE, node, got=datatypes.infer(found).generalized())
+        return None
 
     return evaluated
 
@@ -233,6 +236,7 @@ def _query(to: Translator, node: ast.Node) -> Callable[[Scope], Any]:
         value, wanted = to.code(node.right), node.op == "=="
         return lambda scope: compare_parameter(str(name), scope.run.concrete(value(scope)), wanted)
     to.fail(issues.NO_QUERY, node)
+    return None
 
 
 @translates(ast.Relationship)
@@ -251,9 +255,18 @@ def relationship(to: Translator, node: ast.Relationship) -> Code:
         if backwards:
             first, second = second, first
         scope.run.catalog.relate(first, second, kind, source, span)
-        return other
+        return _passed_on(second, first) if backwards else _passed_on(first, second)
 
     return code
+
+
+def _passed_on(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The value of an arrow: its right side; where that is or collects nothing, the left, so that a chain has no gap."""
+    if not right:
+        return left
+    if len(right) == 1 and isinstance(right[0], Collector):
+        return (Passage(right[0], left),)
+    return right
 
 
 def _operands(scope: Scope, value: Any) -> tuple[Any, ...]:
@@ -265,7 +278,7 @@ def _operands(scope: Scope, value: Any) -> tuple[Any, ...]:
         is_reference = (isinstance(each, datatypes.ResourceType) and each.title is not None) or (
             isinstance(each, datatypes.ClassType) and each.class_name is not None
         )
-        if not is_reference and not isinstance(each, Collector):
+        if not is_reference and not isinstance(each, Collector | Passage):
             raise issues.NO_RELATION.error(got=_shown_operand(each))
         operands.append(each)
     return tuple(operands)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import ast, datatypes, issues_compiler as issues
+from precast.lang import ast, datatypes
+from precast.lang import issues_compiler as issues
 from precast.lang.control import Next, Return
 from precast.lang.datatypes import Type, mismatch
 from precast.lang.datatypes.base import Size
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from precast.lang.functions.host import Block
 
 
-def _has_no_variable(node: ast.Node) -> bool:
+def has_no_variable(node: ast.Node) -> bool:
     """Whether a type expression means the same wherever it is evaluated in one compile."""
     if isinstance(node, ast.Variable | ast.Call | ast.CallMethod):
         return False
     for field in node.__struct_fields__:
         inner = getattr(node, field)
         for each in inner if isinstance(inner, tuple) else (inner,):
-            if isinstance(each, ast.Node) and not _has_no_variable(each):
+            if isinstance(each, ast.Node) and not has_no_variable(each):
                 return False
     return True
 
@@ -48,7 +49,7 @@ class ParameterCode:
         self._type = to.code(node.type_expr) if node.type_expr is not None else None
         fixed = to.constant_of(self._type) if self._type is not None else None
         self._fixed: Type | None = fixed if isinstance(fixed, Type) else None
-        self._is_static = node.type_expr is not None and _has_no_variable(node.type_expr)
+        self._is_static = node.type_expr is not None and has_no_variable(node.type_expr)
 
     @property
     def is_typed(self) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, issues_compiler as issues
+from precast.lang import ast
+from precast.lang import issues_compiler as issues
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.scope import MISSING, Scope
 from precast.lang.unknowns import join, stays_open
@@ -21,11 +22,7 @@ def default(to: Translator, node: ast.LiteralDefault) -> Code:
     return to.constant(DEFAULT)
 
 
-@translates(ast.LiteralBoolean)
-@translates(ast.LiteralInteger)
-@translates(ast.LiteralFloat)
-@translates(ast.LiteralString)
-@translates(ast.QualifiedName)
+@translates(ast.LiteralBoolean, ast.LiteralInteger, ast.LiteralFloat, ast.LiteralString, ast.QualifiedName)
 def scalar(to: Translator, node: Any) -> Code:
     return to.constant(node.value)
 

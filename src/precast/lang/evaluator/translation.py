@@ -20,11 +20,12 @@ Translation = Callable[["Translator", NodeT], Code]
 _translations: dict[type[ast.Node], Callable[["Translator", Any], Code]] = {}
 
 
-def translates(kind: type[NodeT]) -> Callable[[Translation[NodeT]], Translation[NodeT]]:
-    """Registers the translation of a kind of node."""
+def translates(*kinds: type[NodeT]) -> Callable[[Translation[NodeT]], Translation[NodeT]]:
+    """Registers the translation of one or several kinds of nodes."""
 
     def register(translation: Translation[NodeT]) -> Translation[NodeT]:
-        _translations[kind] = translation
+        for kind in kinds:
+            _translations[kind] = translation
         return translation
 
     return register

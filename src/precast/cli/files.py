@@ -15,14 +15,14 @@ from precast.cli import issues
 LIMIT_BYTES = 64 * 1024 * 1024
 
 
-def read_source(path: str) -> Source:
-    """The text of a file. Raises NotFoundError CLI-010, or InputError CLI-011 or CLI-012."""
+def read_source(path: str, keeps_mark: bool = False) -> Source:
+    """The text of a file; a byte order mark is dropped unless kept. Raises NotFoundError CLI-010, or InputError CLI-011 or CLI-012."""
     data = read_bytes(path)
     name = _shown(path)
     if b"\0" in data:
         raise issues.NOT_TEXT.error(path=name, reason="it holds a NUL byte")
     try:
-        return Source(name, data.decode("utf-8-sig"))
+        return Source(name, data.decode("utf-8" if keeps_mark else "utf-8-sig"))
     except UnicodeDecodeError as error:
         raise issues.NOT_TEXT.error(path=name, reason=f"byte {error.start} does not fit") from None
 

@@ -59,6 +59,12 @@ CANNOT_LISTEN = Issue(
     "cannot listen on {address}: {reason}",
     "choose another address with --listen, or stop whoever has it",
 )
+NOTHING_TO_VALIDATE = Issue(
+    "CLI-031",
+    Kind.NOT_FOUND,
+    "below {path} there is no manifest (.pp) and no template (.epp)",
+    "give files, or a directory that holds some",
+)
 NO_ENVIRONMENT = Issue(
     "CLI-030",
     Kind.NOT_FOUND,

@@ -18,6 +18,7 @@ from precast.cli.parser import Parser
 
 # Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
+    "compile": ("precast.cli.compile", "compile a node's catalog from an environment on disk"),
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
     "eval": ("precast.cli.eval", "evaluate Puppet code and print its value"),
     "facts": ("precast.cli.facts", "what a machine says about itself"),
@@ -27,6 +28,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
     "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
+    "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),
     "audit": ("precast.cli.identity:configure_audit", "who did what"),
     "status": ("precast.cli.status", "the state of the site on one screen"),
     "support-bundle": ("precast.cli.support", "collect what somebody who helps needs, without secrets"),

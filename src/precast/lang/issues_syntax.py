@@ -50,6 +50,7 @@ BOOLEAN_VARIABLE = Issue(
     "'{name}' between ${{ and }} would be the name of a variable",
     "write the word outside of ${{…}}, or ${{String({name})}}",
 )
+SUSPICIOUS = Issue("LANG-013", Kind.INPUT, "{problem}", "write \\\\ for a backslash, or leave it out")
 TOO_DEEP = Issue(
     "LANG-010",
     Kind.INPUT,

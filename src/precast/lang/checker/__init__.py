@@ -4,11 +4,15 @@ The rules are those of Puppet's own validation, so that what passes here passes 
 a limit; the position of each is that of the expression it is about.
 """
 
+from precast.base.errors import PrecastError
+from precast.base.spans import Span
 from precast.lang import ast
 from precast.lang.checker import definitions, expressions, resources
 from precast.lang.checker.core import LIMIT, Checker, Findings
 
 __all__ = ["LIMIT", "Findings", "check", "definitions", "expressions", "namespace_of", "resources"]
+
+NOWHERE = Span(0, 0)
 
 
 def check(program: ast.Program, namespace: str | None = None, is_strict: bool = False) -> Findings:
@@ -19,7 +23,11 @@ def check(program: ast.Program, namespace: str | None = None, is_strict: bool = 
     """
     checker = Checker(program.source, is_strict)
     definitions.check_top(checker, program, namespace)
-    return Findings(tuple(checker.errors), tuple(checker.warnings))
+    return Findings(_in_order(checker.errors), _in_order(checker.warnings))
+
+
+def _in_order(found: list[PrecastError]) -> tuple[PrecastError, ...]:
+    return tuple(sorted(found, key=lambda error: error.span or NOWHERE))
 
 
 def namespace_of(path: str, module_name: str) -> str:

@@ -43,6 +43,7 @@ class Parser:
     __slots__ = ("at", "definitions", "depth", "ends", "kinds", "namespace", "source", "starts", "values")
 
     def __init__(self, source: Source, tokens: t.Tokens) -> None:
+        tokens.add(t.END, "", tokens.starts[-1], tokens.ends[-1])  # so that looking one further is always possible
         self.source = source
         self.kinds = tokens.kinds
         self.values = tokens.values

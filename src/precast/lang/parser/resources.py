@@ -40,6 +40,8 @@ def _untitled(p: Parser, form: ast.Form, head: ast.Node, start: int) -> ast.Node
     opening = p.starts[p.at]
     p.at += 1
     operations = _operations(p)
+    if _begins_attributes(p):
+        p.unexpected("','", "a comma is missing before it")
     p.take("}", "attributes are name => value, with commas between them")
     span = p.span_from(start)
     if type(head) is ast.QualifiedReference:
@@ -65,7 +67,7 @@ def _may_be_empty(head: ast.Node) -> bool:
 
 
 def _begins_attributes(p: Parser) -> bool:
-    kind, following = p.kinds[p.at], p.kinds[p.at + 1] if p.kinds[p.at] != t.END else ""
+    kind, following = p.kinds[p.at], p.kinds[p.at + 1]
     if kind == "*":
         return following == "=>"
     return (kind == t.NAME or kind in t.KEYWORDS) and following in ("=>", "+>")
@@ -94,6 +96,8 @@ def _bodies(p: Parser) -> tuple[ast.ResourceBody, ...]:
         found.append(ast.ResourceBody(title.span, title, _operations(p)))
         if p.took("}"):
             return tuple(found)
+        if _begins_attributes(p):
+            p.unexpected("','", "a comma is missing before it")
         p.take(";", "attributes are name => value, with commas between them; a further title comes after a semicolon")
         if p.took("}"):
             return tuple(found)

@@ -148,3 +148,53 @@ BAD_SPAN_FORMAT = Issue(
     "durations know %D, %H, %M, %S, %L, %N and %%",
 )
 NO_TYPE_IN_TEXT = Issue("LANG-260", Kind.INPUT, "'{text}' is not a type", "write it like Array[String[1]]")
+BAD_FORMAT_TEXT = Issue(
+    "LANG-270",
+    Kind.INPUT,
+    "The format '{format}' is not a valid format on the form '%<flags><width>.<prec><format>'",
+    "write it like '%d', '%#x' or '%-10s'",
+)
+REPEATED_FLAG = Issue(
+    "LANG-271", Kind.INPUT, "The same flag can only be used once, got '{format}'", "write each flag once"
+)
+TWO_DELIMITERS = Issue(
+    "LANG-272",
+    Kind.INPUT,
+    "Only one of the delimiters [ {{ ( < | can be given in the format flags, got '{format}'",
+    "choose one delimiter",
+)
+BAD_FORMAT_MAP = Issue(
+    "LANG-273",
+    Kind.INPUT,
+    "parameter 'string_formats' expects {wanted}, got {got}",
+    "write it like {{ Integer => '%x', Array => {{ format => '%(a', separator => ';' }} }}",
+)
+WRONG_FORMAT = Issue(
+    "LANG-274",
+    Kind.INPUT,
+    "Illegal format '{letter}' specified for value of {kind} type - expected one of the characters '{letters}'",
+    "choose a format for {kind}",
+)
+NOT_UTF8 = Issue("LANG-275", Kind.INPUT, "the Binary is not UTF-8 text", "use the format %B for base64")
+NOT_CONVERTIBLE = Issue(
+    "LANG-280", Kind.INPUT, "{what} cannot be converted to {kind}", "see `precast doc type {kind}` for what `new` takes"
+)
+WRONG_NEW_ARGUMENTS = Issue(
+    "LANG-281", Kind.INPUT, "'new' of {kind} {reason}", "see `precast doc type {kind}` for what `new` takes"
+)
+CONVERTED_WRONG = Issue(
+    "LANG-282", Kind.INPUT, "{reason}", "convert to the type without parameters, and check what comes out"
+)
+STRING_NOT_CONVERTIBLE = Issue(
+    "LANG-283", Kind.INPUT, "The string '{text}' cannot be converted to {kind}", "check the text before converting it"
+)
+BAD_RADIX = Issue(
+    "LANG-284", Kind.INPUT, "Illegal radix: {radix}, expected 2, 8, 10, 16, or default", "choose one of these bases"
+)
+ODD_HASH = Issue(
+    "LANG-285", Kind.INPUT, "odd number of arguments for Hash: {count}", "give pairs, or keys and values in turn"
+)
+BAD_BASE64 = Issue("LANG-286", Kind.INPUT, "invalid base64", "use the format '%s' for text that is not base64")
+NO_NEW = Issue(
+    "LANG-287", Kind.INPUT, "Creation of new instance of type '{type}' is not supported", "this type has no `new`"
+)

@@ -8,6 +8,7 @@ true, and minds the case of strings; Puppet does neither, so values are compared
 
 import base64
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Iterator as PythonIterator
 from typing import Any, Final
@@ -438,13 +439,15 @@ def literal(value: Value) -> str:
     return to_string(value)
 
 
+_BARE_QUOTE: Final = re.compile(r"(?<!\\)'")
+_QUOTE: Final = r"\\'"
 _ESCAPES: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", '"': '\\"', "$": "\\$"}
 
 
 def quoted(text: str) -> str:
     """A string literal: single quotes if nothing in it needs double ones."""
     if all(char.isprintable() for char in text):
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return f"'{_BARE_QUOTE.sub(_QUOTE, text)}'" if "'" in text else f"'{text}'"
     return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):X}}}") for c in text) + '"'
 
 

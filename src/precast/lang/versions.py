@@ -58,10 +58,8 @@ class SemVer(Ordered):
     def __hash__(self) -> int:
         return hash(self._rank())
 
-    def order(self, other: Value) -> int:
-        if isinstance(other, SemVer):
-            return int(self > other) - int(self < other)
-        return NotImplemented
+    def order(self, other: Value) -> int | None:
+        return int(self > other) - int(self < other) if isinstance(other, SemVer) else None
 
     def __str__(self) -> str:
         text = f"{self.major}.{self.minor}.{self.patch}"
@@ -91,6 +89,14 @@ class Bounds(NamedTuple):
             edge is not None and edge.prerelease is not None and edge.triple == version.triple
             for edge in (self.low, self.high)
         )
+
+    def text(self) -> str:
+        """The alternative in comparisons."""
+        if self.low is not None and self.low == self.high:
+            return str(self.low)
+        low = "" if self.low is None else f"{'>' if self.above_low else '>='}{self.low}"
+        high = "" if self.high is None else f"{'<' if self.below_high else '<='}{self.high}"
+        return " ".join(filter(None, (low, high))) or ">=0.0.0"
 
     def narrowed(self, other: "Bounds") -> "Bounds":
         """What both include."""
@@ -131,6 +137,10 @@ class SemVerRange(Rich):
     def exactly(cls, version: SemVer) -> "SemVerRange":
         """The range of one version, as inference writes it."""
         return cls(f"{version} - {version}", (Bounds(version, version),))
+
+    def normalised(self) -> str:
+        """The range in comparisons alone."""
+        return " || ".join(each.text() for each in self.alternatives)
 
     def includes(self, version: SemVer) -> bool:
         return any(bounds.includes(version) for bounds in self.alternatives)

@@ -1,6 +1,6 @@
 """The types of what holds values: Collection, Array, Hash, Tuple, Struct, Iterable, Iterator."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from precast.lang import values
@@ -329,17 +329,7 @@ class IterableType(Type):
         wanted = self.element
 
         def check(value: Value) -> bool:
-            if isinstance(value, tuple):
-                return all(map(wanted.check, value))
-            if isinstance(value, str):
-                return wanted.accepts(StringType(Size(1, 1)))
-            if isinstance(value, Hash):
-                return all(wanted.check(entry) for entry in value.items())
-            if isinstance(value, values.Iterator):
-                return wanted.accepts(value.element_type)
-            element = value.iterated_as_value() if isinstance(value, Type) else None
-            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-                element = IntegerType(0, max(value - 1, 0))
+            element = _element_of(value)
             return element is not None and wanted.accepts(element)
 
         return check
@@ -353,6 +343,25 @@ class IterableType(Type):
 
     def iterated(self) -> Type | None:
         return self.element or ANY
+
+
+def _element_of(value: Value) -> Type | None:
+    """The type of what a value yields, by inference over all its elements; None if it cannot be iterated."""
+    if isinstance(value, values.Iterator):
+        return value.element_type if isinstance(value.element_type, Type) else ANY
+    if isinstance(value, Type):
+        return value.iterated_as_value()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return IntegerType(0, max(value - 1, 0)) if value >= 0 else None
+    return _INFER[0](value).iterated()
+
+
+_INFER: list[Callable[[Value], Type]] = []
+
+
+def provide_inference(infer_reduced: Callable[[Value], Type]) -> None:
+    """Inference stands below the types it makes, so it comes in here, once."""
+    _INFER[:] = [infer_reduced]
 
 
 def is_iterable(value: Value) -> bool:

@@ -15,6 +15,7 @@ from precast.lang.datatypes.collections import (
     Member,
     StructType,
     TupleType,
+    provide_inference,
 )
 from precast.lang.datatypes.combined import SensitiveType, TypeType, VariantType, variant
 from precast.lang.datatypes.groups import DATA, RICH_DATA, SCALAR
@@ -181,3 +182,6 @@ _JOINS: Final[list[tuple[type | tuple[type, ...], Callable[[Value, Value], Type 
     (SemVerType, lambda a, b: SEM_VER),
     (TypeType, lambda a, b: TypeType(common(a.inner or ANY, b.inner or ANY))),
 ]
+
+
+provide_inference(infer_reduced)

@@ -300,9 +300,6 @@ class RegexpType(Type):
     def _accepts(self, other: Type, seen: Seen) -> bool:
         return isinstance(other, RegexpType) and (self.pattern is None or self.pattern == other.pattern)
 
-    def generalized(self) -> Type:
-        return REGEXP
-
 
 class ScalarDataType(Type):
     """Scalars that JSON knows: Integer, Float, String, Boolean."""

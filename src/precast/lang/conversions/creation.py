@@ -1,0 +1,154 @@
+"""Which conversion a type has, and that its result fits the type with its parameters."""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from precast.base.errors import PrecastError
+from precast.lang import issues_types as issues
+from precast.lang.conversions import numbers, specials
+from precast.lang.conversions.arguments import Arguments
+from precast.lang.conversions.collections import new_array, new_hash
+from precast.lang.conversions.texts import format_value
+from precast.lang.datatypes import initial, mismatch
+from precast.lang.datatypes.base import Type
+from precast.lang.datatypes.collections import ArrayType, HashType, StructType, TupleType
+from precast.lang.datatypes.combined import NotUndefType, OptionalType, SensitiveType, TypeType
+from precast.lang.datatypes.initial import InitType
+from precast.lang.datatypes.moments import SemVerRangeType, SemVerType, TimespanType, TimestampType
+from precast.lang.datatypes.notation import parse_type
+from precast.lang.datatypes.objects import ObjectType
+from precast.lang.datatypes.references import TypeAlias
+from precast.lang.datatypes.rich import BinaryType, URIType
+from precast.lang.datatypes.scalars import BooleanType, FloatType, IntegerType, NumericType, RegexpType, StringType
+from precast.lang.moments import Timestamp
+from precast.lang.values import DEFAULT, Hash, Value
+
+
+class CreationHost(Protocol):
+    """What a conversion may ask of the compile."""
+
+    def now(self) -> Timestamp: ...
+
+    def parse_type(self, scope: Any, text: str) -> Type: ...
+
+
+class Caller(Protocol):
+    """The call that a conversion is made for."""
+
+    @property
+    def host(self) -> CreationHost: ...
+
+    @property
+    def scope(self) -> Any: ...
+
+
+def create(wanted: Type, given: tuple[Value, ...], call: Caller | None = None) -> Value:
+    """A value of the type; raises LANG-28x if there is no conversion, and LANG-282 if the result does not fit."""
+    made = _converted(wanted, given, call)
+    if not wanted.check(made):
+        subject = f"Converted value from {wanted.text}.new() has wrong type,"
+        raise issues.CONVERTED_WRONG.error(reason=mismatch.describe(subject, wanted, made))
+    return made
+
+
+def _converted(wanted: Type, given: tuple[Value, ...], call: Caller | None) -> Value:
+    if isinstance(wanted, TypeAlias):
+        return _converted(wanted.resolved(), given, call)
+    if isinstance(wanted, OptionalType | NotUndefType) and wanted.inner is not None:
+        if isinstance(wanted, OptionalType) and given == (None,):
+            return None
+        return create(wanted.inner, given, call)
+    if isinstance(wanted, InitType) and wanted.inner is not None:
+        return _initial(wanted.inner, wanted.further, given, call)
+    if isinstance(wanted, ObjectType) and not wanted.is_default:
+        return _object(wanted, given)
+    if isinstance(wanted, TypeType):
+        return _type(given, call)
+    arguments = Arguments(wanted.name, given)
+    if isinstance(wanted, TimestampType):
+        return specials.new_timestamp(arguments, lambda: _now(call))
+    make = _CONVERSIONS.get(type(wanted))
+    if make is not None:
+        return make(arguments)
+    if len(given) == 1 and wanted.check(given[0]):
+        return given[0]
+    raise issues.NO_NEW.error(type=str(wanted))
+
+
+def _now(call: Caller | None) -> Timestamp:
+    if call is None:
+        raise issues.WRONG_NEW_ARGUMENTS.error(kind="Timestamp", reason="expects an argument")
+    return call.host.now()
+
+
+def _type(given: tuple[Value, ...], call: Caller | None) -> Value:
+    arguments = Arguments("Type", given)
+    value = arguments.take("type_string")
+    arguments.done()
+    if isinstance(value, Type):
+        return value
+    if not isinstance(value, str):
+        raise arguments.wrong("parameter 'type_string' expects a String value")
+    return parse_type(value) if call is None else call.host.parse_type(call.scope, value)
+
+
+def _initial(inner: Type, further: tuple[Value, ...], given: tuple[Value, ...], call: Caller | None) -> Value:
+    """Init[T, …]: the value itself if it is a T, else T.new with the value and what else Init says."""
+    if len(given) == 1:
+        value = given[0]
+        if not further and inner.check(value):
+            return value
+        if isinstance(value, tuple) and not further and value and not _can_create(inner, (value,)):
+            return create(inner, value, call)
+    return create(inner, (*given, *further), call)
+
+
+def _object(wanted: ObjectType, given: tuple[Value, ...]) -> Value:
+    taken = wanted.given_attributes()
+    if len(given) == 1 and isinstance(given[0], Hash) and wanted.initial_struct().check(given[0]):
+        return wanted.make(dict(given[0]))
+    arguments = Arguments(wanted.simple_name, given)
+    values: dict[str, Value] = {}
+    for attribute in taken:
+        if arguments.at < len(given) or not attribute.is_optional:
+            values[attribute.name] = arguments.take_typed(attribute.name, attribute.type)
+    arguments.done()
+    return wanted.make(values)
+
+
+def new_string(arguments: Arguments) -> Value:
+    value = arguments.take("from")
+    formats = arguments.take("string_formats", DEFAULT)
+    arguments.done()
+    return format_value(value, formats)
+
+
+_CONVERSIONS: Final[dict[type[Type], Callable[[Arguments], Value]]] = {
+    IntegerType: numbers.new_integer,
+    FloatType: numbers.new_float,
+    NumericType: numbers.new_numeric,
+    BooleanType: numbers.new_boolean,
+    StringType: new_string,
+    ArrayType: new_array,
+    TupleType: new_array,
+    HashType: new_hash,
+    StructType: new_hash,
+    TimespanType: specials.new_timespan,
+    SemVerType: specials.new_sem_ver,
+    SemVerRangeType: specials.new_sem_ver_range,
+    BinaryType: specials.new_binary,
+    URIType: specials.new_uri,
+    RegexpType: specials.new_regexp,
+    SensitiveType: specials.new_sensitive,
+}
+
+
+def _can_create(wanted: Type, given: tuple[Value, ...]) -> bool:
+    try:
+        create(wanted, given)
+    except PrecastError:
+        return False
+    return True
+
+
+initial.provide(_can_create)

@@ -1,0 +1,137 @@
+"""Formats of String.new: `%<flags><width>.<precision><letter>`, for containers with separators, and which one a value's type takes."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from precast.lang import issues_types as issues
+from precast.lang.datatypes.base import ANY, Type
+from precast.lang.datatypes.collections import ARRAY, HASH
+from precast.lang.datatypes.objects import OBJECT
+from precast.lang.datatypes.rich import BINARY
+from precast.lang.datatypes.scalars import FLOAT, NUMERIC
+from precast.lang.values import Hash, Value, kind_name
+
+_FORMAT: Final = re.compile(r"%([\s\[+#0{<(|-]*)([1-9][0-9]*)?(?:\.([0-9]+))?([a-zA-Z])")
+_DELIMITERS: Final = {"[": ("[", "]"), "{": ("{", "}"), "(": ("(", ")"), "<": ("<", ">"), "|": ("|", "|")}
+
+
+class Format(NamedTuple):
+    """How to write a value of some type. None of a field means that nothing was said of it."""
+
+    letter: str
+    flags: str = ""
+    width: int | None = None
+    precision: int | None = None
+    separator: str | None = None
+    separator2: str | None = None
+    inner: "Formats | None" = None
+    text: str = ""
+
+    @property
+    def is_alternative(self) -> bool:
+        return "#" in self.flags
+
+    def delimiters(self, default: str) -> tuple[str, str]:
+        """Opening and closing delimiter; none at all with a blank among the flags."""
+        found = next((pair for char, pair in _DELIMITERS.items() if char in self.flags), None)
+        return found or (("", "") if " " in self.flags else _DELIMITERS[default])
+
+    def padded(self, text: str) -> str:
+        """The text cut to the precision and filled to the width."""
+        if self.precision is not None:
+            text = text[: self.precision]
+        if self.width is None:
+            return text
+        return text.ljust(self.width) if "-" in self.flags else text.rjust(self.width)
+
+    def over(self, lower: "Format") -> "Format":
+        """This format, with what it does not say taken from a lower one."""
+        return self._replace(
+            separator=lower.separator if self.separator is None else self.separator,
+            separator2=lower.separator2 if self.separator2 is None else self.separator2,
+            inner=lower.inner if self.inner is None else self.inner,
+        )
+
+
+Formats = Mapping[Type, Format]
+
+
+def parse_format(text: str) -> Format:
+    """A format from its text; raises LANG-270."""
+    found = _FORMAT.fullmatch(text)
+    if found is None:
+        raise issues.BAD_FORMAT_TEXT.error(format=text)
+    flags = found[1]
+    if len(set(flags)) != len(flags):
+        raise issues.REPEATED_FLAG.error(format=text)
+    if sum(char in flags for char in _DELIMITERS) > 1:
+        raise issues.TWO_DELIMITERS.error(format=text)
+    return Format(found[4], flags, int(found[2]) if found[2] else None, int(found[3]) if found[3] else None, text=text)
+
+
+IN_CONTAINERS: Final[Formats] = {ANY: parse_format("%p")}
+DEFAULTS: Final[Formats] = {
+    OBJECT: parse_format("%p"),
+    FLOAT: parse_format("%f"),
+    NUMERIC: parse_format("%d"),
+    ARRAY: parse_format("%a")._replace(separator=", ", inner=IN_CONTAINERS),
+    HASH: parse_format("%h")._replace(separator=", ", separator2=" => ", inner=IN_CONTAINERS),
+    BINARY: parse_format("%B"),
+    ANY: parse_format("%s"),
+}
+
+
+def given_formats(given: Hash) -> Formats:
+    """The formats a Hash states by type; raises LANG-27x."""
+    made: dict[Type, Format] = {}
+    for kind, value in given.items():
+        if not isinstance(kind, Type):
+            raise issues.BAD_FORMAT_MAP.error(got=kind_name(kind), wanted="a Type as key")
+        made[kind] = _given(value)
+    return made
+
+
+def _given(value: Value) -> Format:
+    if isinstance(value, str):
+        return parse_format(value)
+    if not isinstance(value, Hash):
+        raise issues.BAD_FORMAT_MAP.error(got=kind_name(value), wanted="a format or a Hash of container formats")
+    for key in value:
+        if key not in ("format", "separator", "separator2", "string_formats"):
+            raise issues.BAD_FORMAT_MAP.error(
+                got=f"the key {key!r}", wanted="format, separator, separator2, string_formats"
+            )
+    inner = value.get("string_formats")
+    return parse_format(_text(value, "format") or "")._replace(
+        separator=_text(value, "separator"),
+        separator2=_text(value, "separator2"),
+        inner=given_formats(inner) if isinstance(inner, Hash) else None,
+    )
+
+
+def _text(value: Hash, key: str) -> str | None:
+    found = value.get(key)
+    if found is not None and not isinstance(found, str):
+        raise issues.BAD_FORMAT_MAP.error(got=kind_name(found), wanted=f"a String as {key}")
+    return found
+
+
+def merged(lower: Formats, higher: Formats) -> Formats:
+    """Both; what is given wins over the lower, also by being more general."""
+    kept = {
+        kind: form for kind, form in lower.items() if not any(other != kind and other.accepts(kind) for other in higher)
+    }
+    for kind, form in higher.items():
+        base = kept.get(kind) or lower.get(kind)
+        kept[kind] = form.over(base) if base else form
+    return kept
+
+
+def format_for(kind: Type, formats: Formats) -> Format:
+    """The format of the most specific type that takes the given one."""
+    best: Type | None = None
+    for each in formats:
+        if each.accepts(kind) and (best is None or (best.accepts(each) and not each.accepts(best))):
+            best = each
+    return formats[best] if best is not None else DEFAULTS[ANY]

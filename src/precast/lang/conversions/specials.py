@@ -1,0 +1,213 @@
+"""Moments, versions, bytes, URIs, regular expressions, Sensitive and types from other values."""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from precast.lang import issues_types as issues
+from precast.lang.conversions.arguments import Arguments
+from precast.lang.datatypes.notation import parse_type
+from precast.lang.moments import Timespan, Timestamp, from_seconds, timespan_of
+from precast.lang.regexps import compile_regexp
+from precast.lang.strptime import TIMESPAN_FORMATS, TIMESTAMP_FORMATS, parse_timespan, parse_timestamp
+from precast.lang.uris import PARTS, URI
+from precast.lang.values import DEFAULT, Binary, Hash, Regexp, Sensitive, Value, is_number
+from precast.lang.versions import Bounds, SemVer, SemVerRange
+
+FORMATS: Final = parse_type("Variant[String[2], Array[String[2], 1]]")
+NAME: Final = parse_type("String[1]")
+INTEGER: Final = parse_type("Integer")
+COUNT: Final = parse_type("Integer[0]")
+STRING: Final = parse_type("String")
+_SPAN_HASH: Final = parse_type(
+    "Struct[{Optional[negative] => Boolean, Optional[days] => Integer, Optional[hours] => Integer, Optional[minutes] => Integer,"
+    "Optional[seconds] => Integer, Optional[milliseconds] => Integer, Optional[microseconds] => Integer,"
+    "Optional[nanoseconds] => Integer}]"
+)
+_SPAN_UNITS: Final = ("days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds")
+
+
+def _listed(formats: Value, default: tuple[str, ...]) -> tuple[str, ...]:
+    return default if formats is None else (formats,) if isinstance(formats, str) else formats
+
+
+def new_timestamp(arguments: Arguments, now: Callable[[], Timestamp]) -> Value:
+    if not arguments.given:
+        return now()
+    arguments.spread("string", ("string", "format", "timezone"))
+    value = arguments.take("seconds")
+    if isinstance(value, Timestamp) or is_number(value):
+        arguments.done()
+        return value if isinstance(value, Timestamp) else Timestamp(from_seconds(value))
+    if not isinstance(value, str) or not value:
+        raise arguments.wrong("expects an Integer, a Float or a String")
+    formats = arguments.take_typed("format", FORMATS, None)
+    zone = arguments.take_typed("timezone", NAME, None)
+    arguments.done()
+    return parse_timestamp(value, _listed(formats, TIMESTAMP_FORMATS), zone)
+
+
+def new_timespan(arguments: Arguments) -> Value:
+    arguments.spread("string", ("string", "format"))
+    if len(arguments.given) >= 4:
+        parts = {name: arguments.take_typed(name, INTEGER, 0) for name in _SPAN_UNITS}
+        arguments.done()
+        return timespan_of(parts)
+    value = arguments.take("seconds")
+    if isinstance(value, str) and value:
+        formats = arguments.take_typed("format", FORMATS, None)
+        arguments.done()
+        return parse_timespan(value, _listed(formats, TIMESPAN_FORMATS))
+    arguments.done()
+    if isinstance(value, Timespan) or is_number(value):
+        return value if isinstance(value, Timespan) else Timespan(from_seconds(value))
+    if isinstance(value, Hash) and _SPAN_HASH.check(value):
+        return timespan_of(value)
+    raise arguments.wrong("expects seconds, a String, counts of units, or a Hash of them")
+
+
+_QUALIFIER: Final = re.compile(r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*")
+
+
+def new_sem_ver(arguments: Arguments) -> Value:
+    arguments.spread("major", ("major", "minor", "patch", "prerelease", "build"))
+    if len(arguments.given) == 1:
+        return _sem_ver_from(arguments.take("str"), arguments)
+    numbers = [arguments.take_typed(name, COUNT) for name in ("major", "minor", "patch")]
+    qualifiers = [arguments.take_typed(name, STRING, None) for name in ("prerelease", "build")]
+    arguments.done()
+    for text in qualifiers:
+        if text is not None and not _QUALIFIER.fullmatch(text):
+            raise arguments.wrong(f"expects letters, digits and hyphens between dots, got '{text}'")
+    return SemVer(numbers[0], numbers[1], numbers[2], qualifiers[0], qualifiers[1])
+
+
+def _sem_ver_from(value: Value, arguments: Arguments) -> SemVer:
+    if isinstance(value, SemVer):
+        return value
+    if not isinstance(value, str):
+        raise arguments.wrong("expects a String, numbers, or a Hash with them")
+    made = SemVer.parse(value)
+    if made is None:
+        raise issues.STRING_NOT_CONVERTIBLE.error(text=value, kind="SemVer")
+    return made
+
+
+def new_sem_ver_range(arguments: Arguments) -> Value:
+    arguments.spread("min", ("min", "max", "exclude_max"))
+    if len(arguments.given) == 1 and isinstance(arguments.given[0], str | SemVerRange):
+        value = arguments.given[0]
+        if value == "":
+            raise arguments.wrong("expects a String[1] value, got String")
+        return value if isinstance(value, SemVerRange) else SemVerRange.parse(value)
+    low = _bound(arguments, "min")
+    high = _bound(arguments, "max", DEFAULT) if len(arguments.given) < 2 else _bound(arguments, "max")
+    excluded = arguments.take_boolean("exclude_max")
+    arguments.done()
+    return _range_of(low, high, excluded)
+
+
+def _bound(arguments: Arguments, name: str, default: Value = None) -> SemVer | None:
+    value = arguments.take(name) if default is None else arguments.take(name, default)
+    if isinstance(value, SemVer):
+        return value
+    if value is not DEFAULT:
+        raise arguments.wrong(f"parameter '{name}' expects a value of type Default or SemVer")
+    return None
+
+
+def _range_of(low: SemVer | None, high: SemVer | None, excluded: bool) -> SemVerRange:
+    """Puppet 7.23 takes the bounds the wrong way round, which makes an empty range; so do we, for its catalogs are the truth."""
+    first, last = ("Infinity.0.0" if high is None else high), ("0.0.0-" if low is None else low)
+    text = f">={first} <{last}" if excluded else f"{first} - {last}"
+    nothing = SemVer(0, 0, 0, "0")
+    return SemVerRange(text, (Bounds(high or SemVer(2**63, 0, 0), low or nothing, below_high=excluded),))
+
+
+def new_binary(arguments: Arguments) -> Value:
+    arguments.spread("value", ("value", "format"))
+    value = arguments.take("str")
+    form = arguments.take("format", None)
+    arguments.done()
+    if isinstance(value, tuple) and form is None:
+        if not all(isinstance(byte, int) and not isinstance(byte, bool) and 0 <= byte <= 255 for byte in value):
+            raise arguments.wrong("parameter 'byte_array' expects Integers from 0 to 255")
+        return Binary(bytes(value))
+    if isinstance(value, Binary) and form is None:
+        return value
+    if not isinstance(value, str):
+        raise arguments.wrong("expects a String or an Array of bytes")
+    decode = _DECODERS.get(form or "%B") if form is None or isinstance(form, str) else None
+    if decode is None:
+        raise arguments.wrong(
+            f"parameter 'format' expects a match for Enum['%B', '%b', '%r', '%s', '%u'], got '{form}'"
+        )
+    try:
+        return Binary(decode(value))
+    except (binascii.Error, ValueError):
+        raise issues.BAD_BASE64.error() from None
+
+
+def _url_safe(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+def _relaxed(text: str) -> bytes:
+    kept = re.sub(r"[^A-Za-z0-9+/]", "", text)
+    return base64.b64decode(kept[: len(kept) - (len(kept) % 4 == 1)] + "=" * (-len(kept) % 4))
+
+
+_DECODERS: Final[dict[str, Callable[[str], bytes]]] = {
+    "%B": lambda text: base64.b64decode(text, validate=True),
+    "%b": _relaxed,
+    "%u": _url_safe,
+    "%s": str.encode,
+    "%r": str.encode,
+}
+_URI_TYPES: Final = {name: parse_type("Integer[0]") if name == "port" else NAME for name in PARTS}
+
+
+def new_uri(arguments: Arguments) -> Value:
+    value = arguments.take("uri")
+    arguments.done()
+    if isinstance(value, URI):
+        return value
+    if isinstance(value, str) and value:
+        made = URI.parse(value)
+        if made is None:
+            raise issues.BAD_URI.error(text=value)
+        return made
+    if isinstance(value, Hash) and all(
+        key in _URI_TYPES and _URI_TYPES[key].check(part) for key, part in value.items()
+    ):
+        parts: dict[str, Any] = dict(value)
+        return URI(**parts)
+    raise arguments.wrong("expects a String or a Hash with the parts of a URI")
+
+
+def new_regexp(arguments: Arguments) -> Value:
+    value = arguments.take("pattern")
+    escape = arguments.take_boolean("escape")
+    arguments.done()
+    if isinstance(value, Regexp):
+        return value
+    if not isinstance(value, str):
+        raise arguments.wrong("parameter 'pattern' expects a String value")
+    pattern = _ruby_escape(value) if escape else value
+    compile_regexp(pattern)
+    return Regexp(pattern)
+
+
+def _ruby_escape(text: str) -> str:
+    return re.sub(r"[\[\]{}()|\-*.\\?+^$#\s]", lambda found: _BLANKS.get(found[0], f"\\{found[0]}"), text)
+
+
+_BLANKS: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\f": "\\f", "\v": "\\v"}
+
+
+def new_sensitive(arguments: Arguments) -> Value:
+    value = arguments.take("value")
+    arguments.done()
+    return value if isinstance(value, Sensitive) else Sensitive(value)

@@ -57,6 +57,24 @@ class Order:
         if before in self._priority and after in self._priority:
             self._edge(self._end(before), self._start(after))
 
+    def follow(self, before: str, after: str) -> None:
+        """As wait, unless the two already wait the other way round: what is said by hand goes before what follows by itself."""
+        if not self._reaches(self._end(after), self._start(before)):
+            self.wait(before, after)
+
+    def _reaches(self, start: Moment, wanted: Moment) -> bool:
+        if start not in self._after:
+            return False
+        waiting, seen = [start], {start}
+        while waiting:
+            here = waiting.pop()
+            if here == wanted:
+                return True
+            fresh = [moment for moment in self._after[here] if moment not in seen]
+            seen.update(fresh)
+            waiting += fresh
+        return False
+
     def resources(self) -> tuple[list[str], list[str]]:
         """What is applied, in order, and what never becomes ready because it waits for itself."""
         waits = dict(self._waits)

@@ -40,13 +40,13 @@ def _run(args: argparse.Namespace) -> int:
     try:
         evaluation = evaluate(source, inputs, settings)
     except CompileFailure as failure:
-        _print_logs(failure.logs, inputs)
+        print_logs(failure.logs, inputs)
         raise failure.error from None
     value = _filled(evaluation.value, inputs)
     if args.json:
         print_json(_as_json(value, evaluation.logs, inputs))
         return 0
-    _print_logs(evaluation.logs, inputs)
+    print_logs(evaluation.logs, inputs)
     print(visible_lines(value if isinstance(value, str) else literal(value)))
     return 0
 
@@ -74,7 +74,7 @@ def _filled(value: Any, inputs: Inputs) -> Any:
     return unknowns.replace(value, known)
 
 
-def _print_logs(logs: Sequence[LogLine], inputs: Inputs) -> None:
+def print_logs(logs: Sequence[LogLine], inputs: Inputs) -> None:
     for line in logs:
         print(f"{line.level}: {visible(to_string(_filled(line.message, inputs)))}", file=sys.stderr)
 

@@ -12,6 +12,7 @@ import msgspec
 from precast.base import digests
 from precast.lang import inputs
 from precast.lang import issues_compiler as issues
+from precast.lang.functions.chance import fqdn_rand
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 
 COMPILER_VERSION = "1"
@@ -113,7 +114,7 @@ class NodeAnswers:
         self.node = node
         self._files = files
         self._constants = dict(constants or {})
-        self._keyed = dict(keyed or {})
+        self._keyed = {"fqdn_rand": _fqdn_rand, **(keyed or {})}
 
     def content(self, digest: digests.Digest) -> bytes:
         return self._files.content(digest)
@@ -157,6 +158,11 @@ class NodeAnswers:
                 return ABSENT
             case _:
                 raise issues.UNKNOWN_QUESTION.error(question=type(question).__name__)
+
+
+def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
+    name = follow(answers.node.facts, ("networking", "fqdn"))
+    return fqdn_rand("" if name is ABSENT else name, *arguments)
 
 
 def follow(data: Any, path: Path) -> Answer:

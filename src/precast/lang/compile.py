@@ -19,6 +19,7 @@ from precast.lang.compiler.loading import translated
 from precast.lang.compiler.nodes import evaluate_node
 from precast.lang.compiler.resources import Parameter, Resource
 from precast.lang.compiler.run import Run
+from precast.lang.compiler.environment import with_environment
 from precast.lang.control import Break, ControlFlow, Next
 from precast.lang.inputs import ABSENT, CompilerVersion, Inputs, Listing, Read
 from precast.lang.settings import LogLine, Settings
@@ -51,7 +52,7 @@ class CompileFailure(Exception):
 
 def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
     """The value of the code's last expression; the classes and defines it declares run too. Raises CompileFailure."""
-    run = _start(inputs, settings)
+    run = _start(inputs, with_environment(inputs, settings))
     try:
         value = _evaluate_main(run, _unit(source))
         run.catalog.evaluate_all()
@@ -62,12 +63,11 @@ def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
 
 def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None = None) -> CompileResult:
     """The catalog of the node behind the inputs; `manifest` stands for the environment's own. Raises CompileFailure."""
-    run = _start(inputs, settings)
+    run = _start(inputs, with_environment(inputs, settings))
     try:
         units = [_unit(manifest)] if manifest is not None else _manifests(inputs)
         for unit in units:
             run.loader.add(unit)
-            _log_warnings(run, unit)
         for unit in units:
             _guard(run, unit)
         evaluate_node(run)
@@ -91,13 +91,7 @@ def _start(inputs: Inputs, settings: Settings) -> Run:
 
 def _evaluate_main(run: Run, unit: Unit) -> Any:
     run.loader.add(unit)
-    _log_warnings(run, unit)
     return _guard(run, unit)
-
-
-def _log_warnings(run: Run, unit: Unit) -> None:
-    for warning in unit.program.warnings:
-        run.log("warning", warning.message)
 
 
 def _guard(run: Run, unit: Unit) -> Any:

@@ -6,6 +6,7 @@ A unit is made once for each content of a file and shared by all compiles of the
 import re
 from typing import Any
 
+from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang import ast
 from precast.lang import issues_compiler as issues
@@ -67,12 +68,13 @@ def node_title(matcher: str) -> str:
 class Unit:
     """What one source file defines, and its code at the top."""
 
-    __slots__ = ("aliases", "classes", "defines", "functions", "main", "nodes", "program", "source")
+    __slots__ = ("aliases", "classes", "defines", "functions", "main", "nodes", "program", "source", "warnings")
 
-    def __init__(self, program: ast.Program, module_name: str = "") -> None:
+    def __init__(self, program: ast.Program, module_name: str = "", warnings: tuple[PrecastError, ...] = ()) -> None:
         to = Translator(program.source)
         self.source = program.source
         self.program = program
+        self.warnings = warnings
         self.classes: dict[str, Definition] = {}
         self.defines: dict[str, Definition] = {}
         self.nodes: list[NodeBlock] = []

@@ -4,6 +4,7 @@
 its translation is in the process's cache: a warm process asks what a fresh one asks.
 """
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from precast.base.spans import Source
@@ -35,15 +36,16 @@ def translated(path: str, digest: str, text: str, module_name: str) -> Unit:
         findings = check(program, namespace_of(path, module_name) if module_name else None)
         if findings.errors:
             raise findings.errors[0]
-        unit = _units[key] = Unit(program, module_name)
+        unit = _units[key] = Unit(program, module_name, findings.warnings)
     return unit
 
 
 class Loader:
     """What one compile has found so far."""
 
-    def __init__(self, inputs: Inputs, settings: Settings) -> None:
+    def __init__(self, inputs: Inputs, settings: Settings, log: Callable[[str, str], None]) -> None:
         self._inputs = inputs
+        self._log = log
         self._settings = settings
         self._loaded: set[str] = set()
         self._modules: dict[str, str | None] = {}
@@ -54,7 +56,8 @@ class Loader:
         self.nodes: list[NodeBlock] = []
 
     def add(self, unit: Unit) -> None:
-        """Makes the definitions of a unit known. Raises where one is there already."""
+        """Makes the definitions of a unit known, and logs what is doubtful in it. Raises where one is there already."""
+        self._warn(unit)
         for name, definition in unit.classes.items():
             self._add_class(name, definition)
         for name, definition in unit.defines.items():
@@ -72,6 +75,15 @@ class Loader:
             self.aliases.setdefault(name, alias)
         for node in unit.nodes:
             self._add_node(node)
+
+    def _warn(self, unit: Unit) -> None:
+        for suspicion in unit.program.warnings:
+            self._log("warning", suspicion.message)
+        for finding in unit.warnings:
+            if self._settings.strict == "error":
+                raise finding
+            if self._settings.strict == "warning":
+                self._log("warning", finding.message)
 
     def _add_class(self, name: str, definition: Definition) -> None:
         earlier = self.classes.get(name)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from precast.base import digests
 from precast.base.spans import Source
 from precast.lang import issues_compiler as issues
+from precast.lang.checker import check
 from precast.lang.compiler.guesses import did_you_mean
 from precast.lang.datatypes import mismatch
 from precast.lang.evaluator.templates import TemplateCode
@@ -27,7 +28,11 @@ def template(source: Source) -> TemplateCode:
     if found is None:
         if len(_templates) >= _TEMPLATES_KEPT:
             _templates.clear()
-        found = _templates[key] = TemplateCode(parse_epp(source))
+        program = parse_epp(source)
+        findings = check(program)
+        if findings.errors:
+            raise findings.errors[0]
+        found = _templates[key] = TemplateCode(program)
     return found
 
 

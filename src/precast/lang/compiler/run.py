@@ -39,7 +39,7 @@ class Run:
         self.inputs = inputs
         self.settings = settings
         self.logs: list[LogLine] = []
-        self.loader = Loader(inputs, settings)
+        self.loader = Loader(inputs, settings, self.log)
         self.catalog = CatalogActions(self)
         self.frames: dict[str, Frame] = {}
         self.output: list[list[Any]] = []

@@ -74,7 +74,7 @@ def _options(to: Translator, pairs: list[tuple[ast.Node, Code]]) -> tuple[tuple[
 
 @translates(ast.Case)
 def case(to: Translator, node: ast.Case) -> Code:
-    subject = to.code(node.subject)
+    subject, known = to.code(node.subject), to.known(node.subject)
     pairs: list[tuple[ast.Node, Code]] = []
     for option in node.options:
         then = to.code(option.body)
@@ -83,7 +83,7 @@ def case(to: Translator, node: ast.Case) -> Code:
 
     def code(scope: Scope) -> Any:
         before = scope.matches
-        value = scope.run.concrete(subject(scope))
+        value = known(scope, subject(scope))
         result = None
         for option in options:
             if option.takes(scope, value):
@@ -100,12 +100,12 @@ def case(to: Translator, node: ast.Case) -> Code:
 
 @translates(ast.Selector)
 def selector(to: Translator, node: ast.Selector) -> Code:
-    subject = to.code(node.subject)
+    subject, known = to.code(node.subject), to.known(node.subject)
     options, default = _options(to, [(entry.matching, to.code(entry.value)) for entry in node.entries])
 
     def code(scope: Scope) -> Any:
         before = scope.matches
-        value = scope.run.concrete(subject(scope))
+        value = known(scope, subject(scope))
         result: Any = MISSING
         for option in options:
             if option.takes(scope, value):

@@ -71,7 +71,9 @@ def unique(to: Translator, node: ast.Node, given: list[Attribute]) -> dict[str, 
 @translates(ast.Resource)
 def resource(to: Translator, node: ast.Resource) -> Code:
     type_name = _type_name(to, node.type_name)
-    bodies = tuple((to.code(body.title), attributes(to, body.operations), body) for body in node.bodies)
+    bodies = tuple(
+        (to.code(body.title), to.known(body.title), attributes(to, body.operations), body) for body in node.bodies
+    )
     exported, virtual = node.form == "exported", node.form != "regular"
     source, span = to.source, node.span
 
@@ -83,8 +85,8 @@ def resource(to: Translator, node: ast.Resource) -> Code:
         seen: set[Any] = set()
         evaluated = []
         defaults: dict[str, Attribute] = {}
-        for title, operations, body in bodies:
-            titles = _titles(to, body, run.concrete(title(scope)), seen)
+        for title, known, operations, body in bodies:
+            titles = _titles(to, body, known(scope, title(scope)), seen)
             given = unique(to, body, operations(scope))
             if DEFAULT in titles:
                 defaults = given

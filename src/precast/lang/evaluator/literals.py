@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast
+from precast.lang import ast, issues_checks
 from precast.lang import issues_compiler as issues
+from precast.lang.checker.texts import problem_with
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.scope import MISSING, Scope
 from precast.lang.unknowns import join, stays_open
@@ -39,7 +40,18 @@ def parenthesized(to: Translator, node: ast.Parenthesized) -> Code:
 
 @translates(ast.Heredoc)
 def heredoc(to: Translator, node: ast.Heredoc) -> Code:
-    return to.code(node.text)
+    text = to.code(node.text)
+    if not node.syntax or isinstance(node.text, ast.LiteralString):
+        return text
+
+    def code(scope: Scope) -> Any:
+        value = text(scope)
+        problem = problem_with(node.syntax, value) if isinstance(value, str) else None
+        if problem is not None:
+            to.fail(issues_checks.INVALID_HEREDOC, node, syntax=node.syntax, problem=problem)
+        return value
+
+    return code
 
 
 @translates(ast.ReservedWord)
@@ -180,9 +192,17 @@ def block(to: Translator, node: ast.Block) -> Code:
     *before, last = codes
     earlier = tuple(before)
 
+    source = to.source
+    spans = tuple(statement.span for statement in node.statements)
+
     def code(scope: Scope) -> Any:
-        for each in earlier:
-            each(scope)
-        return last(scope)
+        at = 0
+        try:
+            for each in earlier:
+                each(scope)
+                at += 1
+            return last(scope)
+        except PrecastError as error:  # the statement is the largest place; what is inside knows better, as a rule
+            raise place(error, source, spans[at]) from None
 
     return code

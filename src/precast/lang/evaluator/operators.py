@@ -69,9 +69,8 @@ def minus(to: Translator, node: ast.Minus) -> Code:
         return to.constant(-node.operand.value)
 
     def code(scope: Scope) -> Any:
-        value = scope.run.concrete(operand(scope))
         try:
-            return negate(scope.run.at(source, span), value)
+            return negate(scope.run.at(source, span), scope.run.concrete(operand(scope)))
         except PrecastError as error:
             raise place(error, source, span) from None
 
@@ -86,12 +85,10 @@ def arithmetic(to: Translator, node: ast.Arithmetic) -> Code:
 
     def slow(scope: Scope, one: Any, other: Any) -> Any:
         run = scope.run.at(source, span)
-        if isinstance(one, tuple | dict):  # a collection takes what is not known as it is
-            one, other = run.concrete_top(one), run.concrete_top(other)
-        else:
-            one, other = run.concrete(one), run.concrete(other)
         try:
-            return calculate(run, op, one, other)
+            if isinstance(one, tuple | dict):  # a collection takes what is not known as it is
+                return calculate(run, op, one, run.concrete_top(other) if op == "+" else other)
+            return calculate(run, op, run.concrete(one), run.concrete(other))
         except PrecastError as error:
             raise place(error, source, span) from None
 
@@ -115,6 +112,7 @@ def comparison(to: Translator, node: ast.Comparison) -> Code:
         return _equality(to, node)
     left, right, op = to.code(node.left), to.code(node.right), node.op
     source, span, test = to.source, node.span, _ORDER[node.op]
+    known = to.known(node)
 
     def code(scope: Scope) -> Any:
         one, other = left(scope), right(scope)
@@ -122,8 +120,7 @@ def comparison(to: Translator, node: ast.Comparison) -> Code:
             return test(one, other)
         if isinstance(one, Type) and isinstance(other, Type):
             return _types_ordered(op, one, other)
-        run = scope.run
-        one, other = run.concrete(one), run.concrete(other)
+        one, other = known(scope, one), known(scope, other)
         try:
             return test(compare(one, other, op), 0)
         except PrecastError as error:
@@ -142,14 +139,14 @@ def _types_ordered(op: str, one: Type, other: Type) -> bool:
 def _equality(to: Translator, node: ast.Comparison) -> Code:
     left, right = to.code(node.left), to.code(node.right)
     wanted = node.op == "=="
+    known = to.known(node)
 
     def code(scope: Scope) -> Any:
         one, other = left(scope), right(scope)
         if type(one) is str and one == other:
             return wanted
         if scope.run.has_unknowns:
-            run = scope.run
-            one, other = run.concrete(one), run.concrete(other)
+            one, other = known(scope, one), known(scope, other)
         return equals(one, other) is wanted
 
     return code
@@ -159,9 +156,10 @@ def _equality(to: Translator, node: ast.Comparison) -> Code:
 def match(to: Translator, node: ast.Match) -> Code:
     left, right = to.code(node.left), to.code(node.right)
     source, span, wanted = to.source, node.span, node.op == "=~"
+    known = to.known(node)
 
     def code(scope: Scope) -> Any:
-        one, other = left(scope), scope.run.concrete(right(scope))
+        one, other = left(scope), known(scope, right(scope))
         try:
             return matches(scope, one, other) is wanted
         except PrecastError as error:
@@ -174,10 +172,10 @@ def match(to: Translator, node: ast.Match) -> Code:
 def contained(to: Translator, node: ast.In) -> Code:
     left, right = to.code(node.left), to.code(node.right)
     source, span = to.source, node.span
+    known = to.known(node)
 
     def code(scope: Scope) -> Any:
-        run = scope.run
-        one, other = run.concrete(left(scope)), run.concrete(right(scope))
+        one, other = known(scope, left(scope)), known(scope, right(scope))
         try:
             return is_in(scope, one, other)
         except PrecastError as error:

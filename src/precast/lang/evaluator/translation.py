@@ -57,6 +57,20 @@ class Translator:
         """The value of constant code, MISSING for any other."""
         return self._constants.get(code, MISSING)
 
+    def known(self, node: ast.Node) -> Callable[[Scope, Any], Any]:
+        """What makes a value concrete for a node: a future there is an error at that node."""
+        source, span = self.source, node.span
+
+        def concrete(scope: Scope, value: Any) -> Any:
+            if type(value) is str or not scope.run.has_unknowns:
+                return value
+            try:
+                return scope.run.concrete(value)
+            except PrecastError as error:
+                raise place(error, source, span) from None
+
+        return concrete
+
     def fail(self, issue: Issue, node: ast.Node, **fields: object) -> NoReturn:
         raise issue.error(self.source, node.span, **fields)
 

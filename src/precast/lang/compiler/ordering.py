@@ -1,0 +1,81 @@
+"""The order of a catalog with what the managed types add to it by themselves: a file follows its directory, a service its package."""
+
+from collections.abc import Iterator
+
+from precast.catalog.body import Body, ResourceData
+from precast.catalog.order import Order
+from precast.types import catalogue
+from precast.types.declaration import AutoRelation, ManagedType
+
+
+def is_container(type_name: str) -> bool:
+    """Whether resources of a type only hold others: classes, stages, node blocks, defines."""
+    name = type_name.lower()
+    return name in ("class", "stage", "node") or catalogue.find(name) is None
+
+
+def application_order(body: Body) -> tuple[list[str], list[str]]:
+    """References in the order they are applied, and those that wait for themselves."""
+    order = Order(body, is_container)
+    by_name = _names(body)
+    for resource in body.resources:
+        declared = catalogue.find(resource.type.lower())
+        if declared is not None:
+            for other, is_before in _followed(resource, declared, by_name):
+                order.follow(other, resource.ref) if not is_before else order.follow(resource.ref, other)
+    return order.resources()
+
+
+def _names(body: Body) -> dict[tuple[str, str], str]:
+    """References by type and by title as well as by the name that tells the managed things apart."""
+    names: dict[tuple[str, str], str] = {}
+    for resource in body.resources:
+        kind = resource.type.lower()
+        names[kind, resource.title] = resource.ref
+        declared = catalogue.find(kind)
+        if declared is not None:
+            names.setdefault((kind, _name(resource, declared)), resource.ref)
+    return names
+
+
+def _name(resource: ResourceData, declared: ManagedType) -> str:
+    given = resource.parameters.get(declared.namevar, resource.parameters.get("name"))
+    return given if isinstance(given, str) else declared.title_to_namevar(resource.title)
+
+
+def _followed(
+    resource: ResourceData, declared: ManagedType, by_name: dict[tuple[str, str], str]
+) -> Iterator[tuple[str, bool]]:
+    for relation in declared.relations:
+        for title in _titles(resource, declared, relation):
+            ref = by_name.get((relation.type_name, title))
+            if ref is not None and ref != resource.ref:
+                yield ref, relation.kind == "before"
+                if relation.derivation == "parents":
+                    break  # the nearest directory is enough: it follows those above it
+
+
+def _titles(resource: ResourceData, declared: ManagedType, relation: AutoRelation) -> Iterator[str]:
+    for attribute in relation.attributes:
+        value = resource.parameters.get(attribute)
+        if value is None and attribute in declared.namevars:
+            value = _name(resource, declared)
+        for each in value if isinstance(value, list) else (value,):
+            if isinstance(each, str):
+                yield from _derived(each, relation)
+
+
+def _derived(value: str, relation: AutoRelation) -> Iterator[str]:
+    if relation.derivation == "title":
+        yield value
+    elif relation.derivation == "path":
+        if value.startswith("/"):
+            yield value
+    elif relation.derivation == "program":
+        yield value.split(" ")[0]
+    else:
+        while "/" in value.rstrip("/") and value.rstrip("/"):
+            value = value.rstrip("/").rpartition("/")[0] or "/"
+            yield value
+            if value == "/":
+                return

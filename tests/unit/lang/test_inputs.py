@@ -1,0 +1,99 @@
+"""What a compile reads: each question once, in order, about as little as will do."""
+
+import pytest
+from tests.unit.lang.compiling import asked, compiled, failure
+
+from precast.base.errors import PrecastError
+from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree, match_node
+from precast.lang.inputs import ABSENT, FactPath, Inputs, Question
+
+
+def facts_asked(code: str) -> list[tuple[str, object]]:
+    return [
+        (each["ask"], each.get("path") or each.get("name"))
+        for each in asked(compiled(code))
+        if each["ask"].startswith("fact")
+    ]
+
+
+def test_fact_chain_asks_for_the_whole_path_only() -> None:
+    assert facts_asked("notice($facts['os']['release']['major'])") == [("fact", ["os", "release", "major"])]
+    assert facts_asked("notice($os['family'])") == [("fact", ["os", "family"])]
+
+
+def test_absent_path_asks_for_what_is_there() -> None:
+    assert facts_asked("notice($facts['os']['nope'])") == [("fact", ["os", "nope"]), ("fact", ["os"])]
+
+
+def test_fact_asked_twice_is_one_read() -> None:
+    assert facts_asked("notice($kernel)\nnotice($kernel)\nnotice($facts['kernel'])") == [("fact", ["kernel"])]
+
+
+def test_unread_facts_leave_no_trace() -> None:
+    assert facts_asked("notice('x')") == []
+
+
+def test_assignment_at_the_top_asks_whether_a_fact_has_the_name() -> None:
+    assert facts_asked("$mine = 1") == [("fact_absent", "mine")]
+    assert failure("$kernel = 1").error.code == "LANG-615"
+
+
+def test_autoloader_asks_for_every_file_it_tried() -> None:
+    files = {"modules/m/manifests/init.pp": "class m { }", "modules/m/manifests/a/b.pp": "class m::a::b { }"}
+    result = compiled("include m::a::b\nnotice(defined('m::x::y'))", files)
+    reads = [(each["ask"], each["path"]) for each in asked(result) if each["ask"] in ("file", "listing")]
+    assert reads == [
+        ("file", "environment.conf"),
+        ("listing", "modules/m"),
+        ("file", "modules/m/manifests/a/b.pp"),
+        ("file", "modules/m/manifests/x/y.pp"),
+        ("file", "modules/m/manifests/x.pp"),
+        ("file", "modules/m/manifests/init.pp"),
+    ]
+
+
+def test_warm_process_asks_what_a_fresh_one_does() -> None:
+    files = {"modules/m/manifests/init.pp": "class m { notify { $facts['kernel']: } }"}
+    first, second = compiled("include m", files), compiled("include m", files)
+    assert first.trace == second.trace
+    assert first.body.encoded() == second.body.encoded()
+
+
+def test_node_block_is_one_question_with_its_captures() -> None:
+    result = compiled('node /^web(\\d+)/ { notify { "n${1}": } }\nnode default { }')
+    block = next(read for read in result.trace if type(read.question).__name__ == "NodeBlock")
+    assert block.answer == (0, ("web1", "1"))
+    assert "certname" not in str([each for each in asked(result) if each["ask"] == "trusted"])
+
+
+@pytest.mark.parametrize(
+    ("matchers", "found"),
+    [
+        (("default", "web1.example.com"), (1, ())),
+        (("default", "/web/"), (1, ("web",))),
+        (("/^(w)(e)?/", "/web/"), (0, ("we", "w", "e"))),
+        (("default",), (0, ())),
+        (("other",), ABSENT),
+        (("WEB1.example.com".lower(),), (0, ())),
+    ],
+)
+def test_match_node_takes_name_then_expression_then_default(matchers: tuple[str, ...], found: object) -> None:
+    assert match_node(matchers, "web1.example.com") == found
+
+
+class Unheard(Question, frozen=True, tag="unheard"):
+    pass
+
+
+def test_question_outside_the_list_is_an_error() -> None:
+    answers = NodeAnswers(NodeData.local("n", {}), FileStore(TextTree({})))
+    with pytest.raises(PrecastError) as raised:
+        Inputs(answers).ask(Unheard())
+    assert raised.value.code == "LANG-637"
+
+
+def test_trace_keeps_first_asked_order() -> None:
+    inputs = Inputs(NodeAnswers(NodeData.local("n", {"a": 1}), FileStore(TextTree({}))))
+    for name in ("b", "a", "b"):
+        inputs.ask(FactPath((name,)))
+    assert [read.answer for read in inputs.trace] == [ABSENT, 1]

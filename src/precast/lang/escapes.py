@@ -31,7 +31,9 @@ class EscapeSet:
         stops = ("$" if interpolates else "") + ('"' if is_quoted else "") + ("\\" if flags else "")
         other = []
         if flags:
-            other.append(r"\\(?s:.)" if "$" in flags or not interpolates else r"\\(?:[^$]|(?=\$))")
+            escaped = "(?s:.)" if "$" in flags or not interpolates else r"[^$]|(?=\$)"
+            # A quoted string cannot end in a lone backslash, the text of a heredoc can.
+            other.append(rf"\\(?:{escaped})" if is_quoted else rf"\\(?:{escaped}|\Z)")
         if interpolates:
             other.append(_LONE_DOLLAR)
         plain = f"[^{re.escape(stops)}]*+" if stops else r"(?s:.*)"

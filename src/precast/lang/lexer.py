@@ -225,6 +225,7 @@ class Lexer:
         """Lexes text with interpolation from `pos` to what closes it: a quote, or for a heredoc the end of the text."""
         text, tokens = self.text, self.tokens
         kind = t.STRING_START
+        opening = start
         while True:
             found = escapes.plain.match(text, pos)
             assert found is not None
@@ -236,17 +237,13 @@ class Lexer:
                 pos = start = self._interpolation(stop)
                 continue
             last = t.STRING if kind is t.STRING_START else t.STRING_END
-            if stop == len(text):
-                if escapes.is_quoted:
-                    self.fail(
-                        issues.UNCLOSED_QUOTE, start, start + 1, quote="'\"'", text=_head(text, start + 1), mark='"'
-                    )
-                tokens.add(last, part, start, stop)
-                return stop
-            if not text.startswith('"', stop):  # a backslash as the very last character
-                self.fail(issues.UNCLOSED_QUOTE, start, start + 1, quote="'\"'", text=_head(text, start + 1), mark='"')
-            tokens.add(last, part, start, stop + 1)
-            return stop + 1
+            if text.startswith('"', stop) and escapes.is_quoted:
+                stop += 1
+            elif stop < len(text) or escapes.is_quoted:  # nothing closes it, or a backslash is the very last character
+                head = _head(text, opening + 1)
+                self.fail(issues.UNCLOSED_QUOTE, opening, opening + 1, quote="'\"'", text=head, mark='"')
+            tokens.add(last, part, start, stop)
+            return stop
 
     def _interpolation(self, pos: int) -> int:
         """Lexes `$name` or `${…}` at a dollar sign; returns where the string goes on."""

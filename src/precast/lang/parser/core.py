@@ -17,8 +17,8 @@ from precast.lang import tokens as t
 # How tightly operators bind, loosest first; between the numbers there is room for the side an operator groups to.
 OR, AND, SELECT, ORDER, EQUALITY, SHIFT, SUM, PRODUCT, MATCH, IN, MINUS, SPLAT, NOT, POSTFIX = range(10, 150, 10)
 
-# Expressions nested deeper than this are refused: every pass over the tree is recursive.
-DEEPEST: Final = 120
+# Expressions nested deeper than this are refused: every pass over the tree is recursive, and Python stops at a thousand calls.
+DEEPEST: Final = 80
 # So is a chain of operators longer than this, which groups to the left.
 LONGEST: Final = 250
 

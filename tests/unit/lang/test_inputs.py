@@ -1,11 +1,11 @@
 """What a compile reads: each question once, in order, about as little as will do."""
 
 import pytest
-from tests.unit.lang.compiling import asked, compiled, failure
 
 from precast.base.errors import PrecastError
 from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree, match_node
 from precast.lang.inputs import ABSENT, FactPath, Inputs, Question
+from tests.unit.lang.compiling import asked, compiled, failure
 
 
 def facts_asked(code: str) -> list[tuple[str, object]]:

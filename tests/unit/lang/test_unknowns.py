@@ -1,10 +1,10 @@
 """Values that are not known: where they stay open, where they become a question, where they are an error."""
 
 import pytest
-from tests.unit.lang.compiling import asked, compiled, evaluated, failure, parameters
 
 from precast.catalog import unknown
 from precast.lang.unknowns import DeferredCall, Future, Hole, Joined, join, replace
+from tests.unit.lang.compiling import asked, compiled, evaluated, failure, parameters
 
 FQDN = {"__ptype": "Precast::Hole", "__pvalue": ["facts", "networking", "fqdn"]}
 KIND = {"ask": "fact_kind", "path": ["networking", "fqdn"]}

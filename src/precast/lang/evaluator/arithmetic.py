@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from precast.lang import issues_compiler as issues
 from precast.lang import moments
-from precast.lang.values import Binary, Hash, Rich, is_number, kind_name
+from precast.lang.uris import URI
+from precast.lang.values import Binary, Hash, Rich, is_number, kind_name, to_string
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run
@@ -49,8 +50,7 @@ def numeric(run: "Run", value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    from precast.lang.values import to_string
-
+    """A value in a message."""
     return to_string(value)
 
 
@@ -81,13 +81,20 @@ def calculate(run: "Run", operator: str, left: Any, right: Any) -> Any:
             if not isinstance(right, Binary):
                 raise issues.BAD_OPERAND.error(reason="Can only append Binary to a Binary")
             return Binary(left.data + right.data)
-        if type(left).__name__ == "URI":
-            return left.joined(right)  # type: ignore[attr-defined]
+        if isinstance(left, URI):
+            return _joined(left, right)
     left = numeric(run, left)
     right = numeric(run, right)
     if isinstance(left, _TIMES) or isinstance(right, _TIMES):
         return moments.calculate(operator, left, right)
     return _on_numbers(operator, left, right)
+
+
+def _joined(left: URI, right: Any) -> URI:
+    relative = URI.parse(right) if isinstance(right, str) else right
+    if not isinstance(relative, URI):
+        raise issues.BAD_OPERAND.error(reason="An URI can only be merged with an URI or String")
+    return left.joined(relative)
 
 
 def _on_numbers(operator: str, left: Any, right: Any) -> Any:

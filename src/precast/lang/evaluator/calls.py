@@ -4,14 +4,15 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import ast
+from precast.lang import ast, datatypes
 from precast.lang import issues_compiler as issues
 from precast.lang.control import ControlFlow
 from precast.lang.evaluator.lambdas import LambdaCode
 from precast.lang.evaluator.literals import elements
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.functions import library, registry
-from precast.lang.scope import Scope
+from precast.lang.scope import MISSING, Scope
+from precast.lang.uris import PARTS, URI
 from precast.lang.values import Object
 
 library.load()
@@ -40,11 +41,24 @@ def call_method(to: Translator, node: ast.CallMethod) -> Code:
 
     def code(scope: Scope) -> Any:
         given = receiver(scope)
-        if given and isinstance(given[0], Object) and node.name in given[0].type.attributes:
-            return given[0].attributes.get(node.name)
+        if given and isinstance(given[0], Object | URI):
+            found = _member(given[0], node.name)
+            if found is not MISSING:
+                return found
         return run_function(scope, (*given, *rest(scope)))
 
     return code
+
+
+def _member(value: Object | URI, name: str) -> Any:
+    """An attribute of an object, MISSING if it has none of that name."""
+    if isinstance(value, URI):
+        return getattr(value, name) if name in PARTS else MISSING
+    if name in value.type.attributes:
+        return value.attributes.get(name)
+    if name == "message" and value.type == datatypes.ERROR:
+        return value.attributes.get("msg")
+    return MISSING
 
 
 def _named(to: Translator, name: str, arguments: Code, block: LambdaCode | None, span: Span) -> Code:

@@ -25,15 +25,15 @@ AttributesCode = Callable[[Scope], list[Attribute]]
     ast.NodeDefinition,
     ast.FunctionDefinition,
     ast.TypeAliasDefinition,
+    ast.TypeMapping,
 )
 def definition(to: Translator, node: ast.Node) -> Code:
     return to.constant(None)
 
 
-@translates(ast.PlanDefinition, ast.TypeDefinition, ast.TypeMapping)
+@translates(ast.PlanDefinition, ast.TypeDefinition)
 def unsupported(to: Translator, node: ast.Node) -> Code:
-    what = {"PlanDefinition": "plan", "TypeDefinition": "type definition"}.get(type(node).__name__, "type mapping")
-    to.fail(issues.NOT_SUPPORTED, node, what=what)
+    to.fail(issues.NOT_SUPPORTED, node, what="plan" if isinstance(node, ast.PlanDefinition) else "type definition")
 
 
 def attributes(to: Translator, operations: Sequence[ast.Operation]) -> AttributesCode:
@@ -157,6 +157,8 @@ def resource_defaults(to: Translator, node: ast.ResourceDefaults) -> Code:
 
     def code(scope: Scope) -> Any:
         found = reference(scope)
+        if scope.run.is_defining_type:
+            return _object_definition(found, operations(scope))
         if isinstance(found, datatypes.ClassType) and found.class_name is None:
             name = "class"
         elif isinstance(found, datatypes.ResourceType) and found.title is None and found.type_name is not None:
@@ -170,6 +172,14 @@ def resource_defaults(to: Translator, node: ast.ResourceDefaults) -> Code:
         return found
 
     return code
+
+
+def _object_definition(parent: Any, given: list[Attribute]) -> Hash:
+    """`Parent { attributes => … }` in the definition of a type: the description of an Object type."""
+    described = Hash.of((name, value) for name, value, _ in given)
+    if isinstance(parent, datatypes.ObjectType) and not parent.label:
+        return described
+    return Hash.of((("parent", parent), *((name, value) for name, value in described.items() if name != "parent")))
 
 
 @translates(ast.ResourceOverride)

@@ -1,0 +1,88 @@
+"""Programs against what real Puppet 7.23 says of them before evaluating: rows of `checks.jsonl`.
+
+Errors are compared by text. Where both refuse a program but word it otherwise, `WORDED_OTHERWISE` says why.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precast.base.errors import InputError
+from precast.base.spans import Source
+from precast.lang.checker import check
+from precast.lang.parser import parse
+
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in Path(__file__).with_name("checks.jsonl").read_text(encoding="utf-8").splitlines()
+]
+FEWEST_ROWS = 650
+
+# Beginnings of Puppet's texts that ours need not equal.
+WORDED_OTHERWISE = (
+    "Syntax error",  # ours says what was expected
+    "Illegal fully qualified name",
+    "Illegal class reference",
+    "Heredoc",
+    "Unclosed quote",
+    "Invalid produced text",  # the words of Ruby's parsers
+    "premature end of char-class",
+    "end pattern with unmatched parenthesis",
+    "undefined method",  # a crash of Puppet's: a boolean as the name of a variable
+    "Resource Defaults are not virtualizable",  # also said of overrides
+    "Illegal number",
+    "PP syntax checker",
+)
+# Puppet reports these once more for the same cause, or calls a plan no plan.
+REPEATED = ("Invalid use of expression.", "Illegal parameter name.")
+OWN_WORDS = ("plan foo",)
+
+
+def test_no_row_is_lost() -> None:
+    assert len(ROWS) >= FEWEST_ROWS
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"][:40].replace("\n", "¶"))
+def test_findings_equal_puppets(row: dict[str, Any]) -> None:
+    errors, warnings = findings(row["source"])
+    wanted = row.get("errors", [])
+    assert bool(errors) == bool(wanted), errors
+    assert warnings == row.get("warnings", [])
+    if not any(text.startswith(WORDED_OTHERWISE) for text in wanted) and row["source"] not in OWN_WORDS:
+        assert without_repeats(errors) == without_repeats(wanted)
+
+
+def findings(text: str) -> tuple[list[str], list[str]]:
+    try:
+        found = check(parse(Source("row.pp", text)))
+    except InputError as error:
+        return [error.message], []
+    return [error.message for error in found.errors], [warning.message for warning in found.warnings]
+
+
+def without_repeats(texts: list[str]) -> list[str]:
+    kept = {text for text in texts if not text.startswith(REPEATED)}
+    repeated = {text for text in texts if text.startswith(REPEATED[0])}
+    return sorted(kept | repeated)
+
+
+def test_file_of_a_module_holds_only_its_own_definitions() -> None:
+    def refused(text: str, namespace: str) -> list[str]:
+        return [error.code for error in check(parse(Source("x.pp", text)), namespace).errors]
+
+    assert refused("class m {} class m::other {} define m::d {} function m::f() {1} type M::Z = String", "m") == []
+    assert refused("class m::a {} class m::a::b {}", "m::a") == []
+    assert refused("class m {} class other {}", "m") == ["LANG-102"]
+    assert refused("class m::a {} class m::b {}", "m::a") == ["LANG-102"]
+    assert refused("class m {} notice(1)", "m") == ["LANG-103"]
+    assert refused("class m {} node default {}", "m") == ["LANG-103"]
+
+
+def test_warning_is_an_error_when_strict() -> None:
+    program = parse(Source("x.pp", "{a => 1, a => 2}"))
+    assert [found.code for found in check(program, is_strict=True).errors] == ["LANG-151"]
+
+
+def test_findings_stop_at_the_limit() -> None:
+    assert len(check(parse(Source("x.pp", "$x::y = 1\n" * 50))).errors) == 20

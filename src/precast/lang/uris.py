@@ -1,7 +1,7 @@
 """URI values: split, joined and resolved as Puppet's URI type does."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from precast.lang.values import Hash, Rich
 
@@ -17,7 +17,7 @@ _ALLOWED: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%|]*")
 class URI(Rich):
     """A URI by its parts; a missing part is None, a port that its scheme implies is missing."""
 
-    __slots__ = ("fragment", "host", "opaque", "path", "port", "query", "scheme", "userinfo")
+    __slots__ = ("_path", "_port", "fragment", "host", "opaque", "query", "scheme", "userinfo")
 
     def __init__(
         self,
@@ -33,8 +33,8 @@ class URI(Rich):
         self.scheme = scheme
         self.userinfo = userinfo
         self.host = host
-        self.port = None if port == DEFAULT_PORTS.get(scheme or "") else port
-        self.path = path
+        self._port = None if port == DEFAULT_PORTS.get(scheme or "") else port
+        self._path = path
         self.query = query
         self.fragment = fragment
         self.opaque = opaque
@@ -58,20 +58,34 @@ class URI(Rich):
         port = int(where[3]) if where[3] else None
         return cls(scheme, where[1], where[2] or None, port, path or None, query, fragment)
 
-    def parts(self) -> Hash:
-        """What it has, by name."""
-        return Hash.of((name, value) for name in PARTS if (value := getattr(self, name)) is not None)
+    @property
+    def port(self) -> int | None:
+        """The port, also if only the scheme implies it."""
+        return self._port if self._port is not None else DEFAULT_PORTS.get(self.scheme or "")
+
+    @property
+    def path(self) -> str | None:
+        return self._path if self._path is not None or self.opaque is not None else ""
+
+    def parts(self) -> dict[str, Any]:
+        """What it says itself, by name."""
+        own = {name: getattr(self, f"_{name}" if name in ("port", "path") else name) for name in PARTS}
+        return {name: value for name, value in own.items() if value is not None}
+
+    def described(self) -> Hash:
+        """Its parts as its type names them: all of them strings."""
+        return Hash.of((name, str(value)) for name, value in self.parts().items())
 
     def joined(self, relative: "URI") -> "URI":
         """The other URI as seen from this one."""
         if relative.scheme is not None:
             return relative
         if relative.host is not None:
-            return URI(**{**dict(relative.parts()), "scheme": self.scheme})
-        base = dict(self.parts())
+            return URI(**{**relative.parts(), "scheme": self.scheme})
+        base: dict[str, Any] = self.parts()
         base.pop("fragment", None)
-        if relative.path:
-            base["path"] = _dotless(_merged(self.path or "", relative.path))
+        if relative._path:
+            base["path"] = _dotless(_merged(self._path or "", relative._path))
             base["query"] = relative.query
         elif relative.query is not None:
             base["query"] = relative.query
@@ -90,8 +104,8 @@ class URI(Rich):
         else:
             if self.host is not None:
                 user = f"{self.userinfo}@" if self.userinfo is not None else ""
-                text += f"//{user}{self.host}{f':{self.port}' if self.port is not None else ''}"
-            text += self.path or ""
+                text += f"//{user}{self.host}{f':{self._port}' if self._port is not None else ''}"
+            text += self._path or ""
             if self.query is not None:
                 text += f"?{self.query}"
         return text if self.fragment is None else f"{text}#{self.fragment}"

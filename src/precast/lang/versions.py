@@ -6,6 +6,7 @@ pre-release part is only inside if a bound of the same major.minor.patch has one
 
 import functools
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from precast.lang import issues_types as issues
@@ -156,6 +157,43 @@ class SemVerRange(Rich):
 
     def __str__(self) -> str:
         return self.text
+
+
+def bounded_range(low: SemVer | None, high: SemVer | None, below_high: bool = False) -> SemVerRange:
+    """A range made of its bounds. Puppet 7.23 writes such a range with its bounds exchanged; its text is what users see."""
+    first, last = ("Infinity.0.0" if high is None else str(high)), ("0.0.0-" if low is None else str(low))
+    text = f">={first} <{last}" if below_high else f"{first} - {last}"
+    return SemVerRange(text, (Bounds(low, high, below_high=below_high),))
+
+
+def joined_ranges(ranges: Iterable[SemVerRange]) -> tuple[SemVerRange, ...]:
+    """The ranges with those that overlap or touch made one."""
+    found: list[SemVerRange] = []
+    for each in ranges:
+        for at, other in enumerate(found):
+            joined = _joined(other, each)
+            if joined is not None:
+                found[at] = joined
+                break
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def _joined(a: SemVerRange, b: SemVerRange) -> SemVerRange | None:
+    if len(a.alternatives) != 1 or len(b.alternatives) != 1:
+        return None
+    if a.covers(b) or b.covers(a):
+        return a if a.covers(b) else b
+    one, two = a.alternatives[0], b.alternatives[0]
+    first, second = (one, two) if _starts_before(one, two) else (two, one)
+    if first.high is None or second.low is None or first.above_low or second.above_low or second.low > first.high:
+        return None
+    return bounded_range(first.low, second.high, second.below_high)
+
+
+def _starts_before(a: Bounds, b: Bounds) -> bool:
+    return a.low is None or (b.low is not None and a.low <= b.low)
 
 
 _NUMBER: Final = r"(?:0|[1-9]\d*|[xX*])"

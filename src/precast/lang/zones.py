@@ -1,4 +1,7 @@
-"""Names of time zones as offsets. A closed table: an offset that moves with the year's laws would make a catalog depend on the machine."""
+"""Names of time zones as offsets. A closed table: an offset that moves with the year's laws would make a catalog depend on the machine.
+
+`current`, the zone of the evaluating process, is UTC for the same reason.
+"""
 
 import re
 from typing import Final
@@ -6,7 +9,7 @@ from typing import Final
 from precast.lang import issues_types as issues
 
 _HOURS: Final = {
-    "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "cest": 2, "met": 1, "mest": 2, "mez": 1, "mesz": 2,
+    "current": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "cest": 2, "met": 1, "mest": 2, "mez": 1, "mesz": 2,
     "eet": 2, "eest": 3, "msk": 3, "msd": 4, "sast": 2, "eat": 3, "jst": 9, "hkt": 8, "sgt": 8, "est": -5, "edt": -4, "cst": -6,
     "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7, "akst": -9, "akdt": -8, "hst": -10, "hast": -10, "hadt": -9,
     "ast": -4, "adt": -3, "brt": -3, "art": -3, "nzst": 12, "nzdt": 13, "nzt": 12,

@@ -45,18 +45,18 @@ class Caller(Protocol):
 def create(wanted: Type, given: tuple[Value, ...], call: Caller | None = None) -> Value:
     """A value of the type; raises LANG-28x if there is no conversion, and LANG-282 if the result does not fit."""
     made = _converted(wanted, given, call)
-    if not wanted.check(made):
+    if not isinstance(wanted, InitType) and not wanted.check(made):
         subject = f"Converted value from {wanted.text}.new() has wrong type,"
         raise issues.CONVERTED_WRONG.error(reason=mismatch.describe(subject, wanted, made))
     return made
 
 
 def _converted(wanted: Type, given: tuple[Value, ...], call: Caller | None) -> Value:
+    if len(given) == 1 and not isinstance(wanted, InitType) and wanted.check(given[0]):
+        return given[0]
     if isinstance(wanted, TypeAlias):
         return _converted(wanted.resolved(), given, call)
     if isinstance(wanted, OptionalType | NotUndefType) and wanted.inner is not None:
-        if isinstance(wanted, OptionalType) and given == (None,):
-            return None
         return create(wanted.inner, given, call)
     if isinstance(wanted, InitType) and wanted.inner is not None:
         return _initial(wanted.inner, wanted.further, given, call)
@@ -70,8 +70,6 @@ def _converted(wanted: Type, given: tuple[Value, ...], call: Caller | None) -> V
     make = _CONVERSIONS.get(type(wanted))
     if make is not None:
         return make(arguments)
-    if len(given) == 1 and wanted.check(given[0]):
-        return given[0]
     raise issues.NO_NEW.error(type=str(wanted))
 
 
@@ -93,14 +91,13 @@ def _type(given: tuple[Value, ...], call: Caller | None) -> Value:
 
 
 def _initial(inner: Type, further: tuple[Value, ...], given: tuple[Value, ...], call: Caller | None) -> Value:
-    """Init[T, …]: the value itself if it is a T, else T.new with the value and what else Init says."""
-    if len(given) == 1:
-        value = given[0]
-        if not further and inner.check(value):
-            return value
-        if isinstance(value, tuple) and not further and value and not _can_create(inner, (value,)):
-            return create(inner, value, call)
-    return create(inner, (*given, *further), call)
+    """Init[T, …]: T.new with the value and what else Init says; an Array holds all arguments if T.new takes them so."""
+    if len(given) != 1:
+        raise Arguments("Init", given).wrong(f"expects 1 argument, got {len(given) or 'none'}")
+    value = given[0]
+    if isinstance(value, tuple) and not further and value and _can_create(inner, value):
+        return create(inner, value, call)
+    return create(inner, (value, *further), call)
 
 
 def _object(wanted: ObjectType, given: tuple[Value, ...]) -> Value:

@@ -14,7 +14,7 @@ from precast.lang.regexps import compile_regexp
 from precast.lang.strptime import TIMESPAN_FORMATS, TIMESTAMP_FORMATS, parse_timespan, parse_timestamp
 from precast.lang.uris import PARTS, URI
 from precast.lang.values import DEFAULT, Binary, Hash, Regexp, Sensitive, Value, is_number
-from precast.lang.versions import Bounds, SemVer, SemVerRange
+from precast.lang.versions import SemVer, SemVerRange, bounded_range
 
 FORMATS: Final = parse_type("Variant[String[2], Array[String[2], 1]]")
 NAME: Final = parse_type("String[1]")
@@ -106,7 +106,7 @@ def new_sem_ver_range(arguments: Arguments) -> Value:
     high = _bound(arguments, "max", DEFAULT) if len(arguments.given) < 2 else _bound(arguments, "max")
     excluded = arguments.take_boolean("exclude_max")
     arguments.done()
-    return _range_of(low, high, excluded)
+    return bounded_range(low, high, excluded)
 
 
 def _bound(arguments: Arguments, name: str, default: Value = None) -> SemVer | None:
@@ -116,14 +116,6 @@ def _bound(arguments: Arguments, name: str, default: Value = None) -> SemVer | N
     if value is not DEFAULT:
         raise arguments.wrong(f"parameter '{name}' expects a value of type Default or SemVer")
     return None
-
-
-def _range_of(low: SemVer | None, high: SemVer | None, excluded: bool) -> SemVerRange:
-    """Puppet 7.23 takes the bounds the wrong way round, which makes an empty range; so do we, for its catalogs are the truth."""
-    first, last = ("Infinity.0.0" if high is None else high), ("0.0.0-" if low is None else low)
-    text = f">={first} <{last}" if excluded else f"{first} - {last}"
-    nothing = SemVer(0, 0, 0, "0")
-    return SemVerRange(text, (Bounds(high or SemVer(2**63, 0, 0), low or nothing, below_high=excluded),))
 
 
 def new_binary(arguments: Arguments) -> Value:

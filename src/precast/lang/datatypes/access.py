@@ -1,7 +1,7 @@
 """`T[…]`: a type from a type and the arguments between brackets, with Puppet's rules for each."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from precast.lang import issues_types as issues
@@ -53,7 +53,21 @@ def index(target: Type, arguments: Arguments) -> Value:
     make = _MAKERS.get(type(target))
     if make is None:
         raise issues.NOT_PARAMETERIZED.error(name=makers.with_article(target.simple_name))
+    if type(target) not in _NESTED and any(isinstance(argument, tuple) for argument in arguments):
+        arguments = tuple(_spread(arguments))
     return make(arguments)
+
+
+_NESTED: Final = (CallableType, StructType, InitType)  # an array among their arguments means something
+
+
+def _spread(arguments: Arguments) -> Iterator[Value]:
+    """The arguments with arrays taken apart."""
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from _spread(argument)
+        else:
+            yield argument
 
 
 def _flat(arguments: Arguments) -> tuple[list[Value], bool]:

@@ -158,9 +158,12 @@ class TypeType(_Wrapping):
 
 
 class SensitiveType(_Wrapping):
-    """A Sensitive around the inner type."""
+    """A Sensitive around the inner type, which is generalized: what is hidden must not be told by its type."""
 
     name = "Sensitive"
+
+    def __init__(self, inner: Type | None = None) -> None:
+        super().__init__(None if inner is None else inner.generalized())
 
     def arguments(self, write: Write) -> tuple[str, ...]:
         return () if self.inner == ANY else super().arguments(write)
@@ -173,9 +176,6 @@ class SensitiveType(_Wrapping):
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
         return isinstance(other, SensitiveType) and (self.inner or ANY).accepts(other.inner or ANY, seen)
-
-    def generalized(self) -> Type:
-        return self if self.inner is None else SensitiveType(self.inner.generalized())
 
 
 VARIANT: Final = VariantType()

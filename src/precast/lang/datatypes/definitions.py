@@ -6,8 +6,8 @@ from precast.lang import issues_types as issues
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.inference import infer
 from precast.lang.datatypes.objects import Attribute, ObjectType, TypeSetType
-from precast.lang.datatypes.references import TypeAlias
-from precast.lang.values import Hash, Value, kind_name
+from precast.lang.datatypes.references import TypeAlias, TypeReference
+from precast.lang.values import Hash, Value, kind_name, to_string
 
 _KEYS: Final = (
     "name", "parent", "type_parameters", "attributes", "constants", "functions", "equality", "equality_include_type",
@@ -38,6 +38,8 @@ def object_type(arguments: tuple[Value, ...]) -> ObjectType:
         _equality(init.get("equality")),
         _field(init, "equality_include_type", bool, True),
     )
+    if isinstance(init.get("parent"), TypeReference):
+        made.parent_name = init["parent"].reference
     _check_equality(made)
     return made
 
@@ -58,7 +60,9 @@ def _parent(value: Value) -> ObjectType | None:
     resolved = value.target if isinstance(value, TypeAlias) else value
     if isinstance(resolved, TypeAlias):
         resolved = resolved.resolved()
-    if resolved is None or isinstance(resolved, ObjectType):
+    if resolved is None or isinstance(resolved, TypeReference):
+        return None
+    if isinstance(resolved, ObjectType):
         return resolved
     raise _bad(f"the parent of an Object type must be an Object type, got {kind_name(value)}")
 
@@ -163,8 +167,12 @@ def type_set(arguments: tuple[Value, ...]) -> TypeSetType:
         raise issues.TYPE_ARGUMENT_COUNT.error(type="TypeSet", wanted="1 argument", count=len(arguments))
     init = arguments[0]
     types: dict[str, Type] = {}
-    for name, member in init.get("types", Hash()).items():
+    for key, member in init.get("types", Hash()).items():
+        name = key.reference if isinstance(key, TypeReference) else to_string(key)
         types[name] = object_type((member,)) if isinstance(member, Hash) else _member_type(member, "types", name)
+    for made_type in types.values():
+        if isinstance(made_type, ObjectType):
+            made_type.linked(types.get)
     made = TypeSetType(init, types)
     return made.named(init["name"]) if isinstance(init.get("name"), str) else made
 

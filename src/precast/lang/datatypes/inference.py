@@ -53,9 +53,13 @@ def infer(value: Value) -> Type:
 
 def _struct_or_hash(value: Hash) -> Type:
     if all(type(key) is str and key for key in value):
-        return StructType(Member(key, infer(item)) for key, item in value.items())
+        return StructType(_member(key, infer(item)) for key, item in value.items())
     size = Size(len(value), len(value))
     return HashType(variant(map(infer, value)), variant(map(infer, value.values())), size)
+
+
+def _member(key: str, item: Type) -> Member:
+    return Member(key, item, "NotUndef" if item.accepts(UNDEF) else "")
 
 
 def infer_reduced(value: Value) -> Type:
@@ -90,7 +94,7 @@ _SINGLE: Final[dict[type, Infer]] = {
     Timespan: lambda value: TimespanType(value, value),
     SemVer: lambda value: SemVerType((SemVerRange.exactly(value),)),
     SemVerRange: lambda value: SEM_VER_RANGE,
-    URI: lambda value: URIType(value.parts()),
+    URI: lambda value: URIType(value.described()),
     values.Object: lambda value: value.type.inferred(value),
     values.Iterator: lambda value: IteratorType(
         variant(map(infer, value.items)) if isinstance(value.items, tuple) else value.element_type

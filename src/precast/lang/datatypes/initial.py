@@ -2,7 +2,22 @@
 
 from typing import Final, Protocol
 
-from precast.lang.datatypes.base import Check, Seen, Type, Write
+from precast.lang.datatypes.base import ANY, Check, Seen, Type, Write
+from precast.lang.datatypes.collections import ITERABLE, ArrayType, HashType, StructType, TupleType
+from precast.lang.datatypes.combined import SensitiveType, variant
+from precast.lang.datatypes.groups import RICH_DATA
+from precast.lang.datatypes.moments import TIMESPAN, TIMESTAMP, TimespanType, TimestampType
+from precast.lang.datatypes.rich import BinaryType
+from precast.lang.datatypes.scalars import (
+    BOOLEAN,
+    NON_EMPTY_STRING,
+    NUMERIC,
+    STRING,
+    BooleanType,
+    NumericType,
+    RegexpType,
+    StringType,
+)
 from precast.lang.values import Value, literal
 
 
@@ -38,19 +53,22 @@ class InitType(Type):
         return write(self.inner), *(write(a) if isinstance(a, Type) else literal(a) for a in self.further)
 
     def build_check(self) -> Check:
-        from precast.lang.datatypes.groups import RICH_DATA
-
         if self.inner is None:
             return RICH_DATA.check
         inner, further = self.inner, self.further
+        under_way: set[int] = set()  # values asked about further up: an Init inside the type it makes adds nothing
 
         def check(value: Value) -> bool:
-            if inner.check(value):
-                return True
-            can = _can_create[0]
-            return can(inner, (value, *further)) or (
-                not further and isinstance(value, tuple) and len(value) > 0 and can(inner, value)
-            )
+            if id(value) in under_way:
+                return False
+            under_way.add(id(value))
+            try:
+                can = _can_create[0]
+                return can(inner, (value, *further)) or (
+                    not further and isinstance(value, tuple) and len(value) > 0 and can(inner, value)
+                )
+            finally:
+                under_way.discard(id(value))
 
         return check
 
@@ -59,7 +77,23 @@ class InitType(Type):
             return self.inner is None or (
                 other.inner is not None and self.inner.accepts(other.inner, seen) and self.further == other.further
             )
-        return self.inner is None or self.inner.accepts(other, seen)
+        if self.inner is None:
+            return RICH_DATA.accepts(other, seen)
+        if isinstance(self.inner, StringType):
+            return True
+        return self.inner.accepts(other, seen) or any(
+            isinstance(self.inner, kinds) and sources.accepts(other, seen) for kinds, sources in _SOURCES
+        )
 
+
+# What `new` takes of whole types, beside instances of the type itself.
+_SOURCES: Final[tuple[tuple[tuple[type[Type], ...], Type], ...]] = (
+    ((NumericType,), variant((NUMERIC, BOOLEAN, TIMESPAN, TIMESTAMP))),
+    ((BooleanType,), NUMERIC),
+    ((ArrayType, TupleType), ITERABLE),
+    ((HashType, StructType, SensitiveType), ANY),
+    ((TimestampType, TimespanType), variant((NUMERIC, NON_EMPTY_STRING))),
+    ((BinaryType, RegexpType), STRING),
+)
 
 INIT: Final = InitType()

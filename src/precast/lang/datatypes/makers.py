@@ -26,7 +26,7 @@ from precast.lang.regexps import compile_regexp
 from precast.lang.strptime import parse_timespan, parse_timestamp
 from precast.lang.uris import PARTS, URI
 from precast.lang.values import DEFAULT, Hash, Regexp, Value
-from precast.lang.versions import SemVerRange
+from precast.lang.versions import SemVerRange, joined_ranges
 
 Arguments = tuple[Value, ...]
 _VOWELS: Final = "AEIOUaeiou"
@@ -141,8 +141,6 @@ def enum(arguments: Arguments) -> Type:
     any_case = arguments[-1:] == (True,) and isinstance(arguments[-1], bool)
     if arguments and isinstance(arguments[-1], bool):
         arguments = arguments[:-1]
-    if len(arguments) == 1 and isinstance(arguments[0], tuple):
-        arguments = arguments[0]
     if not arguments:
         raise _count("Enum", "1 or more arguments", arguments)
     for argument in arguments:
@@ -152,8 +150,6 @@ def enum(arguments: Arguments) -> Type:
 
 
 def pattern(arguments: Arguments) -> Type:
-    if len(arguments) == 1 and isinstance(arguments[0], tuple):
-        arguments = arguments[0]
     patterns: list[Regexp] = []
     for argument in arguments:
         if isinstance(argument, str):
@@ -223,8 +219,6 @@ def _with_size(name: str, arguments: Arguments) -> tuple[tuple[Type, ...], Size 
 
 
 def tuple_of(arguments: Arguments) -> Type:
-    if len(arguments) == 1 and isinstance(arguments[0], tuple):
-        arguments = arguments[0]
     types, size = _with_size("Tuple", arguments)
     if not types:
         raise _count("Tuple", "1 or more arguments", types)
@@ -252,8 +246,6 @@ def _member(key: Value, item: Value) -> Member:
 
 
 def variant_of(arguments: Arguments) -> Type:
-    if len(arguments) == 1 and isinstance(arguments[0], tuple):
-        arguments = arguments[0]
     for argument in arguments:
         if not isinstance(argument, Type):
             raise _wrong("Variant", argument, "Any-Type")
@@ -332,7 +324,7 @@ def sem_ver(arguments: Arguments) -> Type:
             ranges.append(argument)
         else:
             raise _wrong("SemVer", argument, "String or SemVerRange")
-    return SemVerType(tuple(ranges))
+    return SemVerType(joined_ranges(ranges))
 
 
 def uri(arguments: Arguments) -> Type:
@@ -343,9 +335,9 @@ def uri(arguments: Arguments) -> Type:
         parsed = URI.parse(given)
         if parsed is None:
             raise issues.BAD_URI.error(text=given)
-        return URIType(parsed.parts())
+        return URIType(parsed.described())
     if isinstance(given, URI):
-        return URIType(given.parts())
+        return URIType(given.described())
     if not isinstance(given, Hash):
         raise issues.ARGUMENT_NOT_A_TYPE.error(type="URI", got=type_name_of(given))
     for key in given:

@@ -4,13 +4,14 @@ An Object type says how its instances are made (positional or by one Hash), comp
 an attribute, and `T[value]` narrows T to instances whose attribute fits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from precast.lang import issues_types as issues
 from precast.lang import values
 from precast.lang.datatypes.base import UNDEF, Check, Seen, Type, Write
 from precast.lang.datatypes.collections import Member, StructType
+from precast.lang.datatypes.references import TypeReference
 from precast.lang.datatypes.rich import ObjectLike, parameter_covers, part_fits
 from precast.lang.values import DEFAULT, Hash, Object, Value, literal, quoted
 
@@ -84,6 +85,7 @@ class ObjectType(ObjectLike):
         self.equality_include_type = equality_include_type
         self.given = given or Hash()  # the parameters of a narrowed type
         self.is_default = is_default
+        self.parent_name = ""  # of a parent that is not known yet
         self.is_declared = False  # whether a definition has given it its name
 
     def named(self, label: str) -> "ObjectType":
@@ -93,6 +95,17 @@ class ObjectType(ObjectLike):
         for cached in ("text", "key", "_hash"):
             self.__dict__.pop(cached, None)
         return self
+
+    def linked(self, resolve: Callable[[str], Type | None]) -> None:
+        """Put known types in the place of names that were not known when the type was written."""
+        parent = resolve(self.parent_name) if self.parent_name else None
+        if isinstance(parent, ObjectType):
+            self.parent, self.parent_name = parent, ""
+            self.type_parameters = {**parent.type_parameters, **self.own_type_parameters}
+        for name, attribute in self.own_attributes.items():
+            if isinstance(attribute.type, TypeReference):
+                known = resolve(attribute.type.reference)
+                self.own_attributes[name] = attribute._replace(type=known or attribute.type)
 
     def parameters(self) -> tuple[object, ...]:
         if self.label:
@@ -110,6 +123,8 @@ class ObjectType(ObjectLike):
     def form(self, write: Write) -> str:
         if self.given and self.label:
             return f"{self.label}[{', '.join(self._given_texts(write))}]"
+        if self.is_default or not (self.label or self.own_attributes or self.parent or self.functions):
+            return "Object"
         return self.label or self.definition()
 
     def __str__(self) -> str:
@@ -124,6 +139,9 @@ class ObjectType(ObjectLike):
 
     def _given_texts(self, write: Write) -> list[str]:
         names = list(self.type_parameters)
+        if len(names) > 2:
+            entries = (f"{quoted(name)} => {_value_text(value, write)}" for name, value in self.given.items())
+            return [f"{{{', '.join(entries)}}}"]
         last = max((names.index(name) for name in self.given), default=-1)
         return [_value_text(self.given[n], write) if n in self.given else "default" for n in names[: last + 1]]
 

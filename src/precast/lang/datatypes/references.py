@@ -116,15 +116,11 @@ class TypeAlias(Type):
     def resolve(self, target: Type) -> None:
         """Say what the name stands for; raises LANG-220 if that is only the name itself."""
         self._target = _without(target, self)
-        seen: list[Type] = [self]
-        here: Type = self._target
-        while isinstance(here, TypeAlias):
-            if here in seen:
-                raise issues.EMPTY_ALIAS.error(name=self.alias)
-            seen.append(here)
-            if here._target is None:
-                return
-            here = here._target
+        self._check_real()
+
+    def _check_real(self) -> None:
+        if not _is_real(self, ()):
+            raise issues.EMPTY_ALIAS.error(name=self.alias)
 
     def resolved(self) -> Type:
         if self._target is None:
@@ -151,6 +147,7 @@ class TypeAlias(Type):
         return self.expanded()
 
     def build_check(self) -> Check:
+        self._check_real()
         target = self.resolved()
         if not _is_direct(target, self):
             return lambda value: target.check(value)
@@ -197,6 +194,15 @@ def _without(target: Type, alias: TypeAlias) -> Type:
     if isinstance(target, VariantType) and alias in target.types:
         return variant(t for t in target.types if t != alias)
     return target
+
+
+def _is_real(each: Type, seen: tuple[Type, ...]) -> bool:
+    """Whether a type comes to anything but names that stand for each other; one not declared yet may."""
+    if isinstance(each, TypeAlias):
+        return each not in seen and (each._target is None or _is_real(each._target, (*seen, each)))
+    if isinstance(each, VariantType) and each.types:
+        return any(_is_real(t, seen) for t in each.types)
+    return True
 
 
 def _is_direct(target: Type, alias: TypeAlias, seen: tuple[Type, ...] = ()) -> bool:

@@ -158,7 +158,7 @@ class StringType(Type):
         return isinstance(other, PatternType) and self.literal is None and self.size == ANY_SIZE
 
     def generalized(self) -> Type:
-        return STRING if self.literal is not None else self
+        return STRING
 
     def iterated(self) -> Type | None:
         return ONE_CHARACTER

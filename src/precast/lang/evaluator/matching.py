@@ -68,6 +68,8 @@ def option_matches(scope: Scope, subject: Any, option: Any) -> bool:
         return True
     if isinstance(option, SemVerRange):
         return equals(subject, option) or in_range(option, subject)
+    if isinstance(option, SemVer) and isinstance(subject, str):
+        subject = SemVer.parse(subject)
     return equals(subject, option)
 
 

@@ -1,0 +1,86 @@
+"""Rows of truth: code with what real Puppet 7.23 said of it, and whether what Precast says is the same."""
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+# Files of rows by what is asked of them; those of functions are expressions.
+EXPRESSIONS = [HERE / "expressions.jsonl", *sorted((HERE / "functions").glob("*.jsonl"))]
+MANIFESTS = [HERE / "manifests.jsonl"]
+
+Row = dict[str, Any]
+
+
+def read_rows(*paths: Path) -> list[Row]:
+    return [
+        json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
+
+
+def unequal(name: str = "unequal.txt") -> dict[str, str]:
+    """Rows that are known to differ, by id, with the reason."""
+    lines = (HERE / name).read_text(encoding="utf-8").splitlines()
+    return dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
+
+
+def corpora() -> Path | None:
+    """Where further rows are, which may not be part of the project."""
+    place = os.environ.get("PRECAST_CORPORA")
+    return Path(place) / "puppet-lang" if place else None
+
+
+def difference(mode: str, wanted: Row, answer: Row) -> str:
+    """What an answer has otherwise than the row wants; empty if nothing."""
+    if "crash" in answer:
+        return f"crash: {answer['crash']}"
+    if wanted.get("error") or answer.get("error"):
+        if bool(wanted.get("error")) != bool(answer.get("error")):
+            return f"error: {answer.get('message') or wanted.get('message')}"
+        return "" if answer.get("code") and answer.get("message") else "an error without code and message"
+    parts = _expression(wanted, answer) if mode == "expr" else _manifest(wanted, answer)
+    return next(parts, "")
+
+
+def _expression(wanted: Row, answer: Row) -> Iterator[str]:
+    if not same(wanted.get("expect"), answer.get("expect")):
+        yield f"value {answer.get('expect')!r}, not {wanted.get('expect')!r}"
+    if wanted.get("string") is not None and wanted["string"] != answer.get("string"):
+        yield f"string {answer.get('string')!r}, not {wanted['string']!r}"
+    if wanted.get("logs", []) != answer.get("logs", []):
+        yield f"logs {answer.get('logs')}, not {wanted.get('logs')}"
+
+
+def _manifest(wanted: Row, answer: Row) -> Iterator[str]:
+    ours, theirs = ({f"{each['type']}[{each['title']}]": each for each in row["resources"]} for row in (answer, wanted))
+    if ours.keys() != theirs.keys():
+        yield f"missing {sorted(theirs.keys() - ours.keys())}, extra {sorted(ours.keys() - theirs.keys())}"
+        return
+    for ref, resource in theirs.items():
+        if not same(resource.get("parameters", {}), ours[ref].get("parameters", {})):
+            yield f"{ref} has {ours[ref].get('parameters')}, not {resource.get('parameters')}"
+        if sorted(resource.get("tags", [])) != sorted(ours[ref].get("tags", [])):
+            yield f"{ref} has tags {ours[ref].get('tags')}, not {resource.get('tags')}"
+        if bool(resource.get("exported")) != bool(ours[ref].get("exported")):
+            yield f"{ref} is exported in one of them"
+    for field in ("edges", "relationships"):
+        if {tuple(each) for each in answer.get(field, [])} != {tuple(each) for each in wanted.get(field, [])}:
+            yield f"{field} {answer.get(field)}, not {wanted.get(field)}"
+    if wanted.get("order", []) != answer.get("order", []):
+        yield f"order {answer.get('order')}, not {wanted.get('order')}"
+
+
+def same(wanted: Any, got: Any) -> bool:
+    """Whether two values agree; whole numbers and floats differ, true and 1 too."""
+    if isinstance(wanted, bool) or isinstance(got, bool):
+        return wanted is got
+    if isinstance(wanted, int | float) and isinstance(got, int | float):
+        return type(wanted) is type(got) and (wanted == got or math.isclose(wanted, got, rel_tol=1e-12))
+    if isinstance(wanted, list) and isinstance(got, list):
+        return len(wanted) == len(got) and all(map(same, wanted, got))
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        return wanted.keys() == got.keys() and all(same(value, got[key]) for key, value in wanted.items())
+    return bool(wanted == got)

@@ -234,7 +234,8 @@ class Lexer:
             if text.startswith("$", stop):
                 tokens.add(kind, part, start, stop)
                 kind = t.STRING_MIDDLE
-                pos = start = self._interpolation(stop)
+                pos = self._interpolation(stop)
+                start = pos - 1 if text[pos - 1] == "}" else pos
                 continue
             last = t.STRING if kind is t.STRING_START else t.STRING_END
             if text.startswith('"', stop) and escapes.is_quoted:

@@ -87,8 +87,11 @@ class Parser:
         wanted = f", expected {wanted}" if wanted else ""
         if kind == t.END:
             self.fail(issues.UNEXPECTED_END, self._last_place(), wanted=wanted, advice=advice or self._unclosed())
-        found = self.source.text[self.starts[at] : self.ends[at]].split("\n", 1)[0][:40]
-        self.fail(issues.UNEXPECTED, self.token_span(), found=found, wanted=wanted, advice=advice or self._advice(kind))
+        start, end = self.token_span()
+        if kind in (t.STRING_MIDDLE, t.STRING_END):  # what goes on after an interpolation begins with its brace
+            end = min(start + 1, end)
+        found = self.source.text[start:end].split("\n", 1)[0][:40]
+        self.fail(issues.UNEXPECTED, Span(start, end), found=found, wanted=wanted, advice=advice or self._advice(kind))
 
     def _last_place(self) -> Span:
         end = self.ends[self.at - 1] if self.at else 0

@@ -47,6 +47,7 @@ FILE = ManagedType(
     title_patterns=(TitlePattern(r"^(/|.+:/|.*[^/])/*\Z", ("path",)),),
     relations=(
         AutoRelation("file", ("path",), "parents"),
+        AutoRelation("file", ("target",), "path"),
         AutoRelation("user", ("owner",)),
         AutoRelation("group", ("group",)),
     ),

@@ -107,7 +107,7 @@ class Catalog:
 
     def add(self, resource: Resource) -> None:
         """Takes a resource in. Raises where its reference is taken."""
-        earlier = self.resources.get(resource.ref)
+        earlier = self.find(resource.ref)
         if earlier is not None:
             raise issues.DUPLICATE.error(resource.source, resource.span, ref=resource.ref, where=earlier.place())
         self.resources[resource.ref] = resource
@@ -244,22 +244,22 @@ class Catalog:
         if reference("class", name) not in self.resources:
             self._include_one(scope, name)
 
-    def _include_one(self, scope: Scope, name: str) -> Resource | None:
-        """The class as a resource if it is new, None if it was there."""
+    def _include_one(self, scope: Scope, name: str) -> None:
+        """Declares a class, unless it is there."""
         definition = self.class_definition(name)
         if reference("class", name) in self.resources:
-            return None
+            return
         self._add_parent(scope, definition)
         source, span = self.run.place
         resource = Resource("class", name, scope.frame, definition, source=source, span=span)
         self.add(resource)
-        return resource
 
     def include(self, scope: Scope, names: Sequence[str]) -> None:
-        """Evaluates each class once: all are declared first, then those that are new run."""
-        fresh = [resource for name in names if (resource := self._include_one(scope, name)) is not None]
-        for resource in fresh:
-            evaluate_resource(self.run, resource)
+        """Evaluates each class once: all are declared first, then those run that have not."""
+        for name in names:
+            self._include_one(scope, name)
+        for name in names:
+            evaluate_resource(self.run, self.resources[reference("class", name)])
 
     # Running to the end
 
@@ -276,7 +276,6 @@ class Catalog:
         raise issues.ENDLESS.error(rounds=MAX_ROUNDS)
 
     def _evaluate_define(self, resource: Resource) -> None:
-        self._late_overrides(resource)
         try:
             evaluate_resource(self.run, resource)
         except PrecastError as error:

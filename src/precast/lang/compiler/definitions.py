@@ -81,8 +81,25 @@ class Unit:
         self.functions: dict[str, UserFunction] = {}
         self.aliases: dict[str, tuple[ast.TypeAliasDefinition, Code]] = {}
         for node in program.definitions:
+            self._refuse_second(to, node)
             self._define(to, node, module_name)
         self.main = to.code(program.body)
+
+    def _refuse_second(self, to: Translator, node: ast.Definition) -> None:
+        """A name is defined once in a file; between files the loader sees to it."""
+        name = getattr(node, "name", None)
+        known: list[tuple[type[ast.Definition], str, Any]] = [
+            (ast.HostClassDefinition, "Class", self.classes),
+            (ast.ResourceTypeDefinition, "Definition", self.defines),
+            (ast.FunctionDefinition, "Function", self.functions),
+        ]
+        for kind, what, names in known:
+            if isinstance(node, kind) and name in names:
+                earlier = to.source.position(names[name].span.start).line
+                to.fail(issues.REDEFINED, node, what=what, name=name, where=f"{to.source.path or 'code'}:{earlier}")
+        if isinstance(node, ast.TypeAliasDefinition) and node.name.lower() in self.aliases:
+            earlier = to.source.position(self.aliases[node.name.lower()][0].span.start).line
+            to.fail(issues.REDEFINED, node, what="Type", name=node.name, where=f"{to.source.path or 'code'}:{earlier}")
 
     def _define(self, to: Translator, node: ast.Definition, module_name: str) -> None:
         if isinstance(node, ast.HostClassDefinition):

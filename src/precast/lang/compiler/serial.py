@@ -4,6 +4,7 @@ from typing import Any
 
 from precast.lang import datatypes, values
 from precast.lang.compiler.relations import ref_of
+from precast.lang.compiler.type_data import type_data
 from precast.lang.unknowns import DeferredCall, Joined
 from precast.lang.values import DEFAULT, Hash, Object, Rich, Sensitive
 
@@ -23,12 +24,6 @@ def parameter_data(value: Any) -> Any:
     return values.rich(value)
 
 
-def _type_data(value: datatypes.Type) -> Any:
-    if value.text == value.name:
-        return {"__ptype": f"Pcore::{value.name}Type"}
-    return {"__ptype": "Type", "__pvalue": str(value)}
-
-
 def _hash_data(value: Hash) -> Any:
     if all(type(key) is str for key in value):
         return {key: parameter_data(item) for key, item in value.items()}
@@ -40,7 +35,7 @@ def _rich_data(value: Rich) -> Any:
     if isinstance(value, datatypes.ClassType | datatypes.ResourceType):
         return ref_of(value)
     if isinstance(value, datatypes.Type):
-        return _type_data(value)
+        return type_data(value)
     if value is DEFAULT:
         return {"__ptype": "Default"}
     if isinstance(value, Sensitive):

@@ -132,7 +132,7 @@ def _tag(call: Call, *values: Any) -> None:
 
 @TAGGED.dispatch("Any +tags", pure=False)
 def _tagged(call: Call, *values: Any) -> bool:
-    return call.host.catalog.tagged(call.scope, [ruby_text(value).lower() for value in flatten(*values)])
+    return call.host.catalog.tagged(call.scope, [ruby_text(value).lower() for value in values])
 
 
 @DEFINED.dispatch("Variant[String, Type[CatalogEntry], Type[Type[CatalogEntry]]] +vals", pure=False)
@@ -149,7 +149,8 @@ def _is_defined(call: Call, value: Any) -> bool:
     if isinstance(value, datatypes.ClassType):
         if value.class_name is None:
             raise issues.DEFINED_ANY.error(kind="class", all="classes")
-        return actions.is_declared(scope, "class", value.class_name)
+        # The main class is no class that code can name.
+        return value.class_name != "main" and actions.is_declared(scope, "class", value.class_name)
     if not isinstance(value, datatypes.ResourceType) or value.type_name is None:
         raise issues.DEFINED_ANY.error(kind="resource", all="kind of types")
     if value.title is None:

@@ -3,11 +3,10 @@
 from typing import Any, NoReturn
 
 from precast.lang.control import Break, Next, Return
-from precast.lang.datatypes.library import DEFERRED
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.unknowns import DeferredCall
-from precast.lang.values import Object, Sensitive, Unknown
+from precast.lang.values import Sensitive, Unknown
 
 WITH = Function("with", "Calls the block with the arguments: a scope of its own.", unknowns=Unknowns.FLOW)
 THEN = Function("then", "What the block says of the value; undef stays undef.", unknowns=Unknowns.FLOW)
@@ -45,14 +44,12 @@ def _call(call: Call, name: str, *args: Any) -> Any:
     return call.host.call_function(call.scope, name.removeprefix("::").lower(), args, call.block)
 
 
-@CALL.dispatch("Any deferred", pure=False)
+@CALL.dispatch("Deferred deferred", pure=False)
 def _call_deferred(call: Call, deferred: Any) -> Any:
     if isinstance(deferred, DeferredCall):
         return call.host.call_function(call.scope, deferred.name, deferred.arguments)
-    if isinstance(deferred, Object) and deferred.type == DEFERRED:
-        args = deferred.attributes["arguments"] or ()
-        return call.host.call_function(call.scope, deferred.attributes["name"], args)
-    return CALL.refuse((deferred,), call.block)
+    args = deferred.attributes["arguments"] or ()
+    return call.host.call_function(call.scope, deferred.attributes["name"], args)
 
 
 @UNWRAP.dispatch("Any arg, Callable &block?", pure=False)

@@ -109,6 +109,12 @@ class Host(Protocol):
     def has_variable(self, scope: Any, name: str) -> bool:
         """Whether a variable of that name is set; undef counts as set."""
 
+    def is_fact(self, scope: Any, name: str, top_only: bool) -> bool:
+        """Whether a variable is of the node's data, so that what lies below it is asked for by its path."""
+
+    def fact_value(self, name: str, path: tuple[str | int, ...], whole: bool = False) -> Any:
+        """What lies at a path below such a variable; ABSENT if nothing does. `whole` leaves nothing open."""
+
     def module_directory(self, scope: Any, name: str) -> str | None:
         """Where a module stands, as `inputs` names it; None if there is none of that name."""
 

@@ -5,6 +5,7 @@ value. Hash comes before Iterable and two parameters before one, as in Puppet, s
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from precast.lang.control import Break
@@ -132,31 +133,52 @@ def _each_value(call: Call, value: Any) -> Any:
     return value
 
 
-def _until_break(results: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
-    try:
-        yield from results
-    except Break:
-        return
-
-
 @_both(MAP, HASH_PAIR, HASH_ENTRY)
 def _map_hash(call: Call, value: Hash, pairs: bool) -> tuple[Any, ...]:
-    return tuple(said for _, _, said in _until_break(_hash_calls(call, value, pairs)))
+    said: list[Any] = []
+    with suppress(Break):
+        said.extend(answer for _, _, answer in _hash_calls(call, value, pairs))
+    return tuple(said)
 
 
-@_both(MAP, INDEXED, VALUES)
-def _map(call: Call, value: Any, indexed: bool) -> tuple[Any, ...]:
-    return tuple(said for _, _, said in _until_break(_calls(call, value, indexed)))
+@MAP.dispatch(INDEXED)
+def _map_indexed(call: Call, value: Any) -> tuple[Any, ...]:
+    assert call.block is not None
+    run, said = call.block.call, []
+    try:
+        for index, item in enumerate(sequence(value)):
+            said.append(run(index, item))
+    except Break:
+        pass
+    return tuple(said)
+
+
+@MAP.dispatch(VALUES)
+def _map_values(call: Call, value: Any) -> tuple[Any, ...]:
+    assert call.block is not None
+    run, said = call.block.call, []
+    try:
+        for item in sequence(value):
+            said.append(run(item))  # noqa: PERF401 - what was said before a break counts
+    except Break:
+        pass
+    return tuple(said)
 
 
 @_both(FILTER, HASH_PAIR, HASH_ENTRY)
 def _filter_hash(call: Call, value: Hash, pairs: bool) -> Hash:
-    return Hash.of((k, v) for k, v, said in _until_break(_hash_calls(call, value, pairs)) if is_true(said))
+    kept: list[tuple[Any, Any]] = []
+    with suppress(Break):
+        kept.extend((key, item) for key, item, said in _hash_calls(call, value, pairs) if is_true(said))
+    return Hash.of(kept)
 
 
 @_both(FILTER, INDEXED, VALUES)
 def _filter(call: Call, value: Any, indexed: bool) -> tuple[Any, ...]:
-    return tuple(item for _, item, said in _until_break(_calls(call, value, indexed)) if is_true(said))
+    kept: list[Any] = []
+    with suppress(Break):
+        kept.extend(item for _, item, said in _calls(call, value, indexed) if is_true(said))
+    return tuple(kept)
 
 
 @_both(ALL, HASH_PAIR, HASH_ENTRY)

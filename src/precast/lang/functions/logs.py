@@ -30,4 +30,4 @@ for _level in LEVELS:
 
 @FAIL.dispatch("Any *values")
 def _fail(*values: Any) -> NoReturn:
-    raise issues.FAILED.error(message=" ".join(map(ruby_text, values)))
+    raise issues.FAILED.error(message=" ".join(map(ruby_text, values)) or "fail() was called without a message")

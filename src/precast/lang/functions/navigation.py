@@ -9,6 +9,7 @@ from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.mismatches import refusal
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.inputs import ABSENT
 from precast.lang.rubytext import ruby_inspect
 from precast.lang.values import Hash, Object
 
@@ -76,7 +77,7 @@ def _get(call: Call, value: Any, path: str, default: Any = None) -> Any:
 
 def _navigate(call: Call, value: Any, steps: list[Any], default: Any) -> Any:
     if not steps:
-        return value
+        return default if value is None else value
     if not (value is None or isinstance(value, tuple | Hash)):
         raise refusal("dig", [dispatch.signature for dispatch in DIG.dispatches], (value, *steps), None)
     try:
@@ -112,12 +113,24 @@ _VARIABLE: Final = r"Pattern[/\A(?:::)?(?:[a-z]\w*::)*[a-z_]\w*(?:\.|\Z)/]"
 @GETVAR.dispatch(f"{_VARIABLE} get_string, Any default_value?, Callable[1, 1] &block?", pure=False)
 def _getvar(call: Call, path: str, default: Any = None) -> Any:
     name, dot, rest = path.partition(".")
+    plain = name.removeprefix("::")
+    if dot and "::" not in plain and call.host.is_fact(call.scope, plain, plain != name):
+        return _below_fact(call, plain, segments(rest), default)
     if not call.host.has_variable(call.scope, name):
         return default
     value = call.host.variable(call.scope, name)
     if not dot:
         return default if value is None else value
     return _navigate(call, value, segments(rest), default)
+
+
+def _below_fact(call: Call, name: str, steps: list[Any], default: Any) -> Any:
+    """What lies below a fact, asked for by its whole path; where that is absent, as far as it leads."""
+    for depth in range(len(steps), -1, -1):
+        found = call.host.fact_value(name, tuple(steps[:depth]), whole=depth < len(steps))
+        if found is not ABSENT:
+            return _navigate(call, found, steps[depth:], default)
+    return default
 
 
 @GETVAR.dispatch("String get_string, Any default_value?, Callable &block?", pure=False)

@@ -153,8 +153,6 @@ def _order_any(call: Call, function: str, a: Any, b: Any) -> int:
         return _order_numbers(a, b)
     if isinstance(a, str) and isinstance(b, str):
         return _order_strings(call, function, a, b)
-    if type(a) is type(b) and not isinstance(a, bool | tuple | dict | None.__class__):
-        return compare(a, b)
     left, right = ruby_text(a), ruby_text(b)
     if _DECIMAL.fullmatch(left) and _DECIMAL.fullmatch(right):
         _coerced(call, function, "String to Numeric", "before calling, or use lambda")

@@ -18,12 +18,12 @@ What a value that is not known yet does to a call is said by the declaration (`u
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from precast.base.spans import Span
 from precast.lang.functions.host import Block, Call, Host
 from precast.lang.functions.mismatches import refusal
-from precast.lang.functions.signatures import Signature
+from precast.lang.functions.signatures import Fits, Signature
 from precast.lang.unknowns import holds_unknown, is_late
 from precast.lang.values import Unknown
 
@@ -40,15 +40,12 @@ class Unknowns(enum.Enum):
     TEXT = "text"  # joined into a text that is not known yet; an array that is itself unknown goes to the agent
 
 
-class Dispatch:
+class Dispatch(NamedTuple):
     """A signature with what runs when it fits."""
 
-    __slots__ = ("body", "pure", "signature")
-
-    def __init__(self, signature: Signature, body: Body, pure: bool) -> None:
-        self.signature = signature
-        self.body = body
-        self.pure = pure
+    signature: Signature
+    body: Body
+    pure: bool
 
 
 class Function:
@@ -68,7 +65,7 @@ class Function:
         self.unknowns = unknowns
         self.is_statement = is_statement
         self.dispatches: list[Dispatch] = []
-        self._by_count: dict[int, tuple[Dispatch, ...]] = {}
+        self._by_count: dict[int, tuple[tuple[Fits, Body, bool], ...]] = {}
         for each in (name, *aliases):
             _declare(each, self)
 
@@ -91,16 +88,20 @@ class Function:
         return self._call_known(host, scope, args, block, span)
 
     def _call_known(self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None) -> Any:
-        count = len(args)
-        fitting = self._by_count.get(count)
-        if fitting is None:
-            fitting = self._by_count[count] = tuple(d for d in self.dispatches if d.signature.takes(count))
-        for dispatch in fitting:
-            if dispatch.signature.accepts(args, block):
-                if dispatch.pure:
-                    return dispatch.body(*args)
-                return dispatch.body(Call(host, scope, block, span), *args)
+        try:
+            candidates = self._by_count[len(args)]
+        except KeyError:
+            candidates = self._candidates(len(args))
+        for fits, body, pure in candidates:
+            if fits(args, block):
+                return body(*args) if pure else body(Call(host, scope, block, span), *args)
         return self.refuse(args, block)
+
+    def _candidates(self, count: int) -> tuple[tuple[Fits, Body, bool], ...]:
+        """The dispatches that take a number of arguments, with their checks; made at the first call with that number."""
+        found = tuple((d.signature.fits(count), d.body, d.pure) for d in self.dispatches if d.signature.takes(count))
+        self._by_count[count] = found
+        return found
 
     def _call_with_unknown(
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None

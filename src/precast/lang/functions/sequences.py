@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.lang import datatypes
+from precast.lang.datatypes.base import Size
+from precast.lang.datatypes.collections import TupleType
 from precast.lang.datatypes.scalars import EnumType, IntegerType
 from precast.lang.values import Hash, Iterator
 
@@ -46,4 +48,7 @@ def lazy(items: Sequence[Any], of: Any) -> Iterator:
     if isinstance(of, Iterator):
         return Iterator(items, of.element_type)
     kind = of if isinstance(of, datatypes.Type) else datatypes.infer(of)
-    return Iterator(items, (kind.iterated_as_value() if kind is of else kind.iterated()) or datatypes.ANY)
+    element = kind.iterated_as_value() if kind is of else kind.iterated()
+    if isinstance(element, TupleType):  # an entry of a hash, whose size Puppet writes out
+        element = TupleType(element.types, Size(2, 2))
+    return Iterator(items, element or datatypes.ANY)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from precast.lang.datatypes import Type, parse_type
 from precast.lang.functions.host import Block
 
-Check = Callable[[Any], bool]
+Fits = Callable[[Sequence[Any], Block | None], bool]
 
 
 @cache
@@ -39,7 +39,6 @@ class Signature:
         self.block_optional = False
         self.min_args = 0
         self.max_args: int | None = 0
-        self._checks_by_count: dict[int, tuple[tuple[int, Check], ...]] = {}
         for declared in split(parameters):
             self._add(declared)
 
@@ -71,11 +70,20 @@ class Signature:
         """The type of the argument at an index: the last parameter's may stand for many."""
         return self.types[min(index, len(self.types) - 1)]
 
-    def _checks(self, count: int) -> tuple[tuple[int, Check], ...]:
-        """The checks that a number of arguments needs, each with the place of its argument; Any needs none."""
+    def fits(self, count: int) -> Fits:
+        """The check of a number of arguments that is known to be right, and of a block: made once, for calls come often."""
         last = len(self.parameters) - 1
-        wanted = [(index, min(index, last)) for index in range(count)]
-        return tuple((index, self.types[at].check) for index, at in wanted if self.parameters[at].type_text != "Any")
+        places = [(index, min(index, last)) for index in range(count)]
+        checks = [(index, self.types[at].check) for index, at in places if self.parameters[at].type_text != "Any"]
+        if self.block_text:
+            has_block = self.accepts_block
+            return lambda args, block: has_block(block) and _all_fit(checks, args)
+        if not checks:
+            return lambda args, block: block is None
+        if len(checks) == 1:
+            index, check = checks[0]
+            return lambda args, block: block is None and check(args[index])
+        return lambda args, block: block is None and _all_fit(checks, args)
 
     @cached_property
     def block_counts(self) -> tuple[int, int | None] | None:
@@ -87,16 +95,6 @@ class Signature:
         if len(counts) == 2 and all(part.isdigit() or part == "default" for part in counts):
             return int(counts[0]), None if counts[1] == "default" else int(counts[1])
         return None
-
-    def accepts(self, args: Sequence[Any], block: Block | None) -> bool:
-        """Whether arguments fit; their number is known to."""
-        checks = self._checks_by_count.get(len(args))
-        if checks is None:
-            checks = self._checks_by_count[len(args)] = self._checks(len(args))
-        for index, check in checks:
-            if not check(args[index]):
-                return False
-        return self.accepts_block(block)
 
     def accepts_block(self, block: Block | None) -> bool:
         if block is None:
@@ -117,6 +115,13 @@ class Signature:
         if self.block_text:
             shown.append(f"{self.block_text} block{'?' if self.block_optional else ''}")
         return ", ".join(shown)
+
+
+def _all_fit(checks: Sequence[tuple[int, Callable[[Any], bool]]], args: Sequence[Any]) -> bool:
+    for index, check in checks:  # noqa: SIM110 - a generator costs more than most checks
+        if not check(args[index]):
+            return False
+    return True
 
 
 def split(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from precast.lang.datatypes import Type
+from precast.lang.functions import issues
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import sequence
 from precast.lang.values import Hash
@@ -25,8 +26,8 @@ def _declare(name: str, change: Callable[[str], str], documentation: str) -> Non
     function.dispatch("String arg")(change)
 
     def changed_each(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, Type):  # iterable, but nothing that could be changed
-            function.refuse((value,), None)
+        if isinstance(value, Type):  # iterable, but it yields nothing that could be changed
+            raise issues.NOT_A_STRING.error(name=name, kind=str(value))
         return tuple(map(changed, sequence(value)))
 
     function.dispatch("Iterable[Variant[String, Numeric]] arg")(changed_each)

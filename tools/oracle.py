@@ -21,15 +21,15 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.catalog import unknown as catalog_unknown
 from precast.catalog.body import Body
-from precast.catalog.order import RELATIONS, Order
+from precast.catalog.order import RELATIONS
 from precast.lang import unknowns, values
 from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree, follow
 from precast.lang.compile import CompileFailure, compile_catalog, evaluate
+from precast.lang.compiler.ordering import application_order
 from precast.lang.datatypes import infer
 from precast.lang.functions.chance import fqdn_rand
 from precast.lang.inputs import ABSENT, Inputs
 from precast.lang.settings import LogLine, Settings
-from precast.types import catalogue
 
 FIELDS: Final = ("id", "source", "files", "facts", "node", "modulepath")
 NODE: Final = "testhost.example.com"
@@ -59,7 +59,7 @@ FACTS: Final[dict[str, Any]] = {
 }
 CONSTANTS: Final[dict[str, Any]] = {
     "server_facts": {"serverversion": "7.23.0", "servername": "server.example.com", "serverip": "192.0.2.1"},
-    "environment_path": "ENV",
+    "environment_path": "/environments/production",
     "deployed_at": 1_700_000_000,
 }
 LOGGED: Final = ("notice", "warning", "err", "alert", "emerg", "crit")
@@ -154,7 +154,7 @@ def answer_manifest(asked: Asked) -> dict[str, Any]:
         "classes": list(body.classes),
         "relationships": sorted(_relationships(body)),
     }
-    order, stuck = Order(body, _is_container).resources()
+    order, stuck = application_order(body)
     if stuck:
         answer["cycle"] = True
     else:
@@ -185,10 +185,6 @@ def _relationships(body: Body) -> Iterable[list[str]]:
             kind = "before" if name in ("before", "require") else "notify"
             for target in given if isinstance(given, list | tuple) else (given,):
                 yield [target, resource.ref, kind] if backwards else [resource.ref, target, kind]
-
-
-def _is_container(type_name: str) -> bool:
-    return catalogue.find(type_name.lower()) is None or type_name == "Stage"
 
 
 ANSWERS: Final = {"expr": answer_expression, "manifest": answer_manifest}

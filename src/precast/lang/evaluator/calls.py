@@ -7,6 +7,7 @@ from precast.base.spans import Source, Span
 from precast.lang import ast, datatypes
 from precast.lang import issues_compiler as issues
 from precast.lang.control import ControlFlow
+from precast.lang.evaluator import fact_paths
 from precast.lang.evaluator.lambdas import LambdaCode
 from precast.lang.evaluator.literals import elements
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
@@ -23,8 +24,10 @@ def call(to: Translator, node: ast.Call) -> Code:
     functor = unwrap(node.functor)
     block = LambdaCode(to, node.block) if node.block is not None else None
     if isinstance(functor, ast.QualifiedName | ast.LiteralString):
-        arguments = elements(to, node.arguments)
-        return _named(to, functor.value.removeprefix("::"), arguments, block, node.span)
+        arguments, name = elements(to, node.arguments), functor.value.removeprefix("::")
+        ordinary = _named(to, name, arguments, block, node.span)
+        is_reader = name in fact_paths.READERS and block is None
+        return fact_paths.shortened(to, name, node.arguments, node.span, ordinary) if is_reader else ordinary
     if isinstance(functor, ast.QualifiedReference | ast.Access):
         kind, rest = to.code(functor), elements(to, node.arguments)
         return _named(to, "new", lambda scope: (kind(scope), *rest(scope)), block, node.span)
@@ -47,6 +50,8 @@ def call_method(to: Translator, node: ast.CallMethod) -> Code:
                 return found
         return run_function(scope, (*given, *rest(scope)))
 
+    if node.name in fact_paths.READERS and block is None:
+        return fact_paths.shortened(to, node.name, (node.receiver, *node.arguments), node.span, code)
     return code
 
 

@@ -65,6 +65,9 @@ NOTHING_TO_VALIDATE = Issue(
     "below {path} there is no manifest (.pp) and no template (.epp)",
     "give files, or a directory that holds some",
 )
+NOT_DOCUMENTED = Issue(
+    "CLI-032", Kind.NOT_FOUND, "there is no {what} {name}{guess}", "the command without a name lists all there are"
+)
 NO_ENVIRONMENT = Issue(
     "CLI-030",
     Kind.NOT_FOUND,

@@ -29,6 +29,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),
+    "doc": ("precast.cli.doc", "functions of the language and managed types: what they take"),
     "audit": ("precast.cli.identity:configure_audit", "who did what"),
     "status": ("precast.cli.status", "the state of the site on one screen"),
     "support-bundle": ("precast.cli.support", "collect what somebody who helps needs, without secrets"),

@@ -1,0 +1,167 @@
+"""`precast doc`: what a function of the language takes and does, and what attributes a managed type has."""
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from precast.cli import issues
+from precast.cli.output import print_json, print_table
+from precast.lang.functions import library, registry
+from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.functions.signatures import Signature
+from precast.types import catalogue
+from precast.types.declaration import ManagedType
+
+_UNKNOWNS = {
+    Unknowns.FLOW: "passed on",
+    Unknowns.CONCRETE: "asked for: an identity fact becomes a question of the trace, a future is an error",
+    Unknowns.AGENT: "an identity fact becomes a question of the trace; a call with a future is made on the node",
+    Unknowns.TEXT: "joined into a text that is completed later",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the commands of the group."""
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
+    for name, summary, run in (
+        ("function", "a function of the language; without NAME all of them", _function),
+        ("type", "a managed type; without NAME all of them", _type),
+    ):
+        command = commands.add_parser(name, help=summary)
+        command.add_argument("name", metavar="NAME", nargs="?", help="which one")
+        command.add_argument("--json", action="store_true", help="print one JSON document")
+        command.set_defaults(run=run)
+
+
+# Functions
+
+
+def _function(args: argparse.Namespace) -> int:
+    library.load()
+    if args.name is None:
+        _print_list([(name, function.documentation) for name, function in registry.functions()], args.json)
+        return 0
+    name = args.name.lower().removeprefix("::")
+    function = registry.find(name)
+    if function is None:
+        raise issues.NOT_DOCUMENTED.error(
+            what="function", name=args.name, guess=_guess(name, [each for each, _ in registry.functions()])
+        )
+    if args.json:
+        print_json(_function_data(name, function))
+    else:
+        _print_function(name, function)
+    return 0
+
+
+def _function_data(name: str, function: Function) -> dict[str, Any]:
+    return {
+        "name": name,
+        "documentation": function.documentation,
+        "signatures": [_signature(name, dispatch.signature) for dispatch in function.dispatches],
+        "is_statement": function.is_statement,
+        "unknown_values": _UNKNOWNS[function.unknowns],
+    }
+
+
+def _print_function(name: str, function: Function) -> None:
+    print(f"{name}\n\n  {_indented(function.documentation)}\n")
+    for dispatch in function.dispatches:
+        print(f"  {_signature(name, dispatch.signature)}")
+    print(f"\n  A value that is not known yet is {_UNKNOWNS[function.unknowns]}.")
+
+
+def _signature(name: str, signature: Signature) -> str:
+    """A signature as one would write the call."""
+    shown = [
+        f"{each.type_text} {'*' if each.repeated else ''}${each.name}"
+        + (" (optional)" if each.optional and not each.repeated else "")
+        for each in signature.parameters
+    ]
+    block = f" |{signature.block_text}|" if signature.block_text else ""
+    optional = " (optional)" if signature.block_text and signature.block_optional else ""
+    returned = f" >> {signature.return_text}" if signature.return_text else ""
+    return f"{name}({', '.join(shown)}){block}{optional}{returned}"
+
+
+# Types
+
+
+def _type(args: argparse.Namespace) -> int:
+    if args.name is None:
+        _print_list([(name, _known(name).summary) for name in catalogue.names()], args.json)
+        return 0
+    declared = catalogue.find(args.name.lower())
+    if declared is None:
+        guess = _guess(args.name.lower(), catalogue.names())
+        raise issues.NOT_DOCUMENTED.error(what="managed type", name=args.name, guess=guess)
+    if args.json:
+        print_json(_type_data(declared))
+    else:
+        _print_type(declared)
+    return 0
+
+
+def _known(name: str) -> ManagedType:
+    declared = catalogue.find(name)
+    assert declared is not None
+    return declared
+
+
+def _type_data(declared: ManagedType) -> dict[str, Any]:
+    return {
+        "name": declared.name,
+        "summary": declared.summary,
+        "namevars": list(declared.namevars),
+        "properties": dict(declared.properties),
+        "parameters": dict(declared.parameters),
+        "metaparameters": dict(catalogue.METAPARAMETERS),
+        "follows": [
+            {"type": each.type_name, "attributes": list(each.attributes), "kind": each.kind}
+            for each in declared.relations
+        ],
+    }
+
+
+def _print_type(declared: ManagedType) -> None:
+    print(f"{declared.name}\n\n  {_indented(declared.summary)}\n")
+    rows = []
+    for kind, attributes in (("property", declared.properties), ("parameter", declared.parameters)):
+        rows += [(f"  {name}", kind, _noted(declared, name, text)) for name, text in attributes.items()]
+    print_table(("  ATTRIBUTE", "KIND", "WHAT"), rows)
+    if declared.relations:
+        print()
+    for each in declared.relations:
+        order = "comes before" if each.kind == "before" else "comes after"
+        print(f"  By itself it {order} the {each.type_name} that {', '.join(each.attributes)} names.")
+    print("\n  Every resource also takes: " + ", ".join(sorted(catalogue.METAPARAMETERS)) + ".")
+
+
+def _noted(declared: ManagedType, name: str, text: str) -> str:
+    if name in declared.namevars:
+        return f"{text} [names the resource]"
+    return text if declared.may_be_deferred(name) else f"{text} [never deferred]"
+
+
+# Both
+
+
+def _print_list(entries: Sequence[tuple[str, str]], as_json: bool) -> None:
+    if as_json:
+        print_json([{"name": name, "summary": _first_line(text)} for name, text in entries])
+    else:
+        print_table(("NAME", "WHAT"), [(name, _first_line(text)) for name, text in entries])
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0]
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(line.strip() for line in text.strip().split("\n"))
+
+
+def _guess(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -20,6 +20,13 @@ _UNKNOWNS = {
     Unknowns.TEXT: "joined into a text that is completed later",
 }
 
+_FOLLOWED = {
+    "title": "the {type} that {attributes} names",
+    "path": "the {type} at the path in {attributes}",
+    "parents": "each {type} above its {attributes}",
+    "program": "the {type} of the program that {attributes} runs",
+}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the commands of the group."""
@@ -133,8 +140,9 @@ def _print_type(declared: ManagedType) -> None:
     if declared.relations:
         print()
     for each in declared.relations:
-        order = "comes before" if each.kind == "before" else "comes after"
-        print(f"  By itself it {order} the {each.type_name} that {', '.join(each.attributes)} names.")
+        order = "before" if each.kind == "before" else "after"
+        followed = _FOLLOWED[each.derivation].format(type=each.type_name, attributes=" or ".join(each.attributes))
+        print(f"  By itself it comes {order} {followed}.")
     print("\n  Every resource also takes: " + ", ".join(sorted(catalogue.METAPARAMETERS)) + ".")
 
 

@@ -4,7 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from demo import identity, net, store, work
+from demo import identity, language, net, store, work
 from demo.stage import DemoFailed, Stage
 from lab.postgres import PostgresServer
 
@@ -21,6 +21,7 @@ def run(stage: Stage) -> int:
             work.show(stage, str(stage.directory / "work.db"), "SQLite")
             work.show(stage, server.url(server.create_database()), "PostgreSQL")
         net.show(stage)
+        language.show(stage)
         identity.show(stage)
     except DemoFailed as failure:
         stage.event(f"not true: {failure}")

@@ -14,12 +14,12 @@ from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
 from precast.lang import issues_compiler as issues
 from precast.lang.compiler.definitions import Unit
+from precast.lang.compiler.environment import with_environment
 from precast.lang.compiler.finishing import finish
 from precast.lang.compiler.loading import translated
 from precast.lang.compiler.nodes import evaluate_node
 from precast.lang.compiler.resources import Parameter, Resource
 from precast.lang.compiler.run import Run
-from precast.lang.compiler.environment import with_environment
 from precast.lang.control import Break, ControlFlow, Next
 from precast.lang.inputs import ABSENT, CompilerVersion, Inputs, Listing, Read
 from precast.lang.settings import LogLine, Settings

@@ -107,6 +107,10 @@ def test_future_flows_into_a_parameter() -> None:
     [
         "notify { future('k'): }",
         "if future('k') == 'x' { }",
+        "if future('k') { notice('x') }",
+        "unless future('k') { notice('x') }",
+        "notice(!future('k'))",
+        "notice(true and future('k'))",
         "notify { 'x': require => future('k') }",
         "notify { 'x': noop => future('k') }",
     ],

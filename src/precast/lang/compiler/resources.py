@@ -4,6 +4,7 @@ Who set a parameter is kept with it, since it decides who may override it. Tags 
 from the resource it stands in is added when the catalog is finished, so that a tag set late counts too.
 """
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,7 @@ def is_tag(name: str) -> bool:
     return _TAG.fullmatch(name) is not None
 
 
+@functools.lru_cache(maxsize=4096)
 def capitalized(type_name: str) -> str:
     """`foo::bar` as references write it."""
     return "::".join(part[:1].upper() + part[1:] for part in type_name.split("::"))

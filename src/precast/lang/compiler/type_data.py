@@ -43,9 +43,9 @@ def _array(value: ArrayType) -> dict[str, Any]:
 
 
 def _hash(value: HashType) -> dict[str, Any]:
-    if value.key == ANY and value.value == ANY and value.given_size is None:
+    if value.key_type == ANY and value.value_type == ANY and value.given_size is None:
         return {}
-    return {"key_type": type_data(value.key), "value_type": type_data(value.value)} | _size(value.given_size)
+    return {"key_type": type_data(value.key_type), "value_type": type_data(value.value_type)} | _size(value.given_size)
 
 
 def _tuple(value: TupleType) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from precast.lang.evaluator.literals import elements
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.inputs import ABSENT
 from precast.lang.scope import MISSING, Scope
-from precast.lang.values import Hash, Iterator, to_string
+from precast.lang.values import Hash, to_string
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run
@@ -126,8 +126,6 @@ def accessed(scope: Scope, value: Any, keys: tuple[Any, ...]) -> Any:
         return _substring(scope.run, value, _flat(keys))
     if isinstance(value, Type):
         return _of_type(scope, value, keys)
-    if isinstance(value, Iterator):
-        return _elements(scope.run, tuple(value), _flat(keys))
     raise issues.NOT_APPLICABLE.error(operator="[]", left=a(value))
 
 

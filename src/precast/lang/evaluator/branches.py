@@ -12,13 +12,12 @@ from precast.lang.values import to_string
 
 @translates(ast.If)
 def if_(to: Translator, node: ast.If) -> Code:
-    test, then = to.code(node.condition), to.code(node.then)
+    test, then = to.truth(node.condition), to.code(node.then)
     otherwise = to.code(node.otherwise) if node.otherwise is not None else to.constant(None)
 
     def code(scope: Scope) -> Any:
         before = scope.matches
-        value = test(scope)
-        result = otherwise(scope) if value is None or value is False else then(scope)
+        result = then(scope) if test(scope) else otherwise(scope)
         scope.matches = before
         return result
 
@@ -27,13 +26,12 @@ def if_(to: Translator, node: ast.If) -> Code:
 
 @translates(ast.Unless)
 def unless(to: Translator, node: ast.Unless) -> Code:
-    test, then = to.code(node.condition), to.code(node.then)
+    test, then = to.truth(node.condition), to.code(node.then)
     otherwise = to.code(node.otherwise) if node.otherwise is not None else to.constant(None)
 
     def code(scope: Scope) -> Any:
         before = scope.matches
-        value = test(scope)
-        result = then(scope) if value is None or value is False else otherwise(scope)
+        result = otherwise(scope) if test(scope) else then(scope)
         scope.matches = before
         return result
 

@@ -24,41 +24,20 @@ _ORDER: dict[str, Callable[[int, int], bool]] = {
 
 @translates(ast.Not)
 def negation(to: Translator, node: ast.Not) -> Code:
-    operand = to.code(node.operand)
-
-    def code(scope: Scope) -> Any:
-        value = operand(scope)
-        return value is None or value is False
-
-    return code
+    operand = to.truth(node.operand)
+    return lambda scope: not operand(scope)
 
 
 @translates(ast.And)
 def conjunction(to: Translator, node: ast.And) -> Code:
-    left, right = to.code(node.left), to.code(node.right)
-
-    def code(scope: Scope) -> Any:
-        value = left(scope)
-        if value is None or value is False:
-            return False
-        value = right(scope)
-        return value is not None and value is not False
-
-    return code
+    left, right = to.truth(node.left), to.truth(node.right)
+    return lambda scope: left(scope) and right(scope)
 
 
 @translates(ast.Or)
 def disjunction(to: Translator, node: ast.Or) -> Code:
-    left, right = to.code(node.left), to.code(node.right)
-
-    def code(scope: Scope) -> Any:
-        value = left(scope)
-        if value is not None and value is not False:
-            return True
-        value = right(scope)
-        return value is not None and value is not False
-
-    return code
+    left, right = to.truth(node.left), to.truth(node.right)
+    return lambda scope: left(scope) or right(scope)
 
 
 @translates(ast.Minus)

@@ -11,7 +11,9 @@ from typing import Any, NoReturn, TypeVar
 from precast.base.errors import Issue, PrecastError
 from precast.base.spans import Source, Span
 from precast.lang import ast
+from precast.lang import issues_compiler as issues
 from precast.lang.scope import MISSING, Scope
+from precast.lang.unknowns import DeferredCall, Future
 
 Code = Callable[[Scope], Any]
 NodeT = TypeVar("NodeT", bound=ast.Node)
@@ -70,6 +72,22 @@ class Translator:
                 raise place(error, source, span) from None
 
         return concrete
+
+    def truth(self, node: ast.Node) -> Code:
+        """Whether a node is true: all but undef and false. A hole is, since it is a string; a future there is an error."""
+        code, source, span = self.code(node), self.source, node.span
+
+        def test(scope: Scope) -> bool:
+            value = code(scope)
+            if value is True:
+                return True
+            if value is None or value is False:
+                return False
+            if isinstance(value, Future | DeferredCall):
+                raise issues.NOT_KNOWN_YET.error(source, span, value=str(value))
+            return True
+
+        return test
 
     def fail(self, issue: Issue, node: ast.Node, **fields: object) -> NoReturn:
         raise issue.error(self.source, node.span, **fields)

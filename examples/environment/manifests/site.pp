@@ -1,0 +1,10 @@
+# Every node is a web server here; real sites have node blocks or classification.
+node default {
+  class { 'web':
+    port   => 8080,
+    vhosts => {
+      'shop' => { 'docroot' => '/srv/shop', 'aliases' => ['www', 'buy'] },
+      'blog' => { 'docroot' => '/srv/blog' },
+    },
+  }
+}

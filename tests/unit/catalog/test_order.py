@@ -1,0 +1,50 @@
+"""The order of application: relationships, containment, declaration, and what types add by themselves."""
+
+import pytest
+
+from precast.lang.compiler.ordering import application_order
+from tests.unit.lang.compiling import compiled
+
+
+def order(code: str) -> list[str]:
+    found, cycle = application_order(compiled(code).body)
+    assert cycle == []
+    return found
+
+
+def test_declaration_decides_where_nothing_else_does() -> None:
+    assert order("notify { 'b': } notify { 'a': }") == ["Notify[b]", "Notify[a]"]
+
+
+def test_who_waits_for_a_class_waits_for_all_it_contains() -> None:
+    code = """
+    class a { contain b notify { 'a': } }
+    class b { notify { 'b': } }
+    notify { 'after': require => Class['a'] }
+    include a
+    """
+    assert order(code)[-1] == "Notify[after]"
+
+
+def test_cycle_is_named() -> None:
+    body = compiled("notify { 'a': require => Notify['b'] } notify { 'b': require => Notify['a'] }").body
+    done, cycle = application_order(body)
+    assert done == []
+    assert {"Notify[a]", "Notify[b]"} <= set(cycle)
+
+
+@pytest.mark.parametrize(
+    ("code", "first", "second"),
+    [
+        ("file { '/a/b/c': } file { '/a': }", "File[/a]", "File[/a/b/c]"),
+        ("file { '/a': owner => 'u' } user { 'u': }", "User[u]", "File[/a]"),
+        ("file { '/l': ensure => link, target => '/t' } file { '/t': }", "File[/t]", "File[/l]"),
+        ("exec { '/bin/x y': cwd => '/d' } file { '/d': }", "File[/d]", "Exec[/bin/x y]"),
+    ],
+)
+def test_types_follow_by_themselves(code: str, first: str, second: str) -> None:
+    assert order(code) == [first, second]
+
+
+def test_what_is_said_by_hand_goes_before_what_follows_by_itself() -> None:
+    assert order("file { '/a/b': before => File['/a'] } file { '/a': }") == ["File[/a/b]", "File[/a]"]

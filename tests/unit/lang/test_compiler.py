@@ -1,0 +1,89 @@
+"""Errors a person can act on, and what the rows of truth cannot show."""
+
+import pytest
+
+from precast.lang.settings import Settings
+from tests.unit.lang.compiling import compiled, evaluated, failure, parameters
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "words"),
+    [
+        ("notify { 'a': }\nnotify { 'a': }", "LANG-669", ["Notify[a]", "site.pp:1"]),
+        ("include webb\nclass web { }", "LANG-720", ["::webb", "did you mean web?"]),
+        ("class c($port) { }\nclass { 'c': prt => 1 }", "LANG-728", ["'prt'", "did you mean port?"]),
+        ("class c($port) { }\ninclude c", "LANG-726", ["Class[C]", "'port'"]),
+        ("class c(Integer $port) { }\nclass { 'c': port => 'x' }", "LANG-727", ["'port'", "Integer", "String"]),
+        ("file { '/x': contents => 'x' }", "LANG-682", ["'contents'", "did you mean content?"]),
+        ("filee { '/x': }", "LANG-660", ["'filee'", "did you mean file?"]),
+        ("notify { 'a': before => Notify['b'] }", "LANG-691", ["Notify[b]", "before", "Notify[a]"]),
+        ("Notify['a'] -> Notify['b']", "LANG-689", ["Notify[a]"]),
+        ("$x = uppcase('a')", "LANG-629", ["uppcase", "did you mean upcase?"]),
+        ("notify { 'a': message => 'x' }\nNotify['a'] { message => 'y' }", "LANG-675", ["'message'", "site.pp:1"]),
+        (
+            "class a { notify { 'n': } }\nclass b { Notify['n'] { message => 1 } }\ninclude a, b",
+            "LANG-674",
+            ["Notify[n]"],
+        ),
+        ("class a inherits nope { }\ninclude a", "LANG-721", ["nope"]),
+        ("node 'x' { }", "LANG-724", ["web1.example.com"]),
+        ("class a { }\nclass a { }", "LANG-722", ["'a'", "site.pp:1"]),
+        ("function f($n) { f($n + 1) }\nf(1)", "LANG-631", ["f"]),
+        ("define d { d { \"${title}x\": } }\nd { 'a': }", "LANG-693", ["1000"]),
+        ("realize(Notify['nope'])", "LANG-692", ["Notify[nope]"]),
+        ("Notify['z'] { message => 1 }", "LANG-677", ["Notify[z]"]),
+    ],
+)
+def test_error_has_code_words_place_and_hint(code: str, number: str, words: list[str]) -> None:
+    error = failure(code).error
+    assert error.code == number, error.message
+    assert [word for word in words if word not in error.message] == []
+    assert error.hint
+    if number not in ("LANG-724", "LANG-693"):
+        assert error.span is not None
+
+
+def test_error_in_a_template_stands_in_the_template() -> None:
+    files = {"modules/m/templates/t.epp": "line one\n<%= 1 + 'x' %>\n"}
+    error = failure("notify { 'x': message => epp('m/t.epp') }", files).error
+    assert error.source is not None
+    assert error.span is not None
+    assert error.source.path.endswith("modules/m/templates/t.epp")
+    assert error.source.position(error.span.start).line == 2
+
+
+def test_error_in_interpolation_has_its_column() -> None:
+    error = failure("$a = \"x ${1 + 'y'}\"").error
+    assert error.source is not None
+    assert error.span is not None
+    assert error.source.position(error.span.start) == (1, 11)
+
+
+def test_failure_keeps_what_was_said_before() -> None:
+    failed = failure("notice('here')\nfail('there')")
+    assert [(line.level, line.message) for line in failed.logs] == [("notice", "here")]
+
+
+def test_strict_makes_an_error_of_an_unknown_variable() -> None:
+    assert compiled('notify { "x${nope}": }').logs[0].message == "Unknown variable: 'nope'."
+    error = failure('notify { "x${nope}": }', settings=Settings.puppet8()).error
+    assert error.code == "LANG-600"
+
+
+def test_modules_of_environment_conf_are_found() -> None:
+    files = {
+        "environment.conf": "modulepath = site:modules # two\n",
+        "site/s/manifests/init.pp": "class s { notify { 's': } }",
+    }
+    assert parameters(compiled("include s", files), "Notify[s]") == {}
+
+
+def test_environment_function_is_found() -> None:
+    files = {"functions/twice.pp": "function environment::twice($n) { $n * 2 }"}
+    assert evaluated("environment::twice(4)", files).value == 8
+
+
+def test_sensitive_parameter_is_marked() -> None:
+    result = compiled("user { 'u': password => Sensitive('p') }")
+    resource = next(each for each in result.body.resources if each.ref == "User[u]")
+    assert resource.sensitive_parameters == ("password",)

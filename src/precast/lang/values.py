@@ -279,7 +279,10 @@ class Hash(dict[Value, Value]):
 
     def merged(self, other: Mapping[Value, Value]) -> "Hash":
         """This Hash with the entries of the other over it."""
-        return Hash.of([*self.items(), *other.items()])
+        made = Hash(self)  # its keys have their form already
+        for key, value in other.items():
+            dict.__setitem__(made, key if type(key) is str else made._place(key), value)
+        return made
 
     def __hash__(self) -> int:  # type: ignore[override]
         try:

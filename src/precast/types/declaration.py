@@ -4,6 +4,7 @@ The compiler checks names against it, the agent's implementation of a type is ch
 A declaration is plain data and knows nothing of nodes.
 """
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Literal
@@ -31,7 +32,7 @@ class TitlePattern(Struct, frozen=True):
     attributes: tuple[str, ...]
 
 
-class ManagedType(Struct, frozen=True):
+class ManagedType(Struct, frozen=True, dict=True):
     """One type. Properties are state that can be read and changed, parameters steer how; both are given as name and summary."""
 
     name: str
@@ -50,7 +51,7 @@ class ManagedType(Struct, frozen=True):
     def namevar(self) -> str:
         return self.namevars[0]
 
-    @property
+    @functools.cached_property
     def attributes(self) -> frozenset[str]:
         return frozenset(self.properties) | frozenset(self.parameters)
 
@@ -60,11 +61,15 @@ class ManagedType(Struct, frozen=True):
 
     def names_of_title(self, title: str) -> dict[str, str]:
         """The attributes that a title sets: the first pattern that fits, else the whole title names the resource."""
-        for each in self.title_patterns:
-            found = re.match(each.pattern, title, re.DOTALL)
+        for pattern, attributes in self._patterns:
+            found = pattern.match(title)
             if found is not None:
-                return dict(zip(each.attributes, found.groups(), strict=True))
+                return dict(zip(attributes, found.groups(), strict=True))
         return {self.namevar: title}
+
+    @functools.cached_property
+    def _patterns(self) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+        return tuple((re.compile(each.pattern, re.DOTALL), each.attributes) for each in self.title_patterns)
 
     def title_to_namevar(self, title: str) -> str:
         return self.names_of_title(title).get(self.namevar, title)

@@ -244,9 +244,9 @@ def errors_page() -> str:
 
 
 def issue_modules() -> list[ModuleType]:
-    """Every module called `issues`."""
+    """Every module called `issues`, or `issues_` and a word where a package has several."""
     found = pkgutil.walk_packages(precast.__path__, "precast.")
-    return [importlib.import_module(one.name) for one in found if one.name.endswith(".issues")]
+    return [importlib.import_module(one.name) for one in found if re.search(r"\.issues(_\w+)?$", one.name)]
 
 
 def declared_in(module: ModuleType) -> list[Issue]:

@@ -1,4 +1,4 @@
-"""What is well-formed text but no sensible program: LANG-100 to LANG-199, found by the checker before anything is evaluated."""
+"""What is well-formed text but no sensible program; found by the checker before anything is evaluated."""
 
 from precast.base.errors import Issue, Kind
 

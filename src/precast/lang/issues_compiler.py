@@ -1,4 +1,4 @@
-"""What can go wrong while code is evaluated and a catalog made. Codes LANG-600 to LANG-899."""
+"""What can go wrong while code is evaluated and a catalog made."""
 
 from precast.base.errors import Issue, Kind
 

@@ -1,4 +1,4 @@
-"""What can be wrong with the text of a program, before anything of it is evaluated: LANG-001 to LANG-199."""
+"""What can be wrong with the text of a program, before anything of it is evaluated."""
 
 from precast.base.errors import Issue, Kind
 

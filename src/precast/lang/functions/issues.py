@@ -1,4 +1,4 @@
-"""What can go wrong in a call of a function. Codes LANG-400 to LANG-599.
+"""What can go wrong in a call of a function.
 
 These errors are raised without a place: the call site adds its own.
 """

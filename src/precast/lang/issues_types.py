@@ -1,4 +1,4 @@
-"""What can go wrong with values, data types, conversions and regular expressions. Codes LANG-200 to LANG-399.
+"""What can go wrong with values, data types, conversions and regular expressions.
 
 These errors are raised without a place: whoever evaluates the expression knows it and adds it.
 """
@@ -176,6 +176,10 @@ WRONG_FORMAT = Issue(
     "choose a format for {kind}",
 )
 NOT_UTF8 = Issue("LANG-275", Kind.INPUT, "the Binary is not UTF-8 text", "use the format %B for base64")
+DELIMITER_WITHOUT_CONTAINER = Issue(
+    "LANG-276", Kind.INPUT, "malformed format string - '{format}'", "delimiters are for Arrays and Hashes"
+)
+NO_CHARACTER = Issue("LANG-277", Kind.INPUT, "{code} is the code of no character", "use a code from 0 to 1114111")
 NOT_CONVERTIBLE = Issue(
     "LANG-280", Kind.INPUT, "{what} cannot be converted to {kind}", "see `precast doc type {kind}` for what `new` takes"
 )

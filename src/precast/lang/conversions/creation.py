@@ -95,6 +95,8 @@ def _initial(inner: Type, further: tuple[Value, ...], given: tuple[Value, ...], 
     if len(given) != 1:
         raise Arguments("Init", given).wrong(f"expects 1 argument, got {len(given) or 'none'}")
     value = given[0]
+    if not further and inner.check(value):
+        return value
     if isinstance(value, tuple) and not further and value and _can_create(inner, value):
         return create(inner, value, call)
     return create(inner, (value, *further), call)

@@ -37,8 +37,14 @@ class Format(NamedTuple):
         found = next((pair for char, pair in _DELIMITERS.items() if char in self.flags), None)
         return found or (("", "") if " " in self.flags else _DELIMITERS[default])
 
+    def check_plain(self) -> None:
+        """Raises LANG-276 if the format has delimiters, which only containers have."""
+        if any(char in self.flags for char in _DELIMITERS):
+            raise issues.DELIMITER_WITHOUT_CONTAINER.error(format=self.text)
+
     def padded(self, text: str) -> str:
-        """The text cut to the precision and filled to the width."""
+        """The text cut to the precision and filled to the width; raises LANG-276 for delimiters."""
+        self.check_plain()
         if self.precision is not None:
             text = text[: self.precision]
         if self.width is None:
@@ -106,7 +112,7 @@ def _given(value: Value) -> Format:
     return parse_format(_text(value, "format") or "")._replace(
         separator=_text(value, "separator"),
         separator2=_text(value, "separator2"),
-        inner=given_formats(inner) if isinstance(inner, Hash) else None,
+        inner=merged(IN_CONTAINERS, given_formats(inner)) if isinstance(inner, Hash) else None,
     )
 
 

@@ -18,7 +18,6 @@ _NUMERIC: Final = re.compile(
     rf"\s*([+-]?)\s*({_HEX}|{_BINARY}|{_OCTAL}|\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|0|[1-9]\d*)"
 )
 _FLOAT: Final = re.compile(rf"\s*([+-]?)\s*({_HEX}|{_BINARY}|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
-_BARE_HEX: Final = re.compile(r"\s*([+-]?)\s*([0-9A-Fa-f]+)")
 _RADIXES: Final = (2, 8, 10, 16)
 _PREFIXES: Final = {2: ("0b", "0B"), 8: ("0",), 16: ("0x", "0X"), 10: ()}
 
@@ -53,8 +52,6 @@ def _radix(value: Value) -> int:
 
 def _from_digits(text: str, radix: int | None) -> int:
     found = _INTEGER.fullmatch(text)
-    if found is None and radix == 16:
-        found = _BARE_HEX.fullmatch(text)
     if found is None:
         raise issues.STRING_NOT_CONVERTIBLE.error(text=text, kind="Integer")
     sign, digits = found[1], found[2]

@@ -96,6 +96,7 @@ def _sem_ver_from(value: Value, arguments: Arguments) -> SemVer:
 
 
 def new_sem_ver_range(arguments: Arguments) -> Value:
+    by_name = len(arguments.given) == 1 and isinstance(arguments.given[0], Hash)
     arguments.spread("min", ("min", "max", "exclude_max"))
     if len(arguments.given) == 1 and isinstance(arguments.given[0], str | SemVerRange):
         value = arguments.given[0]
@@ -103,7 +104,7 @@ def new_sem_ver_range(arguments: Arguments) -> Value:
             raise arguments.wrong("expects a String[1] value, got String")
         return value if isinstance(value, SemVerRange) else SemVerRange.parse(value)
     low = _bound(arguments, "min")
-    high = _bound(arguments, "max", DEFAULT) if len(arguments.given) < 2 else _bound(arguments, "max")
+    high = _bound(arguments, "max", DEFAULT if by_name else None)
     excluded = arguments.take_boolean("exclude_max")
     arguments.done()
     return bounded_range(low, high, excluded)

@@ -29,7 +29,6 @@ from precast.lang.values import (
     Object,
     Regexp,
     Rich,
-    Sensitive,
     Value,
     float_text,
     literal,
@@ -94,7 +93,10 @@ def _number(value: Value, form: Format) -> str:
         text = float_text(value) if isinstance(value, float) else str(value)
         return form.padded(_quoted_if(form, text) if form.letter == "s" else text)
     if form.letter == "c":
-        return form.padded(_quoted_if(form, chr(int(value))))
+        if not 0 <= value <= 0x10FFFF:
+            raise issues.NO_CHARACTER.error(code=value)
+        return form.padded(_quoted_if(form, chr(value)))
+    form.check_plain()
     flags = "".join(char for char in form.flags if char in "+ #0-")
     width = "" if form.width is None else str(form.width)
     precision = "" if form.precision is None else f".{form.precision}"
@@ -128,7 +130,8 @@ def _undef(value: None, form: Format) -> str:
 
 def _string(value: str, form: Format) -> str:
     _expect(form, "cCudspt", "String")
-    return form.padded(_STRING_FORMS[form.letter](value, form))
+    text = _STRING_FORMS[form.letter](value, form)
+    return form.padded(quoted(text) if form.is_alternative and form.letter in "cCudt" else text)
 
 
 _STRING_FORMS: Final[dict[str, Callable[[str, Format], str]]] = {
@@ -191,12 +194,16 @@ _BINARY_FORMS: Final[dict[str, Callable[[Binary], str]]] = {
 }
 
 
+def _object(value: Object, form: Format) -> str:
+    return str(value)
+
+
 def _rich(value: Rich, form: Format) -> str:
     _expect(form, "sp", value.rich_name())
     if form.letter == "s":
         return form.padded(_quoted_if(form, str(value)))
     if isinstance(value, Timestamp | Timespan | URI):
-        return form.padded(f"{value.rich_name()}({quoted(str(value))})")
+        return f"{value.rich_name()}({quoted(str(value))})"
     if isinstance(value, SemVerRange):
         return form.padded(value.normalised())
     return form.padded(literal(value))
@@ -212,6 +219,6 @@ _KINDS: Final[tuple[tuple[type, Callable[[Value, Format], str]], ...]] = (
     (Regexp, _regexp),
     (Binary, _binary),
     (Type, _type),
-    (Sensitive, _rich),
+    (Object, _object),
     (Rich, _rich),
 )

@@ -57,9 +57,6 @@ class CallableType(Type):
             return False
         return (other.block or UNDEF).accepts(self.block or UNDEF, seen)
 
-    def generalized(self) -> Type:
-        return self if self == CALLABLE else CallableType(returns=self.returns and self.returns.generalized())
-
 
 def parameters_of(types: tuple[Type, ...], size: Size | None = None) -> TupleType:
     """The parameters of a Callable; none at all is an empty tuple."""

@@ -48,7 +48,7 @@ class ArrayType(CollectionType):
 
     def __init__(self, element: Type = ANY, size: Size | None = None) -> None:
         super().__init__(size)
-        self.element = element
+        self.element = UNIT if size == EMPTY_SIZE else element
 
     def parameters(self) -> tuple[object, ...]:
         return self.element, self.size
@@ -93,8 +93,8 @@ class HashType(CollectionType):
 
     def __init__(self, key: Type = ANY, value: Type = ANY, size: Size | None = None) -> None:
         super().__init__(size)
-        self.key_type = key
-        self.value_type = value
+        self.key_type = UNIT if size == EMPTY_SIZE else key
+        self.value_type = UNIT if size == EMPTY_SIZE else value
 
     def parameters(self) -> tuple[object, ...]:
         return self.key_type, self.value_type, self.size
@@ -204,7 +204,7 @@ class TupleType(CollectionType):
         return all(self.at(i).accepts(other.at(i), seen) for i in range(places))
 
     def generalized(self) -> Type:
-        return TupleType(t.generalized() for t in self.types) if self.types else self
+        return TupleType((t.generalized() for t in self.types), self.given_size) if self.types else self
 
     def iterated(self) -> Type | None:
         return ANY if not self.types else variant(self.types)
@@ -218,7 +218,8 @@ class Member:
     def __init__(self, key: str, value: Type, form: str = "") -> None:
         self.key = key
         self.value = value
-        self.form = form  # "", "Optional" or "NotUndef", as it was written around the key
+        # "", or Optional or NotUndef around the key, where the value's type alone would say otherwise.
+        self.form = "" if form and (form == "Optional") == value.accepts(UNDEF) else form
 
     @property
     def key_string(self) -> Type:

@@ -68,7 +68,7 @@ def variant(types: Iterable[Type]) -> Type:
 
 
 class _Wrapping(Type):
-    """A type around at most one other; a literal string is written as itself."""
+    """A type around at most one other."""
 
     def __init__(self, inner: Type | None = None) -> None:
         self.inner = inner
@@ -77,26 +77,31 @@ class _Wrapping(Type):
         return (self.inner,)
 
     def arguments(self, write: Write) -> tuple[str, ...]:
-        if self.inner is None:
-            return ()
+        return () if self.inner is None else (write(self.inner),)
+
+
+class _WrappingKey(_Wrapping):
+    """The same, where a literal string is written as itself: the key of a Struct."""
+
+    def arguments(self, write: Write) -> tuple[str, ...]:
         if isinstance(self.inner, StringType) and self.inner.literal is not None:
             return (quoted(self.inner.literal),)
-        return (write(self.inner),)
+        return super().arguments(write)
 
 
-class OptionalType(_Wrapping):
+class OptionalType(_WrappingKey):
     """undef or the inner type."""
 
     name = "Optional"
 
     def build_check(self) -> Check:
         if self.inner is None:
-            return lambda value: True
+            return lambda value: value is None
         inner = self.inner.check
         return lambda value: value is None or inner(value)
 
     def fits_into(self, wanted: Type, seen: Seen) -> bool:
-        return wanted.accepts(UNDEF, seen) and wanted.accepts(self.inner or ANY, seen)
+        return wanted.accepts(UNDEF, seen) and (self.inner is None or wanted.accepts(self.inner, seen))
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
         return self.inner is None or other == UNDEF or self.inner.accepts(other, seen)
@@ -108,10 +113,13 @@ class OptionalType(_Wrapping):
         return None if self.inner is None else self.inner.iterated()
 
 
-class NotUndefType(_Wrapping):
+class NotUndefType(_WrappingKey):
     """The inner type without undef."""
 
     name = "NotUndef"
+
+    def arguments(self, write: Write) -> tuple[str, ...]:
+        return () if self.inner == ANY else super().arguments(write)
 
     def build_check(self) -> Check:
         if self.inner is None:
@@ -125,8 +133,6 @@ class NotUndefType(_Wrapping):
         return wanted._accepts(self, seen)
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
-        if isinstance(other, NotUndefType):
-            return self.inner is None or self.inner.accepts(other.inner or ANY, seen)
         return not other.accepts(UNDEF) and (self.inner is None or self.inner.accepts(other, seen))
 
     def generalized(self) -> Type:

@@ -59,7 +59,7 @@ def _struct_or_hash(value: Hash) -> Type:
 
 
 def _member(key: str, item: Type) -> Member:
-    return Member(key, item, "NotUndef" if item.accepts(UNDEF) else "")
+    return Member(key, item, "NotUndef")
 
 
 def infer_reduced(value: Value) -> Type:
@@ -72,7 +72,7 @@ def infer_reduced(value: Value) -> Type:
             return EMPTY_HASH
         keys, items = reduced(map(infer_reduced, value)), reduced(map(infer_reduced, value.values()))
         return HashType(keys, items, Size(len(value), len(value)))
-    return _single(value)
+    return SEM_VER if isinstance(value, SemVer) else _single(value)
 
 
 def infer_generalized(value: Value) -> Type:
@@ -96,9 +96,7 @@ _SINGLE: Final[dict[type, Infer]] = {
     SemVerRange: lambda value: SEM_VER_RANGE,
     URI: lambda value: URIType(value.described()),
     values.Object: lambda value: value.type.inferred(value),
-    values.Iterator: lambda value: IteratorType(
-        variant(map(infer, value.items)) if isinstance(value.items, tuple) else value.element_type
-    ),
+    values.Iterator: lambda value: IteratorType(value.element_type),
 }
 
 

@@ -270,7 +270,7 @@ def _is_block(value: Value) -> bool:
     if isinstance(value, OptionalType):
         return isinstance(value.inner, CallableType)
     if isinstance(value, VariantType):
-        return bool(value.types) and all(isinstance(t, CallableType) or t == UNDEF for t in value.types)
+        return all(isinstance(t, CallableType) or t == UNDEF for t in value.types)
     return isinstance(value, CallableType)
 
 

@@ -35,7 +35,6 @@ CORE: Final[dict[str, Type]] = {
     "richdatakey": TypeAlias("RichDataKey", RICH_DATA_KEY, is_core=True),
     "object": OBJECT,
     "typeset": TYPE_SET,
-    "typereference": TypeReference(),
     "typealias": TypeAlias("UnresolvedAlias", TypeReference()),
     "error": ERROR,
     "deferred": DEFERRED,

@@ -177,7 +177,7 @@ class ObjectType(ObjectLike):
 
     def build_check(self) -> Check:
         if self.is_default:
-            return lambda value: isinstance(value, Object)
+            return lambda value: isinstance(value, Object | Type)  # Puppet's types are objects too
         base, given = self.base(), tuple(self.given.items())
 
         def check(value: Value) -> bool:

@@ -48,9 +48,6 @@ class ResourceType(CatalogEntryType):
             return True
         return self.type_name == other.type_name and (self.title is None or self.title == other.title)
 
-    def generalized(self) -> Type:
-        return RESOURCE if self.type_name is None else ResourceType(self.type_name)
-
     @property
     def simple_name(self) -> str:
         return self.type_name or self.name
@@ -72,9 +69,6 @@ class ClassType(CatalogEntryType):
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
         return isinstance(other, ClassType) and (self.class_name is None or self.class_name == other.class_name)
-
-    def generalized(self) -> Type:
-        return CLASS
 
 
 def capitalised(type_name: str) -> str:

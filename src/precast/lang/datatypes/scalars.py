@@ -181,8 +181,6 @@ class EnumType(Type):
         return (*texts, "true") if texts and self.any_case else texts
 
     def build_check(self) -> Check:
-        if not self.values:
-            return lambda value: type(value) is str
         if self.any_case:
             folded = frozenset(map(values.fold, self.values))
             return lambda value: type(value) is str and values.fold(value) in folded

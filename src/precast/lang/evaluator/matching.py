@@ -94,11 +94,11 @@ def is_in(scope: Scope, left: Any, right: Any) -> bool:
 
 def _in_array(scope: Scope, left: Any, right: tuple[Any, ...]) -> bool:
     if isinstance(left, str):
-        return any(option_matches(scope, left, item) if not isinstance(item, Type) else False for item in right)
+        return any(option_matches(scope, left, item) for item in right)
     if isinstance(left, Regexp):
         return any(isinstance(item, str) and _search(scope, left, item) for item in right)
     if isinstance(left, Type):
-        return any(is_instance(scope, left, item) or equals(item, left) for item in right)
+        return any(is_instance(scope, left, item) for item in right)
     if isinstance(left, SemVer):
         return any(option_matches(scope, left, item) for item in right)
     return any(equals(item, left) for item in right)

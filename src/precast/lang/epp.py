@@ -31,8 +31,11 @@ class EppLexer(Lexer):
         if pos is not None:
             self.run(pos)
 
-    def lex_text(self, pos: int) -> int | None:
-        """Puts out the text up to the next tag; returns where its code begins, None at the end of the template."""
+    def lex_text(self, pos: int, is_trimmed: bool = False) -> int | None:
+        """Puts out the text up to the next tag; returns where its code begins, None at the end of the template.
+
+        Blanks that were taken away count as text at the end: what comes before is then not the last statement.
+        """
         text = self.text
         parts: list[str] = []
         first = start = pos
@@ -54,6 +57,8 @@ class EppLexer(Lexer):
                 if self._renders:
                     self.tokens.add(t.RENDER_START, tag, found.start(), pos)
                 return pos
+        if is_trimmed and first == len(text):
+            self.tokens.add(t.RENDER_STRING, "", first, first)
         self._add_text([*parts, text[start:]], first, len(text))
         self.tokens.add(t.END, "", len(text), len(text))
         return None
@@ -83,7 +88,8 @@ class EppLexer(Lexer):
                 return end
             if self._renders:
                 self.tokens.add(t.RENDER_END, self.text[start:end], start, end)
-            return self.lex_text(self._after(self.text[start:end], end))
+            pos = self._after(self.text[start:end], end)
+            return self.lex_text(pos, is_trimmed=pos > end)
         if group == "end" and not is_nested:
             self.fail(issues.UNCLOSED_TAG, self._tag_start, self._tag_start + 2)
         return super().special(group, start, end, is_nested)

@@ -61,20 +61,12 @@ def asked(mode: str, rows: list[Row]) -> bytes:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("mode", "name"),
-    [
-        ("expr", "expressions.ours"),
-        ("expr", "expressions.puppet-specs"),
-        ("manifest", "manifests.ours"),
-        ("manifest", "manifests.puppet-specs"),
-    ],
-)
+@pytest.mark.parametrize(("mode", "name"), [("expr", "expressions"), ("manifest", "manifests")])
 def test_corpus_is_as_puppet_says(mode: str, name: str) -> None:
     place = corpora()
     if place is None:
         pytest.skip("PRECAST_CORPORA names no directory with further rows")
-    rows = read_rows(place / f"{name}.jsonl")
+    rows = read_rows(*(place / f"{name}.{origin}.jsonl" for origin in ("ours", "puppet-specs")))
     wrong = [
         f"{row['id']} {found}" for row in rows if (found := difference(mode, _without_asides(row), _answer(mode, row)))
     ]

@@ -213,13 +213,20 @@ class TupleType(CollectionType):
 class Member:
     """A key of a Struct with the type of its value."""
 
-    __slots__ = ("form", "key", "value")
+    __slots__ = ("_form", "key", "value")
 
     def __init__(self, key: str, value: Type, form: str = "") -> None:
         self.key = key
         self.value = value
-        # "", or Optional or NotUndef around the key, where the value's type alone would say otherwise.
-        self.form = "" if form and (form == "Optional") == value.accepts(UNDEF) else form
+        self._form = form
+
+    @property
+    def form(self) -> str:
+        """Optional or NotUndef around the key, where the value's type alone would say otherwise.
+
+        Only asked for when the type is used: the value's type may be an alias that is being declared.
+        """
+        return "" if self._form and (self._form == "Optional") == self.value.accepts(UNDEF) else self._form
 
     @property
     def key_string(self) -> Type:

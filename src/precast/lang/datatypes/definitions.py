@@ -1,9 +1,11 @@
 """`Object[{…}]` and `TypeSet[{…}]`: from the Hash a manifest writes to the type, with everything checked."""
 
+import re
 from typing import Final
 
 from precast.lang import issues_types as issues
 from precast.lang.datatypes.base import Type
+from precast.lang.datatypes.callables import CallableType
 from precast.lang.datatypes.inference import infer
 from precast.lang.datatypes.objects import Attribute, ObjectType, TypeSetType
 from precast.lang.datatypes.references import TypeAlias, TypeReference
@@ -33,7 +35,7 @@ def object_type(arguments: tuple[Value, ...]) -> ObjectType:
         label,
         parent,
         _attributes(init, label, parent),
-        {name: _member_type(f, label, name) for name, f in _field(init, "functions", Hash, Hash()).items()},
+        {name: _function(f, label, name) for name, f in _field(init, "functions", Hash, Hash()).items()},
         {n: _member_type(t, label, n) for n, t in _field(init, "type_parameters", Hash, Hash()).items()},
         _equality(init.get("equality")),
         _field(init, "equality_include_type", bool, True),
@@ -56,7 +58,12 @@ def _field(init: Hash, key: str, kind: type, default: Value) -> Value:
     return value
 
 
+_MEMBER_NAME: Final = re.compile(r"[a-z_]\w*", re.ASCII)
+
+
 def _parent(value: Value) -> ObjectType | None:
+    if isinstance(value, TypeAlias) and not value.is_resolved:
+        raise _bad(f"The Object type '{value.alias}' inherits from itself")
     resolved = value.target if isinstance(value, TypeAlias) else value
     if isinstance(resolved, TypeAlias):
         resolved = resolved.resolved()
@@ -75,19 +82,29 @@ def _member_type(value: Value, label: str, name: str) -> Type:
     return value
 
 
+def _function(value: Value, label: str, name: str) -> Type:
+    found = _member_type(value, label, name)
+    if not isinstance(found, CallableType):
+        raise _bad(f"function {label}[{name}] has wrong type, expects a Type[Callable] value, got Type[{found}]")
+    return found
+
+
 def _attributes(init: Hash, label: str, parent: ObjectType | None) -> list[Attribute]:
     found = [_attribute(label, name, each) for name, each in _field(init, "attributes", Hash, Hash()).items()]
     for name, value in _field(init, "constants", Hash, Hash()).items():
         if any(each.name == name for each in found):
             raise _bad(f"attribute {label}[{name}] is defined as both a constant and an attribute")
-        found.append(Attribute(name, infer(value).generalized(), "constant", True, value))
+        overrides = parent is not None and name in parent.attributes
+        found.append(Attribute(name, infer(value).generalized(), "constant", True, value, overrides))
     inherited = parent.attributes if parent else {}
     for each in found:
         _check_override(label, each, inherited.get(each.name), parent)
     return found
 
 
-def _attribute(label: str, name: str, given: Value) -> Attribute:
+def _attribute(label: str, name: Value, given: Value) -> Attribute:
+    if not isinstance(name, str) or not _MEMBER_NAME.fullmatch(name):
+        raise _bad(f"'{to_string(name)}' cannot be the name of an attribute")
     if isinstance(given, Type):
         return Attribute(name, given)
     if not isinstance(given, Hash):

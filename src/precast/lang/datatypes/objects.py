@@ -247,8 +247,9 @@ class ObjectType(ObjectLike):
         """What `new` would need to make an equal object: attributes that have their default are left out."""
         return Hash.of(
             (a.name, value.attributes.get(a.name))
-            for a in self.given_attributes()
-            if not (a.is_optional and values.strict(value.attributes.get(a.name)) == values.strict(a.value))
+            for a in self.attributes.values()
+            if a.is_given
+            and not (a.is_optional and values.strict(value.attributes.get(a.name)) == values.strict(a.value))
         )
 
     def inferred(self, value: Object) -> "ObjectType":
@@ -266,7 +267,7 @@ class ObjectType(ObjectLike):
         if self.equality_include_type and a.type != b.type:
             return False
         names = self._equality_names()
-        return all(values.equals(a.attributes.get(name), b.attributes.get(name)) for name in names)
+        return all(values.strict(a.attributes.get(n)) == values.strict(b.attributes.get(n)) for n in names)
 
     def _equality_names(self) -> list[str]:
         if self.equality is not None:
@@ -284,10 +285,6 @@ class ObjectType(ObjectLike):
         ):
             pairs = list(arguments[0].items())
         else:
-            if len(arguments) > len(self.type_parameters):
-                raise issues.TYPE_ARGUMENT_COUNT.error(
-                    type=self.simple_name, wanted=f"at most {len(self.type_parameters)}", count=len(arguments)
-                )
             pairs = list(zip(self.type_parameters, arguments, strict=False))
         for name, value in pairs:
             if value is not DEFAULT and not self.type_parameters[name].check(value):

@@ -8,7 +8,7 @@ from typing import Final
 
 from precast.lang import issues_types as issues
 from precast.lang.datatypes.base import NOTHING_SEEN, Check, Seen, Type, Write
-from precast.lang.datatypes.combined import VariantType, variant
+from precast.lang.datatypes.combined import NotUndefType, OptionalType, VariantType, variant
 from precast.lang.values import Value, quoted
 
 
@@ -122,6 +122,10 @@ class TypeAlias(Type):
         return self._target.resolved()
 
     @property
+    def is_resolved(self) -> bool:
+        return self._target is not None
+
+    @property
     def target(self) -> Type:
         """What it was declared as; an alias of an alias is not followed."""
         return self._target or TypeReference()
@@ -205,6 +209,8 @@ def _is_direct(target: Type, alias: TypeAlias, seen: tuple[Type, ...] = ()) -> b
         return True
     if isinstance(target, VariantType):
         return any(_is_direct(t, alias, seen) for t in target.types)
+    if isinstance(target, OptionalType | NotUndefType) and target.inner is not None:
+        return _is_direct(target.inner, alias, seen)
     if isinstance(target, TypeAlias) and target not in seen:
         return _is_direct(target.target, alias, (*seen, target))
     return False

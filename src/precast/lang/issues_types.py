@@ -147,6 +147,12 @@ BAD_SPAN_FORMAT = Issue(
     "Bad format specifier in '{format}', at position {at}",
     "durations know %D, %H, %M, %S, %L, %N and %%",
 )
+ONLY_FRACTIONS = Issue(
+    "LANG-255",
+    Kind.INPUT,
+    "Format specifiers %L and %N denotes fractions and must be used together with a specifier of higher magnitude: '{format}'",
+    "add %S before the fraction",
+)
 NO_TYPE_IN_TEXT = Issue("LANG-260", Kind.INPUT, "'{text}' is not a type", "write it like Array[String[1]]")
 BAD_FORMAT_TEXT = Issue(
     "LANG-270",

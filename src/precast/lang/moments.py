@@ -15,6 +15,7 @@ NS: Final = 1_000_000_000
 MINUTE: Final = 60 * NS
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
+_CYCLE_S: Final = 146_097 * 86_400  # 400 years of the Gregorian calendar
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -61,13 +62,16 @@ class Timestamp(_Nanoseconds):
     __slots__ = ()
     alone = "Timestamps are only comparable to Timestamps, Integers, and Floats"
 
-    def moment(self) -> datetime.datetime:
-        """The second it lies in, as a calendar knows it."""
-        return _EPOCH + datetime.timedelta(seconds=self.ns // NS)
+    def moment(self, offset_s: int = 0) -> tuple[datetime.datetime, int]:
+        """The second it lies in, with its true year: Python's calendar ends at 9999, and repeats itself every 400 years."""
+        seconds = self.ns // NS + offset_s
+        cycles, rest = divmod(seconds, _CYCLE_S)
+        day = _EPOCH + datetime.timedelta(seconds=rest)
+        return day, day.year + 400 * cycles
 
     def __str__(self) -> str:
-        day = self.moment()
-        return f"{day.year:04d}-{day:%m-%dT%H:%M:%S}.{self.ns % NS:09d} UTC"
+        day, year = self.moment()
+        return f"{year:04d}-{day:%m-%dT%H:%M:%S}.{self.ns % NS:09d} UTC"
 
 
 class Timespan(_Nanoseconds):

@@ -1,6 +1,5 @@
 """Moments and durations as text, by Ruby's directives with their flags and widths."""
 
-import datetime
 import re
 from collections.abc import Callable
 from typing import Final
@@ -24,8 +23,9 @@ class _Moment:
         self.stamp = stamp
         self.offset = 0 if zone is None else offset_seconds(zone)
         self.zone = "UTC" if zone is None else ""
-        self.time = stamp.moment() + datetime.timedelta(seconds=self.offset)
+        self.time, self.year = stamp.moment(self.offset)
         self.iso = self.time.isocalendar()
+        self.iso_year = self.iso.year + self.year - self.time.year
 
     @property
     def hour12(self) -> int:
@@ -39,9 +39,9 @@ class _Moment:
 
 # Directive: default width, padding, and the number.
 _NUMBERS: Final[dict[str, tuple[int, str, Callable[[_Moment], int]]]] = {
-    "Y": (4, "0", lambda m: m.time.year),
-    "C": (2, "0", lambda m: m.time.year // 100),
-    "y": (2, "0", lambda m: m.time.year % 100),
+    "Y": (4, "0", lambda m: m.year),
+    "C": (2, "0", lambda m: m.year // 100),
+    "y": (2, "0", lambda m: m.year % 100),
     "m": (2, "0", lambda m: m.time.month),
     "d": (2, "0", lambda m: m.time.day),
     "e": (2, " ", lambda m: m.time.day),
@@ -54,8 +54,8 @@ _NUMBERS: Final[dict[str, tuple[int, str, Callable[[_Moment], int]]]] = {
     "S": (2, "0", lambda m: m.time.second),
     "u": (1, "0", lambda m: m.time.isoweekday()),
     "w": (1, "0", lambda m: m.time.isoweekday() % 7),
-    "G": (4, "0", lambda m: m.iso.year),
-    "g": (2, "0", lambda m: m.iso.year % 100),
+    "G": (4, "0", lambda m: m.iso_year),
+    "g": (2, "0", lambda m: m.iso_year % 100),
     "V": (2, "0", lambda m: m.iso.week),
     "U": (2, "0", lambda m: m.week(0)),
     "W": (2, "0", lambda m: m.week(1)),
@@ -92,16 +92,20 @@ def format_timestamp(stamp: Timestamp, text: str, zone: str | None = None) -> st
             default, padding, number = _NUMBERS[letter]
             return _padded(str(number(moment)), flags, width or default, padding)
         if letter in _TEXTS:
-            return _cased(_TEXTS[letter](moment), flags, letter).rjust(width, "0" if "0" in flags else " ")
+            return _filled(_cased(_TEXTS[letter](moment), flags, letter), flags, width)
         if letter in COMBINED:
             inner = _DIRECTIVE.sub(fill, COMBINED[letter])
-            return _cased(inner, flags, "").rjust(width, "0" if "0" in flags else " ")
+            return _filled(_cased(inner, flags, ""), flags, width)
         if letter in "LN":
             digits = width or (3 if letter == "L" else 9)
             return f"{stamp.ns % NS:09d}".ljust(digits, "0")[:digits]
         return _offset(moment.offset, flags, width) if letter == "z" else found[0]
 
     return _DIRECTIVE.sub(fill, text)
+
+
+def _filled(text: str, flags: str, width: int) -> str:
+    return text if "-" in flags else text.rjust(width, "0" if "0" in flags else " ")
 
 
 def _padded(text: str, flags: str, width: int, padding: str) -> str:
@@ -141,10 +145,13 @@ _UNITS: Final = {
 }
 
 
+_ORDER: Final = "".join(_UNITS)
+
+
 def format_timespan(span: Timespan, text: str) -> str:
-    """The duration by a format. The largest unit in it takes all that the larger units left out would have."""
-    letters = [found[3] for found in _SPAN_DIRECTIVE.finditer(text) if found[3] and found[3] != "%"]
-    largest = next((letter for letter in _UNITS if letter in letters), None)
+    """The duration by a format. The largest unit, where it first stands, takes what the larger ones left out would have."""
+    units = [found for found in _SPAN_DIRECTIVE.finditer(text) if found[3] and found[3] != "%"]
+    largest = min(units, key=lambda found: _ORDER.index(found[3])).start() if units else -1
     ns = abs(span.ns)
 
     def fill(found: re.Match[str]) -> str:
@@ -155,15 +162,10 @@ def format_timespan(span: Timespan, text: str) -> str:
             return "%"
         unit, limit, default = _UNITS[letter]
         width = int(found[2] or 0)
-        if letter == "N" and width and letter != largest:
+        is_largest = found.start() == largest
+        if letter == "N" and width:
             unit *= 10 ** max(9 - width, 0)
-        count = (
-            ns // unit
-            if letter == largest or limit is None
-            else ns % NS // unit
-            if letter in "LN"
-            else ns // unit % limit
-        )
+        count = ns // unit if is_largest or limit is None else ns % NS // unit if letter in "LN" else ns // unit % limit
         return (
             _fraction(count, found[1], width or default)
             if letter in "LN"

@@ -119,6 +119,8 @@ def _span_matcher(text: str) -> tuple[re.Pattern[str], str]:
     """A pattern for a duration's format. Only its largest unit may have more digits than its place."""
     letters = [found[3] for found in _SPAN_DIRECTIVE.finditer(text) if found[3] and found[3] != "%"]
     largest = next((letter for letter in "DHMSLN" if letter in letters), None)
+    if largest in ("L", "N"):
+        raise issues.ONLY_FRACTIONS.error(format=text)
     out: list[str] = []
     at = 0
     for found in _SPAN_DIRECTIVE.finditer(text):
@@ -130,11 +132,9 @@ def _span_matcher(text: str) -> tuple[re.Pattern[str], str]:
         if letter == "%":
             out.append("%")
         elif letter == largest or letter in "LN":
-            out.append(r"([0-9]+)")
+            out.append(r"( *[0-9]+)" if found[1] == "_" else "([0-9]+)")
         else:
-            blank = " *" if found[1] == "_" else ""
-            limit = {"H": "2[0-3]|[01]?[0-9]", "M": "[0-5]?[0-9]", "S": "[0-5]?[0-9]"}[letter]
-            out.append(f"{blank}({limit})")
+            out.append(r"( *[0-9]{1,2})" if found[1] == "_" else "([0-9]{1,2})")
     pattern = "".join([*out, re.escape(text[at:])])
     return re.compile(f"(-)?{pattern}"), "".join(letters)
 

@@ -93,10 +93,10 @@ class NodeData(msgspec.Struct, frozen=True):
         trusted = {
             "authenticated": "remote",
             "certname": certname,
-            "domain": domain,
             "extensions": {},
-            "external": {},
             "hostname": host,
+            "domain": domain,
+            "external": {},
         }
         return NodeData(certname, facts, trusted)
 

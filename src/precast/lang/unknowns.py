@@ -174,7 +174,7 @@ def is_late(value: Any) -> bool:
     if isinstance(value, Future | DeferredCall):
         return True
     if isinstance(value, Joined):
-        return any(map(is_late, value.parts))
+        return any(is_late(part) or is_deferred(part) for part in value.parts)
     if isinstance(value, tuple):
         return any(map(is_late, value))
     if isinstance(value, Hash):

@@ -9,7 +9,12 @@ from typing import Any
 
 HERE = Path(__file__).parent
 # Files of rows by what is asked of them; those of functions are expressions.
-EXPRESSIONS = [HERE / "expressions.jsonl", HERE / "types.jsonl", *sorted((HERE / "functions").glob("*.jsonl"))]
+EXPRESSIONS = [
+    HERE / "expressions.jsonl",
+    HERE / "evaluator.jsonl",
+    HERE / "types.jsonl",
+    *sorted((HERE / "functions").glob("*.jsonl")),
+]
 MANIFESTS = [HERE / "manifests.jsonl", HERE / "compiler.jsonl"]
 
 Row = dict[str, Any]

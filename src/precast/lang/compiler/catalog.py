@@ -16,7 +16,7 @@ from precast.lang.compiler.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.evaluation import evaluate_resource
 from precast.lang.compiler.relations import Relation, ref_of
-from precast.lang.compiler.resources import Parameter, Resource, flatten, reference
+from precast.lang.compiler.resources import Parameter, Resource, capitalized, flatten, reference
 from precast.lang.scope import Frame, Scope
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Catalog:
         self._add_parent(scope, definition)
         self.add(resource)
         evaluate_resource(self.run, resource)
-        return datatypes.ClassType(name)
+        return datatypes.ResourceType("class", capitalized(name))
 
     def class_definition(self, name: str) -> Definition:
         """The class of a name. Raises where there is none."""

@@ -49,12 +49,16 @@ def render(run: "Run", scope: Scope, source: Source, parameters: Hash | None, in
         pieces = run.output.pop()
     secret = any(isinstance(piece, Sensitive) for piece in pieces)
     plain = [piece.unwrap() if isinstance(piece, Sensitive) else piece for piece in pieces]
-    text = (
-        join(plain)
-        if any(map(stays_open, plain))
-        else "".join(piece if type(piece) is str else to_string(piece) for piece in plain)
-    )
+    if any(map(stays_open, plain)):
+        run.has_unknowns = True
+        text = join(plain)
+    else:
+        text = to_text(plain)
     return Sensitive(text) if secret else text
+
+
+def to_text(pieces: list[Any]) -> str:
+    return "".join(piece if type(piece) is str else to_string(piece) for piece in pieces)
 
 
 def _bind(run: "Run", scope: Scope, code: TemplateCode, given: Hash) -> None:

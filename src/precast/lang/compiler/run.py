@@ -125,6 +125,7 @@ class Run:
     def _setting(self, name: str) -> Any:
         answer = self.inputs.ask(Constant("settings"))
         own = {
+            "environment": self.settings.environment,
             "strict": self.settings.strict,
             "strict_variables": self.settings.strict_variables,
             "storeconfigs": False,
@@ -164,15 +165,16 @@ class Run:
 
     def concrete(self, value: Any, span: Span | None = None) -> Any:
         """The value with its holes asked for, at any depth. Raises for a future or a deferred call."""
-        if type(value) is str or not self.has_unknowns or not holds_unknown(value):
+        if type(value) is str or not holds_unknown(value):
             return value
-        return replace(value, self._ask)
+        known = replace(value, self._ask)
+        if holds_unknown(known):  # a text with a Deferred in it
+            raise issues.NOT_KNOWN_YET.error(value=str(known))
+        return known
 
     def concrete_top(self, value: Any) -> Any:
         """As concrete, for the value itself only: what it holds inside stays open."""
-        if isinstance(value, Unknown):
-            return replace(value, self._ask)
-        return value
+        return self.concrete(value) if isinstance(value, Unknown) else value
 
     def _ask(self, unknown: Unknown) -> Any:
         if isinstance(unknown, Hole):

@@ -177,7 +177,7 @@ def _index(run: "Run", key: Any, text: bool = False) -> int:
     number = key
     if isinstance(key, str):
         number = number_in(key)
-        if number is not None:
+        if number is not None and not text:
             run.complain(issues.NUMERIC_COERCION, before=key, after=to_string(number))
     if type(number) is not int:
         got = a(key if number is None else number)

@@ -88,14 +88,14 @@ class Parameters:
         self.is_plain = self.min_args == self.max_args and not any(parameter.is_typed for parameter in self.all)
 
     def bind(self, scope: Scope, args: Sequence[Any], what: str) -> dict[str, Any]:
-        """The variables the arguments make; `scope` is the one the body will run in. Raises where they do not fit."""
+        """The variables the arguments make; `scope` is the one the body will run in. Raises where they do not fit.
+
+        Arguments beyond the last parameter are dropped, as Puppet's lambdas do; a function counts its own before.
+        """
         bound: dict[str, Any] = scope.variables
         if self.is_plain and len(args) == len(self.names):
             bound.update(zip(self.names, args, strict=True))
             return bound
-        count = len(args)
-        if self.max_args is not None and count > self.max_args:
-            raise issues.WRONG_ARGUMENTS.error(what=what, reason=count_mismatch(self.min_args, self.max_args, count))
         for index, parameter in enumerate(self.all):
             value = self._value(scope, parameter, index, args, what)
             bound[parameter.name] = self._checked(scope, parameter, value, what)
@@ -251,7 +251,7 @@ class UserFunction:
         run = scope.run
         inner = Scope(run, run.top.frame, run.top, {})
         count, parameters = len(args), self.parameters
-        if count < parameters.min_args:
+        if count < parameters.min_args or (parameters.max_args is not None and count > parameters.max_args):
             reason = count_mismatch(parameters.min_args, parameters.max_args, count)
             raise issues.WRONG_ARGUMENTS.error(what=f"'{self.name}'", reason=reason)
         parameters.bind(inner, args, f"'{self.name}'")

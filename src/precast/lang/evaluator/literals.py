@@ -81,7 +81,10 @@ def concatenated(to: Translator, node: ast.ConcatenatedString) -> Code:
                     except PrecastError as error:
                         raise place(error, source, span) from None
             parts.append(value)
-        return "".join(parts) if known else join(parts)
+        if known:
+            return "".join(parts)
+        scope.run.has_unknowns = True
+        return join(parts)
 
     return code
 

@@ -10,8 +10,10 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "ldap": 389, "ldaps
 _SPLIT: Final = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
 )
-_AUTHORITY: Final = re.compile(r"(?:([^@]*)@)?(\[[^\]]*\]|[^:\[\]]*)(?::(\d*))?")
-_ALLOWED: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%|]*")
+_AUTHORITY: Final = re.compile(r"(?:([^@]*)@)?(\[[0-9A-Fa-f:.]*\]|[A-Za-z0-9\-._~!$&'()*+,;=%]*)(?::(\d*))?")
+_CHARS: Final = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=@:]|%[0-9A-Fa-f]{2})"
+_PATH: Final = re.compile(rf"(?:{_CHARS}|/)*")
+_QUERY: Final = re.compile(rf"(?:{_CHARS}|[/?])*")
 
 
 class URI(Rich):
@@ -43,9 +45,13 @@ class URI(Rich):
     def parse(cls, text: str) -> "URI | None":
         """The URI a text states, or None."""
         found = _SPLIT.fullmatch(text)
-        if found is None or not _ALLOWED.fullmatch(text):
+        if found is None:
             return None
         scheme, authority, path, query, fragment = found.groups()
+        if not _PATH.fullmatch(path) or not _QUERY.fullmatch(query or "") or not _QUERY.fullmatch(fragment or ""):
+            return None
+        if scheme is None and authority is None and ":" in path.partition("/")[0]:
+            return None
         scheme = scheme.lower() if scheme else None
         if scheme and authority is None and not path.startswith("/"):
             opaque = path + (f"?{query}" if query is not None else "")
@@ -56,7 +62,7 @@ class URI(Rich):
         if where is None:
             return None
         port = int(where[3]) if where[3] else None
-        return cls(scheme, where[1], where[2] or None, port, path or None, query, fragment)
+        return cls(scheme, where[1], where[2].lower() or None, port, path or None, query, fragment)
 
     @property
     def port(self) -> int | None:

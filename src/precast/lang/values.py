@@ -341,7 +341,7 @@ def equals(a: Value, b: Value) -> bool:
         if not isinstance(b, Hash) or len(a) != len(b):
             return False
         return all(b.has(key) and equals(value, b.lookup(key)) for key, value in a.items())
-    if isinstance(a, int | float) and isinstance(b, int | float):
+    if isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS):
         return float(a) == float(b) if isinstance(a, float) or isinstance(b, float) else int(a) == int(b)
     if isinstance(a, Rich):
         return a.equal_to(b)
@@ -388,8 +388,11 @@ class Ordered(Rich):
         raise NotImplementedError
 
 
+_NUMBERS: Final = (int, float)  # a tuple made once: writing int | float would make the union at every call
+
+
 def is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 
 def float_text(value: float) -> str:

@@ -33,7 +33,7 @@ from precast.lang.datatypes.scalars import (
     RegexpType,
     StringType,
 )
-from precast.lang.values import Value
+from precast.lang.values import Value, literal
 
 Arguments = tuple[Value, ...]
 _CLASS_NAME: Final = re.compile(r"((::)?[a-z_]\w*)(::[a-z]\w*)*", re.ASCII)
@@ -50,6 +50,9 @@ def index(target: Type, arguments: Arguments) -> Value:
         return object_type(arguments) if target.is_default else target.with_parameters(arguments)
     if isinstance(target, TypeAlias) and isinstance(target.target, TypeReference):
         raise issues.NOT_PARAMETERIZED.error(name=makers.with_article(target.simple_name))
+    if isinstance(target, TypeReference):
+        shown = ", ".join(each.text if isinstance(each, Type) else literal(each) for each in arguments)
+        return TypeReference(f"{target.reference}[{shown}]")
     make = _MAKERS.get(type(target))
     if make is None:
         raise issues.NOT_PARAMETERIZED.error(name=makers.with_article(target.simple_name))
@@ -176,6 +179,5 @@ _MAKERS: Final[dict[type[Type], Callable[[Arguments], Type]]] = {
     SemVerType: makers.sem_ver,
     URIType: makers.uri,
     InitType: lambda arguments: InitType(makers.first_type("Init", arguments), arguments[1:]),
-    TypeReference: makers.reference,
     TypeSetType: type_set,
 }

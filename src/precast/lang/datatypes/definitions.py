@@ -190,6 +190,8 @@ def type_set(arguments: tuple[Value, ...]) -> TypeSetType:
     for made_type in types.values():
         if isinstance(made_type, ObjectType):
             made_type.linked(types.get)
+            if made_type.parent_name:
+                raise _bad(f"reference to unresolved type '{made_type.parent_name}'")
     made = TypeSetType(init, types)
     return made.named(init["name"]) if isinstance(init.get("name"), str) else made
 

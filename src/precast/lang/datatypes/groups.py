@@ -13,6 +13,7 @@ from precast.lang.moments import Timespan, Timestamp
 from precast.lang.values import Hash, Regexp, Rich, Unknown, Value
 from precast.lang.versions import SemVer, SemVerRange
 
+_NUMBERS: Final = (int, float)
 _SCALARS: Final = (int, float, Regexp, Timestamp, Timespan, SemVer, SemVerRange)
 
 
@@ -50,7 +51,7 @@ class DataType(Type):
 
 def is_data(value: Value) -> bool:
     """Whether a value is Data; unknown values may be."""
-    if value is None or type(value) is str or isinstance(value, int | float):
+    if value is None or type(value) is str or isinstance(value, _NUMBERS):
         return True
     if isinstance(value, tuple):
         return all(map(is_data, value))

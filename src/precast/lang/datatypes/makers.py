@@ -340,13 +340,8 @@ def uri(arguments: Arguments) -> Type:
         return URIType(given.described())
     if not isinstance(given, Hash):
         raise issues.ARGUMENT_NOT_A_TYPE.error(type="URI", got=type_name_of(given))
-    for key in given:
-        if key not in PARTS:
+    for key, part in given.items():
+        is_plain = isinstance(part, int) if key == "port" else isinstance(part, str)
+        if key not in PARTS or not (is_plain or isinstance(part, Regexp | Type)):
             raise issues.BAD_URI.error(text=values.to_string(given))
     return URIType(given)
-
-
-def reference(arguments: Arguments) -> Type:
-    if len(arguments) != 1 or not isinstance(arguments[0], str):
-        raise _count("TypeReference", "1 argument", arguments)
-    raise issues.NO_RESOURCE_TYPE_NAMED.error(name="UnresolvedReference")

@@ -97,8 +97,8 @@ def comparison(to: Translator, node: ast.Comparison) -> Code:
         one, other = left(scope), right(scope)
         if type(one) is int and type(other) is int:
             return test(one, other)
-        if isinstance(one, Type) and isinstance(other, Type):
-            return _types_ordered(op, one, other)
+        if isinstance(one, Type):
+            return isinstance(other, Type) and _types_ordered(op, one, other)
         one, other = known(scope, one), known(scope, other)
         try:
             return test(compare(one, other, op), 0)

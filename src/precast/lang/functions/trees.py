@@ -51,6 +51,8 @@ class _Walk:
             return list(enumerate(value))
         if isinstance(value, Hash):
             return list(value.items())
+        if not isinstance(value, Object):
+            return None
         return [
             (each.name, value.attributes.get(each.name))
             for each in value.type.attributes.values()

@@ -6,7 +6,7 @@ They show where a manifest hands a structure to `join`, `sprintf` or `fail`; Pup
 from collections.abc import Sequence
 from typing import Any
 
-from precast.lang.values import Hash, Regexp, Sensitive, float_text, to_string
+from precast.lang.values import DEFAULT, Hash, Regexp, Sensitive, float_text, to_string
 
 _ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r",
@@ -39,6 +39,8 @@ def ruby_inspect(value: Any) -> str:
         return f"[{', '.join(map(ruby_inspect, value))}]"
     if isinstance(value, Hash):
         return "{" + ", ".join(f"{ruby_inspect(k)}=>{ruby_inspect(v)}" for k, v in value.items()) + "}"
+    if value is DEFAULT:
+        return ":default"
     if isinstance(value, Sensitive):
         return "#<Sensitive [value redacted]>"
     return to_string(value)

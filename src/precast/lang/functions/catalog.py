@@ -9,6 +9,7 @@ from precast.lang.datatypes.combined import TypeType
 from precast.lang.functions import issues
 from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
+from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.registry import Function
 from precast.lang.rubytext import ruby_text
 from precast.lang.values import Hash, kind_name
@@ -118,7 +119,7 @@ def _resources(values: Sequence[Any]) -> Iterator[Any]:
 
 
 def _tags(values: Sequence[Any]) -> list[str]:
-    tags = [ruby_text(value).lower() for value in flatten(*values) if value is not None]
+    tags = [legacy_text(value).lower() for value in flatten(*values) if value is not None]
     for tag in tags:
         if not _TAG.fullmatch(tag):
             raise issues.BAD_TAG.error(tag=tag)
@@ -132,7 +133,7 @@ def _tag(call: Call, *values: Any) -> None:
 
 @TAGGED.dispatch("Any +tags", pure=False)
 def _tagged(call: Call, *values: Any) -> bool:
-    return call.host.catalog.tagged(call.scope, [ruby_text(value).lower() for value in values])
+    return call.host.catalog.tagged(call.scope, [legacy_text(value).lower() for value in values])
 
 
 @DEFINED.dispatch("Variant[String, Type[CatalogEntry], Type[Type[CatalogEntry]]] +vals", pure=False)

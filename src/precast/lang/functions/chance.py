@@ -6,6 +6,7 @@ from typing import Any
 
 from precast.lang.functions import issues, mersenne
 from precast.lang.functions.host import Call
+from precast.lang.functions.legacy import legacy
 from precast.lang.functions.registry import Function
 from precast.lang.inputs import KeyedResult
 from precast.lang.rubytext import ruby_join, ruby_text
@@ -22,7 +23,7 @@ def _fqdn_rand(call: Call, limit: Any, seed: Any = None, downcase: Any = False, 
     whole = whole_number(limit)
     if whole <= 0:
         raise issues.BAD_LIMIT.error(value=whole)
-    text = ruby_join((seed,), ":")
+    text = ruby_join((legacy(seed),), ":")
     return call.host.inputs.ask(KeyedResult("fqdn_rand", (whole, text, downcase is not False)))
 
 

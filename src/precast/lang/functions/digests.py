@@ -3,9 +3,8 @@
 import hashlib
 from typing import Any
 
-from precast.lang.functions import issues
+from precast.lang.functions.legacy import legacy_string
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.values import kind_name
 
 
 def _declare(name: str, algorithm: str, documentation: str) -> None:
@@ -13,9 +12,7 @@ def _declare(name: str, algorithm: str, documentation: str) -> None:
 
     @function.dispatch("Any value")
     def digest(value: Any) -> str:
-        if not (value is None or isinstance(value, str)):
-            raise issues.NOT_A_STRING.error(name=name, kind=kind_name(value))
-        return hashlib.new(algorithm, (value or "").encode(), usedforsecurity=False).hexdigest()
+        return hashlib.new(algorithm, legacy_string(name, value).encode(), usedforsecurity=False).hexdigest()
 
 
 _declare("md5", "md5", "The MD5 of a string. Not for anything that must be safe.")

@@ -210,3 +210,12 @@ IMPORT_DISCONTINUED = Issue(
 BAD_FORMAT = Issue(
     "LANG-460", Kind.INPUT, "sprintf(): {reason}", "see `precast doc function sprintf` for what a format may hold"
 )
+NO_ITERATOR = Issue(
+    "LANG-461", Kind.INPUT, "Use of an Iterator is not supported here", "make it an array first: Array($x)"
+)
+TOO_MANY = Issue(
+    "LANG-462",
+    Kind.INPUT,
+    "this would go through more than {most} elements",
+    "narrow the range, or take every nth: step",
+)

@@ -4,14 +4,14 @@ A block of two parameters gets key and value of a Hash, index and value of anyth
 value. Hash comes before Iterable and two parameters before one, as in Puppet, since a block may take either number.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from precast.lang.control import Break
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.functions.sequences import sequence
+from precast.lang.functions.sequences import Entries, sequence
 from precast.lang.regexps import compile_regexp
 from precast.lang.values import Hash, Regexp, equals, is_true
 
@@ -46,13 +46,18 @@ def _hash_calls(call: Call, value: Hash, pairs: bool) -> Iterator[tuple[Any, Any
             yield key, item, run((key, item))
 
 
-def _calls(call: Call, value: Any, indexed: bool) -> Iterator[tuple[int, Any, Any]]:
+def _placed(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Each element with its index, or an entry's value with its key."""
+    return value.items if isinstance(value, Entries) else enumerate(sequence(value))
+
+
+def _calls(call: Call, value: Any, indexed: bool) -> Iterator[tuple[Any, Any, Any]]:
     """Index, value and what the block says, per element."""
     assert call.block is not None
     run = call.block.call
     if indexed:
-        for index, item in enumerate(sequence(value)):
-            yield index, item, run(index, item)
+        for place, item in _placed(value):
+            yield place, item, run(place, item)
     else:
         for index, item in enumerate(sequence(value)):
             yield index, item, run(item)
@@ -114,8 +119,8 @@ def _each_indexed(call: Call, value: Any) -> Any:
     assert call.block is not None
     run = call.block.call
     try:
-        for index, item in enumerate(sequence(value)):
-            run(index, item)
+        for place, item in _placed(value):
+            run(place, item)
     except Break:
         pass
     return value
@@ -146,8 +151,8 @@ def _map_indexed(call: Call, value: Any) -> tuple[Any, ...]:
     assert call.block is not None
     run, said = call.block.call, []
     try:
-        for index, item in enumerate(sequence(value)):
-            said.append(run(index, item))
+        for place, item in _placed(value):
+            said.append(run(place, item))
     except Break:
         pass
     return tuple(said)
@@ -173,11 +178,20 @@ def _filter_hash(call: Call, value: Hash, pairs: bool) -> Hash:
     return Hash.of(kept)
 
 
-@_both(FILTER, INDEXED, VALUES)
-def _filter(call: Call, value: Any, indexed: bool) -> tuple[Any, ...]:
+@FILTER.dispatch(INDEXED)
+def _filter_indexed(call: Call, value: Any) -> Any:
+    """Entries of a hash are no exception here: the block gets their index, but what is kept is a hash."""
     kept: list[Any] = []
     with suppress(Break):
-        kept.extend(item for _, item, said in _calls(call, value, indexed) if is_true(said))
+        kept.extend(item for index, item in enumerate(sequence(value)) if is_true(call.run_block(index, item)))
+    return Hash.of(kept) if isinstance(value, Entries) else tuple(kept)
+
+
+@FILTER.dispatch(VALUES)
+def _filter_values(call: Call, value: Any) -> tuple[Any, ...]:
+    kept: list[Any] = []
+    with suppress(Break):
+        kept.extend(item for item in sequence(value) if is_true(call.run_block(item)))
     return tuple(kept)
 
 

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 from precast.lang import unknowns
 from precast.lang.functions import issues
 from precast.lang.functions.host import Call
+from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.rubytext import ruby_text
 
 LEVELS = ("debug", "info", "notice", "warning", "err", "alert", "crit", "emerg")
 
@@ -30,4 +30,4 @@ for _level in LEVELS:
 
 @FAIL.dispatch("Any *values")
 def _fail(*values: Any) -> NoReturn:
-    raise issues.FAILED.error(message=" ".join(map(ruby_text, values)) or "fail() was called without a message")
+    raise issues.FAILED.error(message=" ".join(map(legacy_text, values)) or "fail() was called without a message")

@@ -7,14 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.lang import datatypes
-from precast.lang.datatypes.base import Size
+from precast.lang.datatypes.base import UNIT, Size
 from precast.lang.datatypes.collections import TupleType
 from precast.lang.datatypes.scalars import EnumType, IntegerType
+from precast.lang.functions import issues
 from precast.lang.values import Hash, Iterator
 
 
 def sequence(value: Any) -> Sequence[Any]:
-    """The elements of a value that a signature has found to be Iterable."""
+    """The elements of a value that a signature has found to be Iterable. Raises LANG-462 for more than can be gone through."""
+    items = unbounded(value)
+    if isinstance(items, range) and items[MOST:]:
+        raise issues.TOO_MANY.error(most=MOST)
+    return items
+
+
+def unbounded(value: Any) -> Sequence[Any]:
+    """The elements, however many: for what only narrows a range."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, Hash):
@@ -26,6 +35,10 @@ def sequence(value: Any) -> Sequence[Any]:
     if isinstance(value, Iterator):
         return value.items
     return type_elements(value.resolved())
+
+
+# A block for each of so many takes half a minute.
+MOST = 10_000_000
 
 
 def entries(value: Hash) -> tuple[tuple[Any, Any], ...]:
@@ -43,12 +56,24 @@ def type_elements(value: Any) -> Sequence[Any]:
     return value.values
 
 
-def lazy(items: Sequence[Any], of: Any) -> Iterator:
-    """An Iterator over items, of the element type that the value they come from has."""
+class Entries(Iterator):
+    """An Iterator over entries of a hash, which gives a block of two parameters key and value, as the hash does."""
+
+    __slots__ = ()
+
+    def rich_name(self) -> str:
+        return "Iterator"
+
+
+def lazy(items: Sequence[Any], of: Any, keeps_entries: bool = False) -> Iterator:
+    """An Iterator over items, of the element type that the value they come from has; it may still be one of entries."""
+    made = Entries if keeps_entries and isinstance(of, Hash | Entries) else Iterator
     if isinstance(of, Iterator):
-        return Iterator(items, of.element_type)
+        return made(items, of.element_type)
     kind = of if isinstance(of, datatypes.Type) else datatypes.infer(of)
     element = kind.iterated_as_value() if kind is of else kind.iterated()
     if isinstance(element, TupleType):  # an entry of a hash, whose size Puppet writes out
         element = TupleType(element.types, Size(2, 2))
-    return Iterator(items, element or datatypes.ANY)
+    if of == 0:
+        element = UNIT
+    return made(items, element or datatypes.ANY)

@@ -5,7 +5,7 @@ from typing import Any
 from precast.lang.control import Break
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.functions.sequences import entries, lazy, sequence
+from precast.lang.functions.sequences import entries, lazy, sequence, unbounded
 from precast.lang.values import Hash, Iterator, is_true, strict
 
 SLICE = Function(
@@ -102,22 +102,22 @@ def _parted(said: list[tuple[Any, Any]]) -> tuple[Any, Any]:
 
 @REVERSE_EACH.dispatch("Iterable iterable")
 def _reversed(value: Any) -> Iterator:
-    return lazy(sequence(value)[::-1], value)
+    return lazy(unbounded(value)[::-1], value)
 
 
 @REVERSE_EACH.dispatch("Iterable iterable, Callable[1, 1] &block")
 def _reverse_each(call: Call, value: Any) -> None:
-    _run(call, sequence(value)[::-1])
+    _run(call, sequence(lazy(unbounded(value)[::-1], value)))
 
 
 @STEP.dispatch("Iterable iterable, Integer[1] step")
 def _stepped(value: Any, step: int) -> Iterator:
-    return lazy(sequence(value)[::step], value)
+    return lazy(unbounded(value)[::step], value, keeps_entries=True)
 
 
 @STEP.dispatch("Iterable iterable, Integer[1] step, Callable[1, 1] &block")
 def _step(call: Call, value: Any, step: int) -> None:
-    _run(call, sequence(value)[::step])
+    _run(call, sequence(lazy(unbounded(value)[::step], value)))
 
 
 def _run(call: Call, items: Any) -> None:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from precast.lang.datatypes import ClassType, ResourceType
 from precast.lang.functions import issues
+from precast.lang.functions.legacy import legacy_text
 from precast.lang.rubytext import ruby_inspect, ruby_text
-from precast.lang.values import Hash, Regexp, float_text, kind_name
+from precast.lang.values import Hash, float_text, kind_name
 
 _PIECE: Final = re.compile(
     r"%(?P<flags>(?:[-+ 0#]|\d+\$|<[^>]*>|\*(?:\d+\$)?|\d+|\.(?:\d+|\*(?:\d+\$)?)?)*)(?P<kind>\{[^}]*\}|[a-zA-Z%\n\0]?)",
@@ -145,23 +145,8 @@ def _written(flags: str, kind: str, arguments: _Arguments) -> str:
 
 
 def _write_text(directive: _Directive, value: Any, kind: str) -> str:
-    text = _inspected(value) if kind == "p" else _shown(value)
+    text = _inspected(value) if kind == "p" else legacy_text(value)
     return directive.padded(text if directive.precision is None else text[: directive.precision])
-
-
-def _shown(value: Any) -> str:
-    """Puppet hands regular expressions on as their literal, references as resources, undef as the empty string."""
-    if isinstance(value, Regexp):
-        return str(value)
-    if isinstance(value, ResourceType) and value.type_name is not None and value.title is not None:
-        return f"{_capitalised(value.type_name)}[{value.title}]"
-    if isinstance(value, ClassType) and value.class_name is not None:
-        return f"Class[{_capitalised(value.class_name)}]"
-    return ruby_text(value)
-
-
-def _capitalised(name: str) -> str:
-    return "::".join(map(str.capitalize, name.split("::")))
 
 
 def _inspected(value: Any) -> str:

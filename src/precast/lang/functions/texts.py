@@ -10,6 +10,7 @@ from precast.lang.datatypes.scalars import PatternType, RegexpType
 from precast.lang.functions import issues
 from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
+from precast.lang.functions.legacy import legacy, legacy_string
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sprintf import sprintf
 from precast.lang.moments import Timespan, Timestamp
@@ -85,11 +86,8 @@ def _split_at(text: str, pattern: "re.Pattern[str]") -> list[str]:
 
 
 @SPRINTF.dispatch("Any +args")
-def _sprintf(*args: Any) -> str:
-    text = args[0]
-    if not isinstance(text, str):
-        raise issues.NOT_A_STRING.error(name="sprintf", kind=kind_name(text))
-    return sprintf(text, args[1:])
+def _sprintf(text: Any, *args: Any) -> str:
+    return sprintf(legacy_string("sprintf", text), [legacy(arg) for arg in args])
 
 
 _TARGET = "Variant[Array[String], String] target"
@@ -182,13 +180,17 @@ def _strftime(value: Timestamp, text: str, zone: str | None = None) -> str:
     return format_timestamp(value, text, zone)
 
 
+_LEGACY_STRFTIME = (
+    "The argument signature (String format, [String timezone]) is deprecated for #strftime. "
+    "See #strftime documentation and Timespan type for more info"
+)
+
+
 @STRFTIME.dispatch("String format, String timezone?", pure=False)
 def _strftime_now(call: Call, text: str, zone: str | None = None) -> str:
-    """The form of earlier Puppets, without a time: now is the moment the version was deployed."""
-    call.host.warn_once(
-        "strftime-legacy", "The argument signature (String format, [String timezone]) is deprecated for #strftime."
-    )
-    return format_timestamp(call.host.now(), text, zone)
+    """The form of earlier Puppets, without a time: now is the moment the version was deployed, in UTC."""
+    call.host.warn_once("strftime-legacy", _LEGACY_STRFTIME)
+    return format_timestamp(call.host.now(), text)
 
 
 _SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
@@ -201,9 +203,7 @@ def _shellquote(*args: Any) -> str:
 
 
 def _shell_word(value: Any) -> str:
-    if not (value is None or isinstance(value, str)):
-        raise issues.NOT_A_STRING.error(name="shellquote", kind=kind_name(value))
-    word = ruby_text(value)
+    word = legacy_string("shellquote", value)
     if word and _SAFE.fullmatch(word):
         return word
     if not _DANGEROUS.search(word):

@@ -53,6 +53,8 @@ class _Walk:
             return list(value.items())
         if not isinstance(value, Object):
             return None
+        if not isinstance(value, Object):  # a type: an object to Puppet, but with nothing below
+            return []
         return [
             (each.name, value.attributes.get(each.name))
             for each in value.type.attributes.values()
@@ -76,7 +78,6 @@ class _Walk:
 
 def _walk(value: Any, options: Hash | None) -> PythonIterator[tuple[Path, Any]]:
     root = tuple(value.items) if isinstance(value, Iterator) else value
-    assert isinstance(root, tuple | Hash | Object)
     return _Walk(options or Hash()).run(root)
 
 

@@ -208,3 +208,9 @@ BAD_BASE64 = Issue("LANG-286", Kind.INPUT, "invalid base64", "use the format '%s
 NO_NEW = Issue(
     "LANG-287", Kind.INPUT, "Creation of new instance of type '{type}' is not supported", "this type has no `new`"
 )
+TOO_MANY_ELEMENTS = Issue(
+    "LANG-288",
+    Kind.INPUT,
+    "an Array of {count} numbers is more than the {limit} that are allowed",
+    "iterate over the range itself; it need not become an Array",
+)

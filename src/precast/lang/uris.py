@@ -62,7 +62,7 @@ class URI(Rich):
         if where is None:
             return None
         port = int(where[3]) if where[3] else None
-        return cls(scheme, where[1], where[2].lower() or None, port, path or None, query, fragment)
+        return cls(scheme, where[1], where[2] or None, port, path or None, query, fragment)
 
     @property
     def port(self) -> int | None:
@@ -80,7 +80,8 @@ class URI(Rich):
 
     def described(self) -> Hash:
         """Its parts as its type names them: all of them strings."""
-        return Hash.of((name, str(value)) for name, value in self.parts().items())
+        parts = self.parts()
+        return Hash.of((name, str(value).lower() if name == "host" else str(value)) for name, value in parts.items())
 
     def joined(self, relative: "URI") -> "URI":
         """The other URI as seen from this one."""

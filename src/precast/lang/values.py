@@ -402,14 +402,20 @@ def float_text(value: float) -> str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     text = repr(float(value))
-    if "e" in text:
-        mantissa, _, exponent = text.partition("e")
-        power = int(exponent)
-        if -4 <= power < 16:
-            return f"{value:.{max(1, -power + len(mantissa))}f}"
-        mantissa = mantissa if "." in mantissa else mantissa + ".0"
-        return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
-    return text
+    if "e" not in text:
+        # Ruby turns to exponents at 10**15 where nothing stands behind the point, Python one later.
+        return text if abs(value) < _EXPONENT_FROM or not text.endswith(".0") else _with_exponent(text[:-2])
+    mantissa, _, exponent = text.partition("e")
+    mantissa = mantissa if "." in mantissa else mantissa + ".0"
+    return f"{mantissa}e{exponent[0]}{exponent[1:].zfill(2)}"
+
+
+_EXPONENT_FROM: Final = 1e15
+
+
+def _with_exponent(whole: str) -> str:
+    sign, digits = ("-", whole[1:]) if whole[0] == "-" else ("", whole)
+    return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}e+{len(digits) - 1}"
 
 
 def to_string(value: Value) -> str:

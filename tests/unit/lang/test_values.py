@@ -86,7 +86,17 @@ def test_comparing_unlike_kinds_names_both() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1e15, "1000000000000000.0"), (1e16, "1.0e+16"), (1e-4, "0.0001"), (1e-5, "1.0e-05"), (2e20, "2.0e+20")],
+    [
+        (1e14, "100000000000000.0"),
+        (1e15, "1.0e+15"),
+        (-1234567890123456.0, "-1.234567890123456e+15"),
+        (1000000000000000.5, "1000000000000000.5"),
+        (1e16, "1.0e+16"),
+        (1.25e100, "1.25e+100"),
+        (1e-4, "0.0001"),
+        (1e-5, "1.0e-05"),
+        (-0.0, "-0.0"),
+    ],
 )
 def test_floats_are_written_as_ruby_writes_them(value: float, text: str) -> None:
     assert float_text(value) == text

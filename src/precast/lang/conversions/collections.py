@@ -28,13 +28,23 @@ def elements(value: Value) -> tuple[Value, ...] | None:
     if isinstance(value, Type):
         return _of_type(value.resolved() if isinstance(value, TypeAlias) else value)
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return tuple(range(value))
+        return _counted(range(value))
     return None
+
+
+MOST_ELEMENTS: Final = 1_000_000  # of an Array that only counts; a compile must not take all memory for a slip
+
+
+def _counted(numbers: range) -> tuple[Value, ...]:
+    # The length of a larger range does not fit where len() puts it.
+    if numbers.stop - numbers.start > MOST_ELEMENTS:
+        raise issues.TOO_MANY_ELEMENTS.error(count=numbers.stop - numbers.start, limit=MOST_ELEMENTS)
+    return tuple(numbers)
 
 
 def _of_type(value: Type) -> tuple[Value, ...] | None:
     if isinstance(value, IntegerType) and value.is_finite:
-        return tuple(value.range())
+        return _counted(value.range())
     return value.values if isinstance(value, EnumType) else None
 
 

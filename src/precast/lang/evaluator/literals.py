@@ -8,6 +8,7 @@ from precast.lang import ast, issues_checks
 from precast.lang import issues_compiler as issues
 from precast.lang.checker.texts import problem_with
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
+from precast.lang.functions.sequences import sequence
 from precast.lang.scope import MISSING, Scope
 from precast.lang.unknowns import join, stays_open
 from precast.lang.values import DEFAULT, Hash, Iterator, Regexp, Rich, to_string
@@ -104,7 +105,7 @@ def unfolded(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Hash):
         return tuple(value.items())
     if isinstance(value, Iterator):
-        return tuple(value)
+        return tuple(sequence(value))
     return (value,)
 
 

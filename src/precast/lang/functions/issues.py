@@ -9,7 +9,7 @@ WRONG_ARGUMENTS = Issue("LANG-400", Kind.INPUT, "'{name}' {reason}", "see `preca
 NO_SIGNATURE_FITS = Issue(
     "LANG-401",
     Kind.INPUT,
-    "The function '{name}' was called with arguments it does not accept. It expects one of:\n{signatures}",
+    "The function '{name}' was called with arguments it does not accept. It expects one of: {signatures}",
     "see `precast doc function {name}`",
 )
 NOT_A_DECIMAL = Issue(
@@ -218,4 +218,10 @@ TOO_MANY = Issue(
     Kind.INPUT,
     "this would go through more than {most} elements",
     "narrow the range, or take every nth: step",
+)
+BLOCK_WITHOUT_PARAMETERS = Issue(
+    "LANG-463",
+    Kind.INPUT,
+    "slice(): block must define at least one parameter. Block has 0.",
+    "give the block one parameter for each slice, or as many as a slice has elements",
 )

@@ -35,11 +35,11 @@ def refusal(name: str, signatures: Sequence[Signature], args: Sequence[Any], blo
     merged = _merged(signatures, reasons, args, block)
     if merged:
         return issues.WRONG_ARGUMENTS.error(name=name, reason=merged)
-    lines = []
-    for signature, found in zip(signatures, reasons, strict=True):
-        lines.append(f"  ({signature})")
-        lines.extend(f"    rejected: {reason.text}" for reason in found)
-    return issues.NO_SIGNATURE_FITS.error(name=name, signatures="\n".join(lines))
+    listed = [
+        f"({signature}), rejected: {', '.join(reason.text for reason in found)}"
+        for signature, found in zip(signatures, reasons, strict=True)
+    ]
+    return issues.NO_SIGNATURE_FITS.error(name=name, signatures="; ".join(listed))
 
 
 def count_text(least: int, most: int | None) -> str:

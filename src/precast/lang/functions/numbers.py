@@ -119,7 +119,7 @@ def _declare_extreme(function: Function, sign: int) -> None:
         return by_block(call, *values) if call.block is not None else of_any(call, *values)
 
     def by_block(call: Call, *values: Any) -> Any:
-        return extreme(values, lambda a, b: order_said(call.run_block(a, b)))
+        return extreme(values, lambda a, b: order_said(call.run_block(a, b))) if values else None
 
     function.dispatch("Numeric *values")(of_numbers)
     function.dispatch("String *values", pure=False)(of_strings)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from precast.lang.control import Break
+from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import entries, lazy, sequence, unbounded
@@ -47,6 +48,8 @@ def _sliced(call: Call, value: Any, items: Any, size: int) -> Any:
     block = call.block
     if block is None:
         return tuple(parts)
+    if block.max_args == 0:
+        raise issues.BLOCK_WITHOUT_PARAMETERS.error()
     spread = block.max_args != 1
     try:
         for part in parts:

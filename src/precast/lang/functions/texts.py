@@ -190,7 +190,7 @@ _LEGACY_STRFTIME = (
 def _strftime_now(call: Call, text: str, zone: str | None = None) -> str:
     """The form of earlier Puppets, without a time: now is the moment the version was deployed, in UTC."""
     call.host.warn_once("strftime-legacy", _LEGACY_STRFTIME)
-    return format_timestamp(call.host.now(), text)
+    return format_timestamp(call.host.now(), text, zone)
 
 
 _SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
@@ -199,11 +199,12 @@ _DANGEROUS = re.compile(r"[!\"`$\\]")
 
 @SHELLQUOTE.dispatch("Any *args")
 def _shellquote(*args: Any) -> str:
-    return " ".join(map(_shell_word, flatten(*args)))
+    return " ".join(map(_shell_word, flatten(*map(legacy, args))))
 
 
-def _shell_word(value: Any) -> str:
-    word = legacy_string("shellquote", value)
+def _shell_word(word: Any) -> str:
+    if not isinstance(word, str):
+        raise issues.NOT_A_STRING.error(name="shellquote", kind=kind_name(word))
     if word and _SAFE.fullmatch(word):
         return word
     if not _DANGEROUS.search(word):

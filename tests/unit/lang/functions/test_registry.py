@@ -135,13 +135,11 @@ def test_different_reasons_are_listed_with_their_signatures(declare: Callable[..
     function = declare("t_list")
     function.dispatch("String a, Callable[2, 2] &block?", pure=False)(lambda call, a: a)
     function.dispatch("Array b")(lambda a: a)
-    assert refused(function, 5).split("\n") == [
-        "The function 't_list' was called with arguments it does not accept. It expects one of:",
-        "  (String a, Callable[2, 2] block?)",
-        "    rejected: parameter 'a' expects a String value, got Integer",
-        "  (Array b)",
-        "    rejected: parameter 'b' expects an Array value, got Integer",
-    ]
+    assert refused(function, 5) == (
+        "The function 't_list' was called with arguments it does not accept. It expects one of: "
+        "(String a, Callable[2, 2] block?), rejected: parameter 'a' expects a String value, got Integer; "
+        "(Array b), rejected: parameter 'b' expects an Array value, got Integer"
+    )
 
 
 def test_block_is_only_minded_where_arguments_fit(declare: Callable[..., Function]) -> None:

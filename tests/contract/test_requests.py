@@ -132,6 +132,21 @@ async def test_signature_of_a_name_that_was_enrolled_meanwhile_is_refused(site: 
     await site.requests.sign("web1", "", {}, "person:ann")
 
 
+async def test_key_whose_certificate_was_taken_back_asks_anew(site: Site) -> None:
+    key = new_key()
+    await site.ask("web1", key)
+    await site.requests.sign("web1", "", {}, "person:ann")
+    assert (await site.ask("web1", key)).certificate is not None
+    await site.enrolment.clean("web1", "person:ann", "made anew")
+    assert (await site.ask("web1", key)).certificate is None
+    assert await names_waiting(site) == ["web1"]
+    serial = await site.requests.sign("web1", "", {}, "person:ann")
+    came = (await site.ask("web1", key)).certificate
+    assert came is not None
+    assert f"{x509.load_pem_x509_certificate(came.certificate.encode()).serial_number:x}" == serial
+    assert await site.recognition.recognise(serial) is not None
+
+
 async def test_signature_with_strange_extensions_is_refused(site: Site) -> None:
     await site.ask("web1", new_key())
     assert await code_of(site.requests.sign("web1", "", {"role": "x"}, "person:ann")) == "AUTH-004"

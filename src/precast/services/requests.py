@@ -52,7 +52,7 @@ class RequestService:
         request = certificates.read_request(body.request)
         node, key = certificates.common_name(request), certificates.key_digest(request)
         found = await self._requests.find(node, key)
-        if found is None:
+        if found is None or await self._is_over(found):
             now = self._database.clock.now()
             found = EnrolmentRequest(
                 node, key, certificates.request_pem(request), host_of(address), now, now + REQUEST_FOR
@@ -65,6 +65,14 @@ class RequestService:
         return RequestAnswer(
             key, found.expires_at, CertificateBody(found.certificate.decode(), self._authority.current.pem)
         )
+
+    async def _is_over(self, found: EnrolmentRequest) -> bool:
+        """Whether the certificate that lies ready was taken back: then the same key asks anew."""
+        if found.certificate is None:
+            return False
+        serial = certificates.serial_text(x509.load_pem_x509_certificate(found.certificate))
+        known = await self._nodes.certificate(serial)
+        return known is None or known.revoked_at is not None
 
     async def waiting(self, after: tuple[str, str], limit: int) -> list[EnrolmentRequest]:
         return await self._requests.waiting(after, limit)
@@ -104,6 +112,8 @@ class RequestService:
         yield from self._requests.forgetting()
         if (yield from self._nodes.live_key(request.node, GRACE_S)) is not None:
             raise issues.NAME_TAKEN.error(node=request.node)
+        # Nobody has the name, so nothing that lies ready for it is of any use.
+        yield from self._requests.forgetting_signed(request.node)
         total, here = yield from self._requests.counting(request.address)
         if total >= MAX_WAITING:
             raise issues.TOO_MANY_REQUESTS.error(limit=MAX_WAITING, scope="in all")

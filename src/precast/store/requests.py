@@ -48,6 +48,9 @@ COUNT = Query(
     """,
 )
 FORGET = Query("requests.forget", "DELETE FROM enrolment_request WHERE expires_at <= :now")
+FORGET_SIGNED = Query(
+    "requests.forget_signed", "DELETE FROM enrolment_request WHERE node = :node AND certificate IS NOT NULL"
+)
 ADD = Query(
     "requests.add",
     """
@@ -103,6 +106,10 @@ class Requests:
     def forgetting(self) -> Unit[None]:
         """Remove what is over."""
         yield FORGET(now=self._now)
+
+    def forgetting_signed(self, node: str) -> Unit[None]:
+        """Remove certificates that lie ready for a name."""
+        yield FORGET_SIGNED(node=node)
 
     def counting(self, address: str) -> Unit[tuple[int, int]]:
         """How many wait: in all, and from this address."""

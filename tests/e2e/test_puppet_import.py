@@ -1,9 +1,12 @@
 """A site with Puppet agents moves to Precast: they are known by the certificates they have, and get ours by them.
 
-A real puppetserver takes minutes to start and is not part of this; the layout is made by hand and, a second time, by openssl.
+A real puppetserver takes minutes to start and is not part of this; the layout is made by hand, by openssl, and where Debian's
+ruby-puppetserver-ca-cli is installed by Puppet's own tool, without a server.
 """
 
 import json
+import os
+import shutil
 import ssl
 import subprocess
 from http.client import HTTPSConnection
@@ -133,6 +136,45 @@ def test_authority_made_by_openssl_is_taken_over(tmp_path: Path) -> None:
         assert [row["extensions"] for row in server.read("ca", "list") if row["node"] == "web1"] == [
             {"pp_role": "web"}
         ] * 2
+
+
+PUPPETS_OWN = """
+require 'puppetserver/ca/cli'
+exit Puppetserver::Ca::Cli.run(ARGV)
+"""
+
+
+def has_puppets_own() -> bool:
+    words = ["ruby", "-e", "require 'puppetserver/ca/cli'"]
+    return shutil.which("ruby") is not None and subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+def test_authority_made_by_puppets_own_tool_is_taken_over(tmp_path: Path) -> None:
+    if not has_puppets_own():  # a library, no program: the marker `needs` would not find it
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("needs ruby-puppetserver-ca-cli (Debian)")
+    ssldir, name = tmp_path / "ssl", "web1.example.com"
+    config = tmp_path / "puppet.conf"
+    config.write_text(
+        f"[main]\nssldir = {ssldir}\ncadir = {tmp_path}/ca\ncertname = puppet.example.com\nkeylength = 2048\n"
+    )
+    for words in (
+        ["setup", "--certname", "puppet.example.com"],
+        ["generate", "--ca-client", "--force", "--certname", name],
+    ):
+        done = subprocess.run(
+            ["ruby", "-e", PUPPETS_OWN, "--", words[0], "--config", str(config), *words[1:]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=2 * DEADLINE_S,
+        )
+        assert done.returncode == 0, done
+    site, made = init(tmp_path / "data", tmp_path / "ca")
+    assert (made["imported"], made["left_out"]) == (2, [])
+    with running(site) as server:
+        assert status(server, ssldir, name) == 400
+        assert_fine(adopt(server, tmp_path / "root", ssldir, name))
+        assert server.ask("POST", "/v1/facts", node=tmp_path / "root/var/lib/precast/agent").status == 400
 
 
 def test_import_of_what_is_no_authority_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ EXPRESSIONS = [
     HERE / "expressions.jsonl",
     HERE / "evaluator.jsonl",
     HERE / "types.jsonl",
+    HERE / "erb.jsonl",
     *sorted((HERE / "functions").glob("*.jsonl")),
 ]
 MANIFESTS = [HERE / "manifests.jsonl", HERE / "compiler.jsonl"]

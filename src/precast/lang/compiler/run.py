@@ -18,6 +18,7 @@ from precast.lang.compiler.loading import Loader
 from precast.lang.compiler.rendering import render
 from precast.lang.compiler.resources import Resource
 from precast.lang.datatypes.notation import parse_type_in
+from precast.lang.erb import template as erb
 from precast.lang.evaluator.calls import call_by_name
 from precast.lang.evaluator.lambdas import UserFunction
 from precast.lang.functions import registry
@@ -307,6 +308,9 @@ class Run:
 
     def render_epp(self, scope: Scope, source: Source, parameters: Hash | None, *, inline: bool) -> Any:
         return render(self, scope, source, parameters, inline)
+
+    def render_erb(self, scope: Scope, source: Source) -> Any:
+        return erb.render(self, scope, source)
 
     def lookup(self, scope: Scope, name: str, merge: Any) -> tuple[bool, Any]:
         """A key in Hiera: without its data nothing is found."""

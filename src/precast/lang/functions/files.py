@@ -11,6 +11,7 @@ from precast.base.spans import Source
 from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.unknowns import join
 from precast.lang.values import Binary, Hash
 
 FILE = Function("file", "The content of the first of these files that is there: 'module/name' below its files folder.")
@@ -22,8 +23,8 @@ MODULE_DIRECTORY = Function(
 )
 EPP = Function("epp", "Renders an EPP template of a module with parameters.", unknowns=Unknowns.FLOW)
 INLINE_EPP = Function("inline_epp", "Renders an EPP text with parameters.", unknowns=Unknowns.FLOW)
-TEMPLATE = Function("template", "Renders an ERB template. Not supported yet.")
-INLINE_TEMPLATE = Function("inline_template", "Renders an ERB text. Not supported yet.")
+TEMPLATE = Function("template", "Renders ERB templates of modules, one after the other.", unknowns=Unknowns.FLOW)
+INLINE_TEMPLATE = Function("inline_template", "Renders ERB texts, one after the other.", unknowns=Unknowns.FLOW)
 GENERATE = Function("generate", "Runs a command on the server: refused, a compile depends on its inputs alone.")
 
 
@@ -122,14 +123,20 @@ def _inline_epp(call: Call, text: str, parameters: Hash | None = None) -> Any:
     return call.host.render_epp(call.scope, Source("inline_epp", text), parameters, inline=True)
 
 
-@TEMPLATE.dispatch("Any +paths")
-def _template(*names: Any) -> NoReturn:
-    raise issues.NO_ERB.error(name="template", instead="epp")
+@TEMPLATE.dispatch("String +paths", pure=False)
+def _template(call: Call, *names: str) -> Any:
+    sources = []
+    for name in names:
+        path = _find(call, "templates", name)
+        if path is None:
+            raise issues.NO_TEMPLATE.error(name=name)
+        sources.append(Source(path, _content(call, path).decode("utf-8", "replace")))
+    return join([call.host.render_erb(call.scope, source) for source in sources])
 
 
-@INLINE_TEMPLATE.dispatch("Any +texts")
-def _inline_template(*texts: Any) -> NoReturn:
-    raise issues.NO_ERB.error(name="inline_template", instead="inline_epp")
+@INLINE_TEMPLATE.dispatch("String +texts", pure=False)
+def _inline_template(call: Call, *texts: str) -> Any:
+    return join([call.host.render_erb(call.scope, Source("inline_template", text)) for text in texts])
 
 
 @GENERATE.dispatch("Any +command")

@@ -130,6 +130,9 @@ class Host(Protocol):
     def render_epp(self, scope: Any, source: Source, parameters: "Hash | None", *, inline: bool) -> Any:
         """Renders an EPP text; an inline one without parameters sees the local variables. A String, or an unknown value."""
 
+    def render_erb(self, scope: Any, source: Source) -> Any:
+        """Renders an ERB text with the variables around the call. A String, or an unknown value."""
+
     def lookup(self, scope: Any, name: str, merge: Any) -> tuple[bool, Any]:
         """A key in Hiera: whether it was found, and its value."""
 

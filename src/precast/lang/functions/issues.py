@@ -173,9 +173,6 @@ NO_TEMPLATE = Issue(
     "Could not find template '{name}'",
     "'module/name.epp' means name.epp below the module's templates folder",
 )
-NO_ERB = Issue(
-    "LANG-445", Kind.INPUT, "{name}(): ERB templates are not supported yet", "rewrite the template as EPP: {instead}()"
-)
 IMPURE = Issue(
     "LANG-446",
     Kind.INPUT,

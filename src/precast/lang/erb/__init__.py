@@ -1,0 +1,1 @@
+"""ERB templates, rendered without Ruby: the part of Ruby that templates use, read and evaluated here."""

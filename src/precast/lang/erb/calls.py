@@ -1,0 +1,154 @@
+"""Finds and calls Ruby's methods by the class of their receiver."""
+
+from collections.abc import Callable
+from typing import Any
+
+from precast.lang import issues_erb as issues
+from precast.lang.erb.rendering import Rendering, no_method
+from precast.lang.erb.values import Constant, Pattern, Proc, Range, RubyScope, Symbol, range_items, to_s
+from precast.lang.values import Unknown
+
+Method = Callable[[Rendering, Any, list[Any], Proc | None], Any]
+
+METHODS: dict[str, dict[str, Method]] = {}
+GLOBALS: dict[str, Callable[[Rendering, list[Any], Proc | None], Any]] = {}
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "Boolean"), (str, "String"), (list, "Array"), (dict, "Hash"), (int, "Integer"), (float, "Float"),
+    (Symbol, "Symbol"), (Range, "Range"), (Pattern, "Regexp"), (Proc, "Proc"), (RubyScope, "Scope"), (Constant, "Class"),
+)  # fmt: skip
+_PARENTS = {"Integer": "Numeric", "Float": "Numeric"}
+# Of an array or hash that holds something not known yet: these do not look at it.
+_BLIND = frozenset(
+    (
+        *(
+            "each",
+            "map",
+            "collect",
+            "each_with_index",
+            "each_pair",
+            "each_slice",
+            "each_key",
+            "each_value",
+            "flat_map",
+            "zip",
+        ),
+        *(
+            "[]",
+            "[]=",
+            "first",
+            "last",
+            "dig",
+            "fetch",
+            "keys",
+            "values",
+            "to_a",
+            "to_h",
+            "to_hash",
+            "merge",
+            "reverse",
+        ),
+        *("empty?", "length", "size", "count", "nil?", "is_a?", "kind_of?", "instance_of?", "class", "respond_to?"),
+        *("flatten", "compact", "reject", "select", "push", "<<", "+", "concat", "join", "key?", "has_key?"),
+    )
+)
+
+
+def method(kind: str, *names: str) -> Callable[[Method], Method]:
+    """Declares a method under its names."""
+
+    def add(function: Method) -> Method:
+        for name in names:
+            METHODS.setdefault(kind, {})[name] = function
+        return function
+
+    return add
+
+
+def function(*names: str) -> Callable[[Any], Any]:
+    """Declares what can be called without a receiver."""
+
+    def add(made: Any) -> Any:
+        for name in names:
+            GLOBALS[name] = made
+        return made
+
+    return add
+
+
+def call_method(rendering: Rendering, receiver: Any, name: str, args: list[Any], block: Proc | None) -> Any:
+    """What a method gives. Raises InputError LANG-902 if there is none of this name here."""
+    if isinstance(receiver, Unknown):
+        if name in ("to_s", "to_str", "dup", "freeze"):
+            return receiver
+        receiver = rendering.known(receiver)
+    elif isinstance(receiver, list | dict) and name not in _BLIND:
+        receiver = rendering.known(receiver)
+    if args and name not in ("push", "<<", "[]=", "=="):
+        args = [rendering.known(arg) for arg in args]
+    kind = kind_of(receiver)
+    found = (
+        METHODS.get(kind, {}).get(name)
+        or METHODS.get(_PARENTS.get(kind, ""), {}).get(name)
+        or METHODS["Object"].get(name)
+    )
+    if found is None and kind == "Range":
+        receiver, found = range_items(receiver), METHODS["Array"].get(name)
+    if found is None and kind == "String" and name.endswith("!"):
+        # On a text that no variable holds: what would be assigned, or nil if nothing changes.
+        changed = call_method(rendering, receiver, name[:-1], args, block)
+        return None if changed == receiver else changed
+    if found is None:
+        raise no_method(receiver, name)
+    return found(rendering, receiver, args, block)
+
+
+def call_global(rendering: Rendering, name: str, args: list[Any], block: Proc | None) -> Any:
+    """A call without a receiver. Raises InputError LANG-904 if it is none of ours."""
+    if (defined := rendering.defined.get(name)) is not None:
+        rendering.step()
+        return defined.call(*args)
+    found = GLOBALS.get(name)
+    if found is None:
+        raise issues.NO_NAME.error(name=name)
+    return found(rendering, args, block)
+
+
+def kind_of(value: Any) -> str:
+    if value is None:
+        return "Nil"
+    return next((kind for python, kind in _KINDS if isinstance(value, python)), "Object")
+
+
+def text(value: Any) -> str:
+    """What must be a string. Raises TypeError in Ruby's words."""
+    if not isinstance(value, str):
+        name = "nil" if value is None else kind_of(value)
+        raise TypeError(f"no implicit conversion of {name} into String")
+    return value
+
+
+def shown(rendering: Rendering, value: Any) -> str:
+    return str(to_s(rendering.known(value)))
+
+
+# The tables are filled by these; each imports this module.
+from precast.lang.erb import (  # noqa: E402
+    methods_collections,
+    methods_general,
+    methods_hashes,
+    methods_numbers,
+    methods_texts,
+    methods_world,
+)
+
+__all__ = [
+    "call_global",
+    "call_method",
+    "methods_collections",
+    "methods_general",
+    "methods_hashes",
+    "methods_numbers",
+    "methods_texts",
+    "methods_world",
+]

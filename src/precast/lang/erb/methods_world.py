@@ -1,0 +1,323 @@
+"""What a template reaches outside its own values: the scope of the manifest, functions, conversions, JSON and YAML."""
+
+import json
+import posixpath
+from typing import Any
+
+import yaml  # type: ignore[import-untyped] # it has no types of its own
+
+from precast.lang import issues_erb as issues
+from precast.lang.erb.calls import call_method, function, method, shown, text
+from precast.lang.erb.methods_collections import pairs
+from precast.lang.erb.methods_general import as_pattern
+from precast.lang.erb.methods_numbers import integer
+from precast.lang.erb.rendering import Rendering
+from precast.lang.erb.values import (
+    Constant,
+    Pattern,
+    Proc,
+    Range,
+    RubyScope,
+    Symbol,
+    class_name,
+    from_ruby,
+    plain_key,
+    range_items,
+)
+from precast.lang.functions.sprintf import sprintf
+from precast.lang.regexps import compile_regexp
+
+Args = list[Any]
+
+
+@method("Scope", "[]", "lookupvar", "get_local_variable")
+def _look_up(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
+    return rendering.look_up(args[0])
+
+
+@method("Scope", "exist?", "include?", "bound?")
+def _exists(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> bool:
+    return rendering.host.has_variable(rendering.scope, shown(rendering, args[0]).removeprefix("::"))
+
+
+@method("Scope", "call_function")
+def _call_function(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
+    given = args[1] if len(args) > 1 else []
+    return rendering.function(shown(rendering, args[0]), given if isinstance(given, list) else [given])
+
+
+@method("Scope", "to_hash")
+def _no_hash(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
+    raise issues.NOT_IN_SUBSET.error(construct="scope.to_hash, which would read every variable")
+
+
+@method("Scope", "environment", "compiler", "catalog", "resource", "known_resource_types", "lookup_qualified_variable")
+def _no_insides(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
+    raise issues.NOT_IN_SUBSET.error(construct="the compiler's insides")
+
+
+def _declare_functions() -> None:
+    """`scope.function_NAME([…])` for every name."""
+    from precast.lang.erb import calls
+
+    class Functions(dict[str, Any]):
+        def get(self, name: str, default: Any = None) -> Any:
+            if name.startswith("function_"):
+                return lambda rendering, this, args, block: rendering.function(
+                    name.removeprefix("function_"), args[0] if args and isinstance(args[0], list) else args
+                )
+            return super().get(name, default)
+
+    calls.METHODS["Scope"] = Functions(calls.METHODS["Scope"])
+
+
+_declare_functions()
+
+
+@function("has_variable?")
+def _has_variable(rendering: Rendering, args: Args, block: Proc | None) -> bool:
+    return rendering.host.has_variable(rendering.scope, shown(rendering, args[0]))
+
+
+@function("lookupvar")
+def _lookupvar(rendering: Rendering, args: Args, block: Proc | None) -> Any:
+    return rendering.look_up(args[0])
+
+
+@function("sprintf", "format")
+def _sprintf(rendering: Rendering, args: Args, block: Proc | None) -> str:
+    return sprintf(text(args[0]), [from_ruby(rendering.known(arg)) for arg in args[1:]])
+
+
+@function("Array")
+def _array(rendering: Rendering, args: Args, block: Proc | None) -> list[Any]:
+    (value,) = args
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        return pairs(value)
+    if isinstance(value, Range):
+        return range_items(value)
+    return [] if value is None else [value]
+
+
+@function("Integer")
+def _integer(rendering: Rendering, args: Args, block: Proc | None) -> int:
+    value = rendering.known(args[0])
+    if isinstance(value, str):
+        return int(value.replace("_", ""), int(args[1]) if len(args) > 1 else 0)
+    if value is None:
+        raise TypeError("can't convert nil into Integer")
+    return int(value)
+
+
+@function("Float")
+def _float(rendering: Rendering, args: Args, block: Proc | None) -> float:
+    return float(rendering.known(args[0]))
+
+
+@function("String")
+def _string(rendering: Rendering, args: Args, block: Proc | None) -> str:
+    return shown(rendering, args[0])
+
+
+@function("puts", "print", "p", "pp", "warn")
+def _say(rendering: Rendering, args: Args, block: Proc | None) -> None:
+    """Ruby would write that to the server's terminal; here there is none."""
+
+
+@method("Object", "to_json")
+def _to_json(rendering: Rendering, this: Any, args: Args, block: Proc | None) -> str:
+    return json.dumps(plain(rendering.known(this)), ensure_ascii=False, separators=(",", ":"))
+
+
+@method("Object", "to_yaml")
+def _to_yaml(rendering: Rendering, this: Any, args: Args, block: Proc | None) -> str:
+    return as_yaml(plain(rendering.known(this)))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON and YAML have it."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            str(plain(plain_key(key))) if not isinstance(key, int) else key: plain(item) for key, item in value.items()
+        }
+    if isinstance(value, Symbol):
+        return value.name
+    if value is not None and not isinstance(value, str | int | float):
+        raise TypeError(f"{class_name(value)} has no form there")
+    return value
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc] # untyped
+    """Writes as Ruby's Psych does."""
+
+
+_Dumper.add_representer(type(None), lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:null", ""))
+
+
+# Psych takes these for booleans of older YAML, and quotes them so.
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if text in ("y", "n") else None
+    ),
+)
+
+
+def as_yaml(value: Any) -> str:
+    dumped = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        default_flow_style=False,
+        sort_keys=False,
+        explicit_start=True,
+        allow_unicode=True,
+        width=80,
+    )
+    # A scalar stands on the first line, and is not ended by dots.
+    if not isinstance(value, list | dict):
+        return f"--- {dumped.removeprefix('---').strip().removesuffix('...').strip()}\n"
+    return str(dumped) if value else f"--- {'{}' if isinstance(value, dict) else '[]'}\n"
+
+
+def _pretty(value: Any, indent: str = "") -> str:
+    """JSON as Ruby's generator lays it out, also where there is nothing inside."""
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        lines = ",\n".join(
+            f"{inner}{json.dumps(str(key), ensure_ascii=False)}: {_pretty(item, inner)}" for key, item in value.items()
+        )
+        return f"{{\n{lines}\n{indent}}}" if lines else f"{{\n{indent}}}"
+    if isinstance(value, list):
+        lines = ",\n".join(f"{inner}{_pretty(item, inner)}" for item in value)
+        return f"[\n{lines}\n{indent}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+@method("Class", "new")
+def _new(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> Any:
+    match this.name:
+        case "Hash":
+            return {}
+        case "Array":
+            size = int(args[0]) if args else 0
+            if size > 100_000:
+                raise ValueError("array size too big")
+            return [
+                rendering.yield_to(block, at) if block else args[1] if len(args) > 1 else None for at in range(size)
+            ]
+        case "String":
+            return text(args[0]) if args else ""
+        case "Regexp":
+            found = args[0]
+            return found if isinstance(found, Pattern) else Pattern(text(found), compile_regexp(text(found)))
+        case _:
+            raise issues.NOT_IN_SUBSET.error(construct=f"{this.name}.new")
+
+
+@method("Class", "[]")
+def _make(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> Any:
+    if this.name != "Hash":
+        raise issues.NOT_IN_SUBSET.error(construct=f"{this.name}[]")
+    items = args[0] if len(args) == 1 else [list(pair) for pair in zip(args[::2], args[1::2], strict=True)]
+    return call_method(rendering, items, "to_h", [], None)
+
+
+@method("Class", "escape", "quote")
+def _escape(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    subject = text(args[0])
+    if this.name == "Regexp":
+        return "".join(f"\\{char}" if char in r".*?+^$|\()[]{}-/ " and char != "/" else char for char in subject)
+    if this.name == "Shellwords":
+        return "".join(char if char.isalnum() or char in "_-.,:+/@" else f"\\{char}" for char in subject)
+    raise issues.NOT_IN_SUBSET.error(construct=f"{this.name}.escape")
+
+
+@method("Class", "html_escape", "h", "escapeHTML")
+def _html_escape(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    table = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
+    return "".join(table.get(char, char) for char in shown(rendering, args[0]))
+
+
+@method("Class", "pretty_generate")
+def _pretty_generate(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    return _pretty(plain(rendering.known(args[0])))
+
+
+@method("Class", "generate", "dump")
+def _generate(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    value = plain(rendering.known(args[0]))
+    return (
+        as_yaml(value)
+        if this.name in ("YAML", "Psych")
+        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
+
+
+@method("Class", "join")
+def _join_path(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    words = [shown(rendering, arg) for arg in args]
+    return "/".join(
+        [
+            words[0].rstrip("/"),
+            *(word.strip("/") for word in words[1:-1]),
+            *(word.lstrip("/") for word in words[1:][-1:]),
+        ]
+    )
+
+
+@method("Class", "basename")
+def _basename(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    found = posixpath.basename(text(args[0]).rstrip("/"))
+    suffix = text(args[1]) if len(args) > 1 else ""
+    return posixpath.splitext(found)[0] if suffix == ".*" else found.removesuffix(suffix)
+
+
+@method("Class", "dirname")
+def _dirname(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    return posixpath.dirname(text(args[0]).rstrip("/")) or "."
+
+
+@method("Class", "extname")
+def _extname(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    return posixpath.splitext(text(args[0]))[1]
+
+
+@method("Class", "name", "to_s")
+def _name(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
+    return this.name
+
+
+@method("Class", "union")
+def _union(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> Pattern:
+    words = args[0] if len(args) == 1 and isinstance(args[0], list) else args
+    joined = "|".join(as_pattern(word).compiled.pattern for word in words)
+    return Pattern(joined, compile_regexp(joined))
+
+
+@method(
+    "Class",
+    "now",
+    "today",
+    "exist?",
+    "exists?",
+    "read",
+    "readlines",
+    "file?",
+    "directory?",
+    "glob",
+    "value",
+    "env",
+    "popen",
+)
+@method("Class", "rand", "hexdigest", "parse", "load", "load_file", "getaddress", "system")
+def _impure(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> Any:
+    raise issues.NOT_IN_SUBSET.error(construct=f"{this.name}, which is outside of the environment")
+
+
+@method("String", "to_r", "to_c")
+def _no_fraction(rendering: Rendering, this: str, args: Args, block: Proc | None) -> Any:
+    return integer(this)

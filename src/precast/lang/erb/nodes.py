@@ -1,0 +1,184 @@
+"""The tree of a template's code. Operators, indexing and attribute reads are calls, as in Ruby."""
+
+from typing import Any
+
+import msgspec
+
+from precast.base.spans import Span
+
+
+class Node(msgspec.Struct, frozen=True):
+    """Something that has a place."""
+
+    span: Span
+
+
+class Literal(Node, frozen=True):
+    value: Any
+
+
+class Text(Node, frozen=True):
+    """Text between tags."""
+
+    text: str
+
+
+class Output(Node, frozen=True):
+    """`<%= … %>`."""
+
+    value: Node
+
+
+class Joined(Node, frozen=True):
+    """A string, symbol or pattern with code in it."""
+
+    sort: str
+    pieces: tuple[Node, ...]
+    flags: str = ""
+
+
+class Listed(Node, frozen=True):
+    items: tuple[Node, ...]
+
+
+class Mapped(Node, frozen=True):
+    pairs: tuple[tuple[Node, Node], ...]
+
+
+class Ranged(Node, frozen=True):
+    first: Node
+    last: Node
+    is_exclusive: bool
+
+
+class Name(Node, frozen=True):
+    """A local variable, or a method without arguments."""
+
+    name: str
+
+
+class Ivar(Node, frozen=True):
+    name: str
+
+
+class Global(Node, frozen=True):
+    name: str
+
+
+class Const(Node, frozen=True):
+    name: str
+
+
+class Splat(Node, frozen=True):
+    value: Node
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """Of a block: a name, or several in parentheses; with a default, or taking the rest."""
+
+    name: str = ""
+    inner: "tuple[Parameter, ...]" = ()
+    default: Node | None = None
+    is_rest: bool = False
+
+
+class Block(Node, frozen=True):
+    """`{ |a| … }`, `do … end`, `->(a) { … }`."""
+
+    parameters: tuple[Parameter, ...]
+    body: Node
+
+
+class Define(Node, frozen=True):
+    """`def name(a) … end`: known in this template."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Node
+
+
+class Call(Node, frozen=True):
+    receiver: Node | None
+    name: str
+    args: tuple[Node, ...] = ()
+    block: Node | None = None  # a Block, or what `&` passes
+    is_safe: bool = False
+
+
+class And(Node, frozen=True):
+    left: Node
+    right: Node
+
+
+class Or(Node, frozen=True):
+    left: Node
+    right: Node
+
+
+class Not(Node, frozen=True):
+    value: Node
+
+
+class Defined(Node, frozen=True):
+    value: Node
+
+
+class If(Node, frozen=True):
+    condition: Node
+    then: Node
+    otherwise: Node | None
+
+
+class While(Node, frozen=True):
+    condition: Node
+    body: Node
+    is_until: bool
+
+
+class For(Node, frozen=True):
+    parameters: tuple[Parameter, ...]
+    items: Node
+    body: Node
+
+
+class When(msgspec.Struct, frozen=True):
+    values: tuple[Node, ...]
+    body: Node
+
+
+class Case(Node, frozen=True):
+    subject: Node | None
+    whens: tuple[When, ...]
+    otherwise: Node | None
+
+
+class Assign(Node, frozen=True):
+    """To a Name, an Ivar, or a Call of `[]` or of an attribute. `operator` for `+=` and its kin."""
+
+    target: Node
+    value: Node
+    operator: str = ""
+
+
+class AssignMany(Node, frozen=True):
+    targets: tuple[Node, ...]
+    value: Node
+
+
+class Leave(Node, frozen=True):
+    """next, break, return."""
+
+    sort: str
+    value: Node | None
+
+
+class Rescue(Node, frozen=True):
+    """begin … rescue … end; `name` is the variable that gets the error."""
+
+    body: Node
+    handler: Node
+    name: str = ""
+
+
+class Sequence(Node, frozen=True):
+    statements: tuple[Node, ...]

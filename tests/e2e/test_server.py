@@ -25,6 +25,7 @@ PUBLIC = {
     "GET /metrics",
     "GET /v1/authority",
     "GET /v1/openapi.json",
+    "GET /v1/reference",
     "POST /v1/enrolments",
     "POST /v1/renewals",
     "POST /v1/requests",
@@ -133,11 +134,11 @@ def test_address_or_method_without_a_route_is_a_problem(server: Server) -> None:
         ("GET", "/"),
         ("GET", "/v1/nothing"),
         ("GET", "/v1/../v1/nodes/x"),
-        ("PUT", "/v1/nodes"),
-        ("GET", "/v1/enrolments"),
         ("POST", "/v1/certificates/a/b/revocation"),
     ):
         assert_problem(server.ask(method, path, server.admin), 404, "API-006")
+    for method, path in (("PUT", "/v1/nodes"), ("GET", "/v1/enrolments")):
+        assert_problem(server.ask(method, path, server.admin), 405, "API-012")
 
 
 @pytest.mark.parametrize("name", ["..", "a%2Fb", "%00", "%ff", "%2e%2e%2f", "*", "nobody"])

@@ -23,7 +23,7 @@ from precast.agent.enrolment import Identity
 from precast.base import canonical, digests
 from precast.wire.facts import merge
 
-UNDER_WAY = 64
+UNDER_WAY = 128
 HANDSHAKES = 16
 SEED = 20_000
 
@@ -68,6 +68,10 @@ class Wire(asyncio.Protocol):
             self._buffer = b""
             self._answer.set_result(head[9:12] + b" " + body)
 
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
     def connection_lost(self, error: Exception | None) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error or ConnectionResetError())
@@ -86,32 +90,39 @@ def _length(head: bytes) -> int:
     return int(rest.partition(b"\r\n")[0]) if found else 0
 
 
+async def connected(port: int, context: ssl.SSLContext | None = None) -> Wire:
+    _, wire = await asyncio.get_running_loop().create_connection(Wire, "127.0.0.1", port, ssl=context)
+    return wire
+
+
 class Nodes:
     """Nodes of ours: what each says, and whether the answer is good."""
 
     def __init__(self, port: int, count: int, directory: Path) -> None:
-        self._port, self._count, self._directory = port, count, directory
-        self._wires: list[Wire] = []
+        self._port, self._directory = port, directory
+        self.wires = [Wire() for _ in range(count)]
 
     async def connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        for first in range(0, self._count, HANDSHAKES):
-            some = range(first, min(first + HANDSHAKES, self._count))
-            made = [loop.create_connection(Wire, "127.0.0.1", self._port, ssl=self._context(node)) for node in some]
-            self._wires += [wire for _, wire in await asyncio.gather(*made)]
+        """Connect who is not: the server closes what is idle."""
+        closed = [node for node, wire in enumerate(self.wires) if not wire.is_open]
+        for first in range(0, len(closed), HANDSHAKES):
+            some = closed[first : first + HANDSHAKES]
+            for node, wire in zip(some, await asyncio.gather(*map(self._connect, some)), strict=True):
+                self.wires[node] = wire
 
-    def requests(self, order: Order) -> Iterator[tuple[Wire, bytes]]:
-        for node, wire in enumerate(self._wires):
+    def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:
+        for node in range(len(self.wires)):
             stable, volatile = facts_of(node, order.upgrades, order.tick)
             known = canonical.encode(stable)
             body = b'{"digest":"%s","volatile":%s' % (digests.of_bytes(known).encode(), canonical.encode(volatile))
-            yield wire, _post(b"/v1/facts", body + (b',"stable":' + known if order.is_whole else b"") + b"}")
+            yield node, _post(b"/v1/facts", body + (b',"stable":' + known if order.is_whole else b"") + b"}")
 
     def is_good(self, order: Order, answer: bytes) -> bool:
         return answer == (b'200 {"wants_stable":false}' if order.is_known else b'200 {"wants_stable":true}')
 
-    def _context(self, node: int) -> ssl.SSLContext:
-        return Identity(self._directory / "nodes" / name_of(node)).context()
+    async def _connect(self, node: int) -> Wire:
+        context = Identity(self._directory / "nodes" / name_of(node)).context()
+        return await connected(self._port, context)
 
 
 class Commands:
@@ -119,14 +130,13 @@ class Commands:
 
     def __init__(self, port: int, count: int) -> None:
         self._port, self._count = port, count
-        self._wires: list[Wire] = []
+        self.wires: list[Wire] = []
 
     async def connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        made = [loop.create_connection(Wire, "127.0.0.1", self._port) for _ in range(UNDER_WAY)]
-        self._wires = [wire for _, wire in await asyncio.gather(*made)]
+        """Connect anew."""
+        self.wires = list(await asyncio.gather(*(connected(self._port) for _ in range(UNDER_WAY))))
 
-    def requests(self, order: Order) -> Iterator[tuple[Wire, bytes]]:
+    def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         for node in range(self._count):
             name = name_of(node)
@@ -138,7 +148,7 @@ class Commands:
                 "values": merge(*facts_of(node, order.upgrades, order.tick)),
             }
             path = f"/pdb/cmd/v1?command=replace_facts&version=5&certname={name}&producer-timestamp={now}"
-            yield self._wires[node % UNDER_WAY], _post(path.encode(), canonical.encode(body))
+            yield node % UNDER_WAY, _post(path.encode(), canonical.encode(body))
 
     def is_good(self, order: Order, answer: bytes) -> bool:
         return answer.startswith(b'200 {"uuid"')
@@ -152,12 +162,13 @@ def _post(path: bytes, body: bytes) -> bytes:
 async def send(nodes: Nodes | Commands, order: Order) -> Sent:
     requests = list(nodes.requests(order))
     random.Random(SEED).shuffle(requests)
+    await nodes.connect()
     places = iter(requests)
     outcome: list[bytes] = []
 
     async def keep_on() -> None:
-        for wire, request in places:
-            outcome.append(await wire.ask(request))
+        for at, request in places:
+            outcome.append(await nodes.wires[at].ask(request))
 
     started_s, cpu_s = time.monotonic(), time.process_time()
     await asyncio.gather(*(keep_on() for _ in range(UNDER_WAY)))

@@ -2,6 +2,7 @@
 
 import ssl
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from precast.api import issues
 from precast.api.routes import Caller, Node, Requirement
@@ -18,6 +19,7 @@ class Callers:
     def __init__(self, people: PeopleService, nodes: RecognitionService) -> None:
         self._people = people
         self._nodes = nodes
+        self._serials: WeakKeyDictionary[ssl.SSLObject, str | None] = WeakKeyDictionary()
 
     async def authorise(self, requires: Requirement, header: str | None, connection: ssl.SSLObject | None) -> Caller:
         """The caller, if they are what is required. Raises UnauthenticatedError API-001, API-002 or DeniedError API-003."""
@@ -47,11 +49,18 @@ class Callers:
         return who
 
     async def _node(self, requires: Requirement, connection: ssl.SSLObject | None) -> Node:
-        shown: dict[str, Any] | None = connection.getpeercert() if connection is not None else None
-        if not shown:
+        serial = self._serial(connection) if connection is not None else None
+        if serial is None:
             raise issues.NO_CREDENTIALS.error(needed=requires)
         # TLS has checked signature and time when the connection began; it may have ended or been taken back since.
-        known = await self._nodes.recognise(str(shown["serialNumber"]).lower().lstrip("0"))
+        known = await self._nodes.recognise(serial)
         if known is None:
             raise issues.BAD_CREDENTIALS.error()
         return Node(known.node, known.extensions, known.serial, known.not_after)
+
+    def _serial(self, connection: ssl.SSLObject) -> str | None:
+        """The serial of the certificate that was shown, if any. It stays for as long as the connection: it is read once."""
+        if connection not in self._serials:
+            shown: dict[str, Any] | None = connection.getpeercert()
+            self._serials[connection] = str(shown["serialNumber"]).lower().lstrip("0") if shown else None
+        return self._serials[connection]

@@ -25,6 +25,7 @@ from precast.store import schema
 from precast.store.migrations import Migration
 from precast.store.migrations.all import MIGRATIONS
 from precast.store.query import Dialect
+from tools.man import PAGE, man_page
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "docs" / "reference"
 MADE_BY = "<!-- Written by tools/reference.py from the program itself; `make docs` writes it anew. -->\n"
@@ -377,6 +378,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
     if parser.parse_args(arguments).check:
         lines = stale(DIRECTORY)
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != man_page():
+            lines.append("packaging/man/precast.1 is stale: run `make docs`")
         for line in lines:
             print(line, file=sys.stderr)
         return 1 if lines else 0
@@ -384,6 +387,8 @@ def main(arguments: Sequence[str]) -> int:
     for name, text in pages().items():
         (DIRECTORY / name).write_text(text, encoding="utf-8")
         print(f"wrote docs/reference/{name}")
+    PAGE.write_text(man_page(), encoding="utf-8")
+    print("wrote packaging/man/precast.1")
     return 0
 
 

@@ -5,6 +5,7 @@ address in the lock would bind every clone to one place.
 """
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tools import reference
+from tools import man, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -100,6 +101,25 @@ def test_reference_that_is_missing_or_old_is_named_once_each(tmp_path: Path) -> 
         "docs/reference/exit-codes.md is stale",
         "docs/reference/schema.md is stale",
     ]
+
+
+def test_man_page_is_what_the_program_would_write_today() -> None:
+    assert man.PAGE.read_text(encoding="utf-8") == man.man_page(), "run `make docs`"
+
+
+@pytest.mark.needs("man")
+def test_man_page_is_roff_without_complaints() -> None:
+    done = subprocess.run(
+        ["man", "--warnings", "-l", str(man.PAGE)],
+        env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8", "MANPAGER": "cat"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert "precast facts diff" in done.stdout
+    assert "~/.config/precast/client.toml" in done.stdout
 
 
 def test_reference_names_every_command_issue_and_table() -> None:

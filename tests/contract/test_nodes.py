@@ -8,6 +8,7 @@ from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.base.ids import CountedIds
+from precast.services import nodes as node_service
 from precast.services import targets as target_service
 from precast.services.fact_decisions import EveryChange
 from precast.services.facts import COMPILE, FACTS, FactService
@@ -282,6 +283,7 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
     assert set(before) >= {*REFERRING - OLD, "node", "work_item", "stream", "stream_record"}
     others = await holding(house.database, "web10")
     await house.service.deactivate(NodesDeed(some("web1")), "person:ann")
+    await house.sessions.end("s1", [("web1", 1)])
     await house.service.purge(NodesPurge(some("web1")), "person:ann")
     assert set(await holding(house.database, "web1")) == {"audit"}
     assert await holding(house.database, "web10") == others
@@ -289,6 +291,17 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
         ("person:ann", "node.deactivate", "web1"),
         ("person:ann", "node.purge", "web1"),
     ]
+
+
+async def test_node_that_is_still_connected_is_not_forgotten(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_service, "GONE_S", -1.0)
+    await house.add("web1")
+    await house.connect("web1")
+    assert await code_of(house.service.purge(NodesPurge(some("web1"), force=True), "person:ann")) == "NODE-004"
+    # It is deactivated by then, which ends its connection; the purge can be repeated.
+    assert await house.deeds() == [("person:ann", "node.deactivate", "web1")]
+    await house.sessions.end("s1", [("web1", 1)])
+    assert (await house.service.purge(NodesPurge(some("web1")), "person:ann")).touched == ["web1"]
 
 
 async def test_every_table_that_refers_to_nodes_is_one_that_purge_knows(database: Database) -> None:

@@ -157,6 +157,20 @@ async def test_revocation_closes_the_connection(site: Site) -> None:
     assert refused.value.response.status_code == 401
 
 
+@pytest.mark.parametrize("deed", [["deactivate"], ["purge", "--force"]])
+async def test_node_that_is_taken_out_of_service_is_disconnected_and_comes_no_more(site: Site, deed: list[str]) -> None:
+    name = f"out-{deed[0]}1"
+    context = site.enrol(name).context()
+    async with peer(site, context) as node:
+        await node.greet()
+        await asyncio.to_thread(site.run, "node", *deed, name)
+        assert await node.closed() == session.CLOSE_REVOKED
+    with pytest.raises(InvalidStatus) as refused:
+        async with peer(site, context):
+            pass
+    assert refused.value.response.status_code == 401
+
+
 async def test_presence_tells_where_and_since_when(site: Site) -> None:
     context = site.enrol("seen1").context()
     async with peer(site, context) as node:

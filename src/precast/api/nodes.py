@@ -109,7 +109,7 @@ class NodesApi:
                 "Forget nodes and everything about them but the audit log",
                 NodesDone,
                 body=NodesPurge,
-                errors=(*deed, issues.STILL_ACTIVE),
+                errors=(*deed, issues.STILL_ACTIVE, issues.STILL_CONNECTED),
             ),
         ):
             routes.add(route)
@@ -118,7 +118,7 @@ class NodesApi:
         return await self._targets.page(call.body, call.query.get("after", ""))
 
     async def list(self, call: Call) -> list[NodeRow]:
-        return await self._nodes.list(call.query.get("after", ""))
+        return await self._nodes.everyone(call.query.get("after", ""))
 
     async def show(self, call: Call) -> NodeView:
         return await self._nodes.show(call.path["node"])

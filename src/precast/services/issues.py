@@ -170,3 +170,9 @@ BAD_DIFFERENCE = Issue(
 TOO_MUCH_CHANGED = Issue(
     "FACTS-004", Kind.INPUT, "more than {limit} facts of {node} have changed since then", "ask for a later moment"
 )
+STILL_CONNECTED = Issue(
+    "NODE-004",
+    Kind.CONFLICT,
+    "{node} is still connected to {server}",
+    "its connection ends within seconds, or with the lease of a server that died; then purge it again",
+)

@@ -4,12 +4,14 @@ A deed concerns many nodes. It happens in transactions of some nodes each, with 
 treated wholly or not at all. Whoever is cut off asks again; nodes that are as wanted already are left alone.
 """
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from precast.base.errors import PrecastError
 from precast.services import issues, texts
 from precast.services.known_nodes import KnownNode, KnownNodes
 from precast.services.sessions import PREFIX, SessionService
@@ -42,6 +44,9 @@ from precast.wire.presence import SessionView
 BATCH = 100
 CERTIFICATES = 100
 LISTED = 500
+# How long a purge waits for connections to end that a deactivation has just ended.
+GONE_S = 10.0
+GONE_EVERY_S = 0.2
 _ENVIRONMENT = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _ROLE = re.compile(r"[a-z][a-z0-9_]*(::[a-z][a-z0-9_]*)*")
 
@@ -77,7 +82,7 @@ class NodeService:
         self._work = work
         self._audit = audit
 
-    async def list(self, after: str) -> "list[NodeRow]":
+    async def everyone(self, after: str) -> list[NodeRow]:
         """All nodes by name, also those that are deactivated; a page of them."""
         return [one.row for one in await self._known.page(after, LISTED)]
 
@@ -110,20 +115,40 @@ class NodeService:
         return await self._treat(body.nodes, lambda node: self._orders.ordering_facts(node, actor, body.why))
 
     async def purge(self, body: NodesPurge, actor: str) -> NodesDone:
-        """Forget nodes: facts, history, sessions, certificates. Raises ConflictError NODE-003 at one that is active, unless forced.
+        """Forget nodes: facts, history, sessions, certificates.
 
-        What was done before that stays done.
+        Raises ConflictError NODE-003 at one that is active, unless forced: then it is deactivated first, so that its connection
+        ends. NODE-004 at one that is still connected after a while: its certificate must not be forgotten while someone rests on
+        it. What was done before that stays done.
         """
         texts.check("the reason", body.why)
-        wanted = msgspec.structs.replace(body.nodes, deactivated=True)
-        return await self._treat(wanted, lambda node: self._purging(node, body, actor))
+        resolved = await self._targets.names(msgspec.structs.replace(body.nodes, deactivated=True))
+        if body.force:
+            await self._treat_names(resolved.names, lambda node: self._deactivating(node, body.why, actor))
+        touched = await self._treat_names(
+            resolved.names, lambda node: self._purging(node, body.why, actor), await_s=GONE_S
+        )
+        return NodesDone(touched, resolved.rests_on_claims)
 
     async def _treat(self, wanted: TargetsBody, deed: Deed) -> NodesDone:
         resolved = await self._targets.names(wanted)
+        return NodesDone(await self._treat_names(resolved.names, deed), resolved.rests_on_claims)
+
+    async def _treat_names(self, names: Sequence[str], deed: Deed, await_s: float = 0.0) -> list[str]:
+        """Those that were changed. A batch in which a node is still connected is tried again for a while."""
         touched: list[str] = []
-        for at in range(0, len(resolved.names), BATCH):
-            touched += await self._database.write(_treating, resolved.names[at : at + BATCH], deed)
-        return NodesDone(touched, resolved.rests_on_claims)
+        started_s = self._database.clock.monotonic_s()
+        for at in range(0, len(names), BATCH):
+            while True:
+                try:
+                    touched += await self._database.write(_treating, names[at : at + BATCH], deed)
+                    break
+                except PrecastError as error:
+                    is_late = self._database.clock.monotonic_s() - started_s >= await_s
+                    if not issues.STILL_CONNECTED.matches(error) or is_late:
+                        raise
+                await asyncio.sleep(GONE_EVERY_S)
+        return touched
 
     def _showing(self, name: str) -> Unit[NodeView | None]:
         known = yield from self._known.showing(name)
@@ -166,19 +191,22 @@ class NodeService:
         yield from self._audit.adding(actor, "node.reactivate", node, why=why)
         return True
 
-    def _purging(self, node: str, body: NodesPurge, actor: str) -> Unit[bool]:
+    def _purging(self, node: str, why: str, actor: str) -> Unit[bool]:
         said = yield from self._fleet.said(node)
         if said is None:
             return False
-        if said.is_active and not body.force:
+        if said.is_active:
             raise issues.STILL_ACTIVE.error(node=node)
+        presence = yield from self._sessions.showing(node)
+        if presence is not None and presence.server is not None:
+            raise issues.STILL_CONNECTED.error(node=node, server=presence.server)
         for kind in self._work.kinds:
             yield from self._work.dropping(kind, node)
         yield from fact_views.forgetting(node)
         yield from self._sessions.forgetting(node)
         yield from self._streams.forgetting(PREFIX + node)
         yield from self._fleet.forgetting(node)
-        yield from self._audit.adding(actor, "node.purge", node, why=body.why, was_active=said.is_active)
+        yield from self._audit.adding(actor, "node.purge", node, why=why)
         return True
 
 

@@ -90,6 +90,18 @@ class KnownNodes:
         facts_at = yield from fact_views.reading_time(name)
         return KnownNode(node, presence, facts_at, None, self._database.clock.now())
 
+    async def named(self, names: list[str]) -> list[KnownNode]:
+        """The nodes of these names, in their order, without facts; those that are gone by now are left out."""
+        return await self._database.read(self._naming, names)
+
+    def _naming(self, names: list[str]) -> Unit[list[KnownNode]]:
+        found = []
+        for name in names:
+            known = yield from self.showing(name)
+            if known is not None:
+                found.append(known)
+        return found
+
     async def unknown(self, names: list[str], *, deactivated: bool) -> list[str]:
         """Which of the names are none of a node that may be asked for."""
         # What cannot be a name is asked of no database: PostgreSQL refuses some texts.

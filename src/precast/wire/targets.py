@@ -102,6 +102,11 @@ def rests_on_claims(term: Term) -> bool:
     return any(isinstance(one, Comparison | Membership | Existence) and one.field.is_claim for one in walk(term))
 
 
+def is_list_of_names(term: Term) -> bool:
+    """Whether it is nothing but names."""
+    return all(isinstance(one, Or) or (isinstance(one, Named) and not one.is_glob) for one in walk(term))
+
+
 def plain_names(term: Term) -> list[str]:
     """The names that are asked for by themselves, outside of any condition."""
     if isinstance(term, Or):

@@ -14,6 +14,7 @@ from precast.wire.targets import (
     Named,
     Not,
     Term,
+    is_list_of_names,
     plain_names,
     rests_on_claims,
     walk,
@@ -167,6 +168,13 @@ def test_any_row_of_words_is_read_or_refused_with_a_code(words: list[str]) -> No
 def test_what_rests_on_facts_is_known() -> None:
     assert rests_on_claims(parse("a or not (role = x and exists facts.y)"))
     assert not rests_on_claims(parse("a, role = facts and trusted.extensions.facts = x"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("a", True), ("a, (b or c)", True), ("a*", False), ("a and b", False), ("not a", False)]
+)
+def test_list_of_names_is_known_as_one(text: str, expected: bool) -> None:
+    assert is_list_of_names(parse(text)) is expected
 
 
 def test_names_count_only_where_they_stand_by_themselves() -> None:

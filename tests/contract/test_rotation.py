@@ -93,3 +93,15 @@ async def test_rotations_at_two_servers_at_once_are_one(site: Site, other_site: 
     await site.rotation.status()
     await other_site.rotation.status()
     assert site.authority.fingerprint == other_site.authority.fingerprint
+
+
+async def test_server_that_has_not_looked_yet_signs_with_the_new_one_all_the_same(site: Site, other_site: Site) -> None:
+    key = new_key()
+    old = (await site.enrol("web1", await site.token(), key)).certificate
+    await see(site, old)
+    current = await rotate(site)
+    assert other_site.authority.fingerprint != current
+    came = await other_site.enrolment.renew(renewal(key, old, new_key(), "web1"))
+    assert came.authority.count("BEGIN CERTIFICATE") == 2
+    await see(site, came.certificate)
+    assert (await site.rotation.finish("person:ann", is_forced=False)).current == current

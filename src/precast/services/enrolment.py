@@ -73,7 +73,7 @@ class EnrolmentService:
                 raise issues.BAD_VALUE.error(what=what, least=1, most=most)
         texts.check("the pattern", wanted.pattern)
         secret = wire.EnrolmentSecret(
-            self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES), self._authority.current.fingerprint
+            self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES), self._authority.newest().fingerprint
         )
         token = EnrolmentToken(
             id=secret.id,
@@ -101,9 +101,10 @@ class EnrolmentService:
         # Also for a key that is known: what was taken back gives nothing any more.
         if token.revoked_at is not None or token.expires_at <= self._clock.now():
             raise issues.ENROLMENT_DENIED.error(node=node)
-        issued = issue(self._authority.current, request, token.extensions, self._clock.now())
+        authority = self._authority.newest()
+        issued = issue(authority, request, token.extensions, self._clock.now())
         await self._database.write(self._enrolling, node, token, issued.record)
-        return CertificateBody(issued.pem, self._authority.current.pem)
+        return CertificateBody(issued.pem, authority.pem)
 
     async def renew(self, body: RenewBody) -> CertificateBody:
         """The next certificate, for whoever proves to have the key of the last one, in time, not revoked and not superseded.
@@ -117,10 +118,11 @@ class EnrolmentService:
             raise issues.RENEWAL_DENIED.error()
         if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
             raise issues.RENEWAL_DENIED.error()
-        issued = issue(self._authority.current, request, known.extensions, self._clock.now())
+        authority = self._authority.newest()
+        issued = issue(authority, request, known.extensions, self._clock.now())
         if not await self._database.write(self._renewing, known, issued.record):
             raise issues.RENEWAL_DENIED.error()
-        return CertificateBody(issued.pem, self._authority.current.pem)
+        return CertificateBody(issued.pem, authority.pem)
 
     async def revoke(self, node: str, actor: str, why: str) -> list[str]:
         """Take a node's certificates back; their serials. Raises NotFoundError NODE-001 if it has none."""
@@ -160,7 +162,7 @@ class EnrolmentService:
         try:
             old = x509.load_pem_x509_certificate(body.certificate.encode())
             key = old.public_key()
-            if not self._authority.current.has_signed(old):
+            if not self._authority.newest().has_signed(old):
                 raise issues.RENEWAL_DENIED.error()
             signature = base64.b64decode(body.proof, validate=True)
             signed = request.public_bytes(serialization.Encoding.DER)

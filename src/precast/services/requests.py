@@ -85,7 +85,7 @@ class RequestService:
         extensions.check(given)
         (chosen,) = await self._choose(node, fingerprint, may_be_several=False)
         request = x509.load_pem_x509_csr(chosen.request)
-        issued = issue(self._authority.current, request, given, self._database.clock.now())
+        issued = issue(self._authority.newest(), request, given, self._database.clock.now())
         await self._database.write(self._signing, chosen, issued.record, issued.pem.encode(), actor)
         return issued.record.serial
 

@@ -20,7 +20,8 @@ from typing import Any
 
 from bench.report import Goal, finish, parse_quick, print_rows
 from lab import fleet
-from lab.site import PRECAST, Site
+from lab.server_process import PRECAST
+from lab.site import Site
 
 QUICK, FULL, PEER = 1_000, 5_000, 1_000
 FEW = 50

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab.site import PRECAST
+from lab.server_process import PRECAST
 
 DEADLINE_S = 60.0
 

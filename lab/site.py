@@ -5,14 +5,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from lab.server_process import PRECAST, ServerProcess
 from precast.agent.enrolment import Identity
-
-PRECAST = str(Path(sys.executable).with_name("precast"))
 
 
 class Site:
@@ -23,7 +21,7 @@ class Site:
         self.database_words = ["--database", database] if database else []
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[str] | None = None
+        self._server = ServerProcess(directory)
         self._made: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -41,7 +39,7 @@ class Site:
             self.stop()
 
     def is_running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        return self._server.is_running()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -55,8 +53,8 @@ class Site:
 
     @property
     def pid(self) -> int:
-        assert self._process is not None, "the server was started"
-        return self._process.pid
+        assert self._server.popen is not None, "the server was started"
+        return self._server.popen.pid
 
     def run(self, *args: str) -> Any:
         """What a `precast` command answers with --json."""
@@ -66,20 +64,7 @@ class Site:
         return json.loads(done.stdout)
 
     def start(self) -> None:
-        command = [
-            PRECAST,
-            "server",
-            "--data",
-            str(self.directory),
-            *self.database_words,
-            "--listen",
-            f"127.0.0.1:{self.port}",
-        ]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line.startswith("serving on "):
-            raise RuntimeError("the server did not start")
+        self._server.start(self.port, self.database_words)
 
     def twin(self) -> "Site":
         """Another server of the same site on the same database; not started yet."""
@@ -88,23 +73,16 @@ class Site:
         return other
 
     def kill(self) -> None:
-        self._end(signal.SIGKILL)
+        self._server.end(signal.SIGKILL)
 
     def stop(self) -> None:
-        self._end(signal.SIGTERM)
+        self._server.end(signal.SIGTERM)
 
     def enrol(self, name: str) -> Identity:
         token = self.run("token", "enrol", name)["token"]
         identity = Identity(self.directory / "nodes" / name)
         identity.enrol(self.url, token, name)
         return identity
-
-    def _end(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(number)
-        self._process.wait(60)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
 
 
 def free_port() -> int:

@@ -10,6 +10,7 @@ from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lab.server_process import ServerProcess
 from precast.base import https
 from tests.e2e.precast_command import DEADLINE_S, PRECAST, Ran, environment
 
@@ -44,7 +45,7 @@ class Server:
         self.database = database
         self.port = 0
         self.more: list[str] = []  # words of its command line
-        self.process: subprocess.Popen[str] | None = None
+        self._server = ServerProcess(data)
         self.authority = data / "authority" / "certificate.pem"
 
     @classmethod
@@ -55,34 +56,20 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait for the line that says where it serves."""
-        words = [PRECAST, "server", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}"]
-        with (self.data / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*words, *(["--database", self.database] if self.database else []), *self.more],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment(),
-                text=True,
-            )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line.startswith("serving on https://127.0.0.1:"), (line, self.log)
-        self.port = int(line.rsplit(":", 1)[1])
+        database = ["--database", self.database] if self.database else []
+        self.port = self._server.start(self.port, [*database, *self.more])
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """End it; its exit code."""
-        assert self.process is not None
-        self.process.send_signal(number)
-        code = self.process.wait(timeout=DEADLINE_S)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self.process = None
-        return code
+        return self._server.end(number)
+
+    @property
+    def process(self) -> "subprocess.Popen[str] | None":
+        return self._server.popen
 
     @property
     def log(self) -> str:
-        return (self.data / "log").read_text()
+        return self._server.log
 
     @property
     def url(self) -> str:

@@ -16,7 +16,8 @@ import pytest
 
 from lab.agent_process import DEADLINE_S, AgentProcess
 from lab.scripted_server import ScriptedServer
-from lab.site import PRECAST, Site
+from lab.server_process import PRECAST
+from lab.site import Site
 from tests.e2e.precast_command import assert_refused
 from tests.e2e.precast_server import precast
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from lab.postgres import PostgresServer
+from lab.server_process import PRECAST
 from lab.session import Peer, Store
-from lab.site import PRECAST, Site
+from lab.site import Site
 from precast.base import https
 from precast.wire import session
 from precast.wire.session import Record

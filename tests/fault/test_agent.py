@@ -12,7 +12,8 @@ from websockets.exceptions import ConnectionClosed
 
 from lab.agent_process import AgentProcess
 from lab.scripted_server import DEADLINE_S, Line, ScriptedServer
-from lab.site import PRECAST, Site
+from lab.server_process import PRECAST
+from lab.site import Site
 from precast.agent.spool import Importance, Limits, Spool
 from precast.agent.store import LocalStore, place
 from precast.wire.session import Ack, Hello, Record, Welcome

@@ -9,12 +9,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.agent_process import DEADLINE_S, AgentProcess
+from lab.past import age
 from lab.scripted_server import ScriptedServer
 from lab.server_process import PRECAST
 from lab.site import Site
@@ -195,6 +197,28 @@ def test_renewal_that_is_not_due_is_left(site: Site) -> None:
         not_due = precast("agent", "renew", "--if-due", "--json", "--root", agent.root, "--url", site.url)
         assert (not_due.code, json.loads(not_due.out)["renewed"]) == (0, False)
         assert (agent.root / "var/lib/precast/agent/key.pem").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "days"),
+    [("due", 25), ("ended", 40)],
+    ids=["after two thirds of its life", "after its end, within the grace period"],
+)
+def test_certificate_is_renewed_by_itself_and_the_new_one_used(site: Site, name: str, days: int) -> None:
+    identity = site.enrol(name)
+    age(site, identity, name, timedelta(days=days))
+    old = identity.name(), identity.current().serial_number
+    furnish(identity.directory.parents[3], "gold")
+    with AgentProcess(identity.directory.parents[3], site.url) as agent:
+        agent.until(lambda status: "is renewed until" in agent.log)
+        status = agent.until_settled()
+        assert (identity.name(), identity.current().serial_number) != old
+        left = datetime.fromisoformat(status["certificate"]["not_after"]) - datetime.now(UTC)
+        assert timedelta(days=29) < left < timedelta(days=31)
+        # The server has seen the new one, and lets the earlier one go.
+        serial = f"{identity.current().serial_number:x}"
+        shown = [row for row in site.run("ca", "list") if row["node"] == name and row["serial"].endswith(serial)]
+        assert len(shown) == 1
 
 
 def test_facts_sent_by_hand_beside_the_daemon_are_the_newest(site: Site) -> None:

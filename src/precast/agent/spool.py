@@ -88,9 +88,8 @@ class Spool:
             # The server knows more than this store if the store is an old copy: those numbers are taken, and what it has is known.
             db.execute("DELETE FROM record WHERE number IS NOT NULL AND ? > (SELECT given FROM session)", (received,))
             db.execute(
-                "UPDATE session SET attempts = json_array(?), epoch = ?, horizon_s = ?, facts_digest = ?,"
-                " given = max(given, ?)",
-                (attempt, epoch, horizon_s, facts_digest, received),
+                "UPDATE session SET attempts = ?, epoch = ?, horizon_s = ?, facts_digest = ?, given = max(given, ?)",
+                (msgspec.json.encode([attempt]).decode(), epoch, horizon_s, facts_digest, received),
             )
             db.execute("UPDATE record SET acked_at = NULL WHERE number > ? AND acked_at IS NOT NULL", (received,))
             db.execute("UPDATE record SET acked_at = ? WHERE number <= ? AND acked_at IS NULL", (now, received))
@@ -110,9 +109,6 @@ class Spool:
                 db.execute("UPDATE record SET number = ? WHERE id = ?", (number, record_id))
             db.execute("UPDATE session SET given = given + ?", (len(chosen),))
         return self._numbered(after, records, size_bytes) if chosen else []
-
-    def has_unsent(self) -> bool:
-        return bool(self._store.read("SELECT 1 FROM record WHERE number IS NULL LIMIT 1"))
 
     def acknowledge(self, through: int) -> None:
         """A server has stored everything through a number. What was acknowledged long enough ago is removed."""
@@ -158,14 +154,15 @@ class Spool:
                 "DELETE FROM record WHERE number = (SELECT min(number) FROM record WHERE acked_at IS NOT NULL)"
             ).rowcount:
                 continue
-            dropped = db.execute(
-                "DELETE FROM record WHERE id = (SELECT id FROM record WHERE number IS NULL AND kind != ?"
-                " ORDER BY importance, id LIMIT 1) RETURNING kind, at",
+            least = db.execute(
+                "SELECT id, kind, at FROM record WHERE number IS NULL AND kind != ? ORDER BY importance, id LIMIT 1",
                 (LOSS,),
             ).fetchone()
-            if dropped is None:
+            if least is None:
                 return
-            self._tell_loss(db, *dropped)
+            record_id, kind, at = least
+            db.execute("DELETE FROM record WHERE id = ?", (record_id,))
+            self._tell_loss(db, kind, at)
 
     def _is_over(self, db: sqlite3.Connection) -> bool:
         ((records, size_bytes),) = db.execute("SELECT records, bytes FROM session").fetchall()

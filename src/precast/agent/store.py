@@ -1,8 +1,9 @@
 """The agent's local store: what must outlive the daemon, in one SQLite file that the daemon and its children share.
 
-Every method is one short transaction, flushed to the disk when it returns. The file is a node's memory of what it has said: a new
-one is a new `instance`, so that its numbers are not taken for those of the old one. A file that is damaged is set aside, never
-repaired in silence; only the daemon does that, because it alone knows that nobody else is about to use it.
+Every method is one short transaction, flushed to the disk when it returns. Its SQL is plain: SQLite on older systems has no
+RETURNING and no JSON. The file is a node's memory of what it has said: a new one is a new `instance`, so that its numbers are not
+taken for those of the old one. A file that is damaged is set aside, never repaired in silence; only the daemon does that, because
+it alone knows that nobody else is about to use it.
 """
 
 import contextlib

@@ -24,7 +24,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "facts": ("precast.cli.facts", "what a machine says about itself"),
     "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
     "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
-    "agent": ("precast.cli.agent", "this machine as a node: enrol it"),
+    "agent": ("precast.cli.agent", "this machine as a node: its daemon, its certificate, its facts"),
     "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
     "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),

@@ -141,6 +141,7 @@ class Daemon:
             return
         self._spool.limits = _limits(settings)
         self._facts.settings = settings
+        self._session.least_horizon_s = settings.ack_horizon.total_seconds()
         self._link.renew(settings.urls)
         log.info("the settings are reloaded")
 

@@ -1,6 +1,7 @@
 """Where the daemon logs: standard error, with systemd's levels if the journal reads it, or a file that may be rotated away."""
 
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +33,7 @@ def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> Non
             raise issues.NO_LOG.error(path=file, reason=error.strerror) from error
     else:
         handler = logging.StreamHandler(sys.stderr)
-    is_journal = file is None and "JOURNAL_STREAM" in environment
+    is_journal = file is None and _is_journal(environment)
     form = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
     handler.setFormatter(_ForJournal("%(message)s") if is_journal else form)
     root = logging.getLogger()
@@ -44,3 +45,9 @@ def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> Non
     # What a library says about single frames and handshakes is said by us, once.
     logging.getLogger("websockets").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+def _is_journal(environment: Mapping[str, str]) -> bool:
+    """Whether standard error is what systemd said; a shell below it may have the variable too."""
+    found = os.fstat(sys.stderr.fileno())
+    return environment.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"

@@ -54,7 +54,7 @@ class Session:
         self._listener = listener
         self._new_id = new_id
         self._boot_id = boot_id
-        self._least_horizon_s = least_horizon_s
+        self.least_horizon_s = least_horizon_s
         self._open_s = open_s
         self.has_records = asyncio.Event()
         self.must_leave = asyncio.Event()
@@ -87,7 +87,7 @@ class Session:
         return ending._replace(lived_s=0.0 if welcomed_s is None else time.monotonic() - welcomed_s)
 
     def _welcomed(self, url: str, welcome: Welcome, attempt: str) -> int:
-        horizon_s = max(welcome.horizon_s, self._least_horizon_s)
+        horizon_s = max(welcome.horizon_s, self.least_horizon_s)
         begin = self._spool.welcomed(attempt, welcome.epoch, welcome.received, horizon_s, welcome.facts_digest)
         self._listener.on_welcome(url, welcome)
         return begin

@@ -49,7 +49,7 @@ class ServerSettings(Settings, frozen=True):
     area: ClassVar[Area] = Area("server", "PRECAST_", lambda _: Path("/etc/precast/server.toml"))
 
     data: Annotated[Path, Setting("the authority, and the database if that is a file", "DIR")] = Path(
-        "/var/lib/precast"
+        "/var/lib/precast/server"
     )
     database: Annotated[
         str | None,

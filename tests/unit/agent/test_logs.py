@@ -1,0 +1,64 @@
+"""Where the daemon logs, and in which form."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from precast.agent import logs
+from precast.base.errors import UnavailableError
+
+log = logging.getLogger("precast.agent")
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers = []
+    yield
+    for handler in root.handlers:
+        handler.close()
+    root.handlers, root.level = handlers, level
+
+
+def test_journal_is_told_the_level_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "stderr").open("w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        found = os.fstat(stream.fileno())
+        logs.set_up("info", None, {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"})
+        log.error("two\nlines")
+        log.info("fine")
+        log.debug("not told")
+    assert (tmp_path / "stderr").read_text() == "<3>two lines\n<6>fine\n"
+
+
+def test_other_places_are_told_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "stderr").open("w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        logs.set_up("warning", None, {"JOURNAL_STREAM": "8:1"})
+        log.warning("look")
+        log.info("not told")
+    (line,) = (tmp_path / "stderr").read_text().splitlines()
+    assert line.endswith(" WARNING look")
+    assert line[:2] == "20"
+
+
+def test_file_that_is_rotated_away_is_opened_anew(tmp_path: Path) -> None:
+    file = tmp_path / "log" / "agent.log"
+    logs.set_up("info", file, {})
+    log.info("before")
+    file.rename(tmp_path / "agent.log.1")
+    log.info("after")
+    assert (tmp_path / "agent.log.1").read_text().endswith("before\n")
+    assert file.read_text().endswith("after\n")
+
+
+def test_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("no directory")
+    with pytest.raises(UnavailableError, match="cannot log to") as caught:
+        logs.set_up("info", tmp_path / "log" / "agent.log", {})
+    assert caught.value.code == "AGENT-015"

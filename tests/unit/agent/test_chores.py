@@ -35,10 +35,12 @@ class Stage:
         self.done = asyncio.Event()
         self.children = Children([sys.executable, str(self.script)], ["--root", str(root)], {})
 
-    def answer(self, out: str = "", *, error: str = "", code: int = 0) -> None:
+    def answer(self, out: str = "", *, error: str = "", code: int = 0, waits_for: str = "calls") -> None:
+        """What the child says when it ends, which it does not before there is a file of that name."""
         self.script.write_text(
-            "import sys\n"
+            "import pathlib, sys, time\n"
             f"open({str(self.calls)!r}, 'a').write(' '.join(sys.argv[1:-2]) + '\\n')\n"
+            f"while not pathlib.Path({str(self.root / waits_for)!r}).exists(): time.sleep(0.01)\n"
             f"sys.stdout.write({out!r}); sys.stderr.write({error!r}); sys.exit({code})\n"
         )
 
@@ -88,12 +90,13 @@ def collected(stage: Stage) -> None:
 
 
 async def test_facts_are_collected_at_once_and_then_on_their_schedule(stage: Stage) -> None:
-    stage.answer()
+    stage.answer(waits_for="noted")
     collected(stage)
     stage.clock.advance(3600)
     async with running(stage.facts().run()):
         await stage.until_called(1)
         collected(stage)
+        (stage.root / "noted").touch()
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
         plan = stage.store.noted(FactsPlan)
         assert plan is not None

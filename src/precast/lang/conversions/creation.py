@@ -94,6 +94,8 @@ def _initial(inner: Type, further: tuple[Value, ...], given: tuple[Value, ...], 
     """Init[T, …]: T.new with the value and what else Init says; an Array holds all arguments if T.new takes them so."""
     if len(given) != 1:
         raise Arguments("Init", given).wrong(f"expects 1 argument, got {len(given) or 'none'}")
+    if isinstance(inner, InitType):
+        raise issues.NO_NEW.error(type=str(inner))
     value = given[0]
     if not further and inner.check(value):
         return value

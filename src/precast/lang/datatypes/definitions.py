@@ -16,6 +16,9 @@ _KEYS: Final = (
     "checks", "annotations",
 )  # fmt: skip
 _ATTRIBUTE_KEYS: Final = ("type", "final", "override", "kind", "value", "annotations")
+_SET_KEYS: Final = (
+    "pcore_uri", "pcore_version", "name_authority", "name", "version", "types", "references", "annotations",
+)  # fmt: skip
 _KINDS: Final = ("constant", "derived", "given_or_derived", "reference")
 
 
@@ -183,6 +186,11 @@ def type_set(arguments: tuple[Value, ...]) -> TypeSetType:
     if len(arguments) != 1 or not isinstance(arguments[0], Hash):
         raise issues.TYPE_ARGUMENT_COUNT.error(type="TypeSet", wanted="1 argument", count=len(arguments))
     init = arguments[0]
+    if "pcore_version" not in init:
+        raise _bad("TypeSet initializer has wrong type, expects a value for key 'pcore_version'")
+    for key in init:
+        if key not in _SET_KEYS:
+            raise _bad(f"TypeSet initializer has wrong type, unrecognized key '{to_string(key)}'")
     types: dict[str, Type] = {}
     for key, member in init.get("types", Hash()).items():
         name = key.reference if isinstance(key, TypeReference) else to_string(key)

@@ -262,8 +262,22 @@ def callable_of(arguments: Arguments) -> Type:
     block: Type | None = None
     if arguments and _is_block(arguments[-1]):
         block, arguments = arguments[-1], arguments[:-1]
-    types, size = _with_size("Callable", arguments)
+    types, size = _with_size("Callable", _as_types(arguments))
     return CallableType(parameters_of(types, size), block, returns)
+
+
+def _as_types(arguments: Arguments) -> Arguments:
+    """Parameters of a Callable: a value among the types stands for its type, a string for a class of the runtime."""
+    end = len(arguments)
+    while end > max(len(arguments) - 2, 0) and _is_bound(arguments[end - 1]):
+        end -= 1
+
+    def as_type(value: Value) -> Type:
+        if isinstance(value, Type):
+            return value
+        return RuntimeType("ruby", value) if isinstance(value, str) else infer_reduced(value).generalized()
+
+    return (*map(as_type, arguments[:end]), *arguments[end:])
 
 
 def _is_block(value: Value) -> bool:

@@ -5,9 +5,10 @@ from typing import Any
 
 from precast.lang.datatypes import ANY, CallableType, Type
 from precast.lang.datatypes.base import Size
-from precast.lang.datatypes.collections import ArrayType, CollectionType, HashType, IterableType, StructType, TupleType
+from precast.lang.datatypes.collections import ArrayType, CollectionType, HashType, StructType, TupleType
 from precast.lang.datatypes.combined import NotUndefType, OptionalType, TypeType, VariantType
 from precast.lang.datatypes.initial import InitType
+from precast.lang.datatypes.iterables import IterableType
 from precast.lang.datatypes.scalars import EnumType, FloatType, IntegerType, PatternType, RegexpType, StringType
 
 

@@ -10,9 +10,10 @@ from precast.lang.datatypes.inference import common, infer, infer_generalized, i
 from precast.lang.datatypes.library import DEFERRED, ERROR
 from precast.lang.datatypes.naming import core
 from precast.lang.datatypes.notation import parse_type
-from precast.lang.datatypes.objects import ObjectType, TypeSetType
+from precast.lang.datatypes.objects import ObjectType
 from precast.lang.datatypes.references import ClassType, ResourceType, TypeAlias, TypeReference
 from precast.lang.datatypes.scalars import EnumType, IntegerType, PatternType, RegexpType
+from precast.lang.datatypes.typesets import TypeSetType
 
 __all__ = [
     "ANY", "DEFERRED", "ERROR", "CallableType", "ClassType", "EnumType", "IntegerType", "ObjectType", "PatternType", "RegexpType",

@@ -5,23 +5,16 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from precast.lang import issues_types as issues
-from precast.lang.datatypes import makers
+from precast.lang.datatypes import makers, rich_makers
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.callables import CallableType
-from precast.lang.datatypes.collections import (
-    ArrayType,
-    CollectionType,
-    HashType,
-    IterableType,
-    IteratorType,
-    StructType,
-    TupleType,
-)
+from precast.lang.datatypes.collections import ArrayType, CollectionType, HashType, StructType, TupleType
 from precast.lang.datatypes.combined import NotUndefType, OptionalType, SensitiveType, TypeType, VariantType
 from precast.lang.datatypes.definitions import object_type, type_set
 from precast.lang.datatypes.initial import InitType
+from precast.lang.datatypes.iterables import IterableType, IteratorType
 from precast.lang.datatypes.moments import SemVerType, TimespanType, TimestampType
-from precast.lang.datatypes.objects import ObjectType, TypeSetType
+from precast.lang.datatypes.objects import ObjectType
 from precast.lang.datatypes.references import ClassType, ResourceType, TypeAlias, TypeReference
 from precast.lang.datatypes.rich import RuntimeType, URIType
 from precast.lang.datatypes.scalars import (
@@ -33,6 +26,7 @@ from precast.lang.datatypes.scalars import (
     RegexpType,
     StringType,
 )
+from precast.lang.datatypes.typesets import TypeSetType
 from precast.lang.values import Value, literal
 
 Arguments = tuple[Value, ...]
@@ -173,11 +167,11 @@ _MAKERS: Final[dict[type[Type], Callable[[Arguments], Type]]] = {
     TypeType: lambda arguments: TypeType(makers.one_type("Type", arguments)),
     SensitiveType: lambda arguments: SensitiveType(makers.one_type("Sensitive", arguments)),
     CallableType: makers.callable_of,
-    RuntimeType: makers.runtime,
-    TimestampType: makers.timestamp,
-    TimespanType: makers.timespan,
-    SemVerType: makers.sem_ver,
-    URIType: makers.uri,
+    RuntimeType: rich_makers.runtime,
+    TimestampType: rich_makers.timestamp,
+    TimespanType: rich_makers.timespan,
+    SemVerType: rich_makers.sem_ver,
+    URIType: rich_makers.uri,
     InitType: lambda arguments: InitType(makers.first_type("Init", arguments), arguments[1:]),
     TypeSetType: type_set,
 }

@@ -7,8 +7,9 @@ from precast.lang import issues_types as issues
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.callables import CallableType
 from precast.lang.datatypes.inference import infer
-from precast.lang.datatypes.objects import Attribute, ObjectType, TypeSetType
+from precast.lang.datatypes.objects import Attribute, ObjectType
 from precast.lang.datatypes.references import TypeAlias, TypeReference
+from precast.lang.datatypes.typesets import TypeSetType
 from precast.lang.values import Hash, Value, kind_name, to_string
 
 _KEYS: Final = (

@@ -11,14 +11,13 @@ from precast.lang.datatypes.collections import (
     EMPTY_HASH,
     ArrayType,
     HashType,
-    IteratorType,
     Member,
     StructType,
     TupleType,
-    provide_inference,
 )
 from precast.lang.datatypes.combined import SensitiveType, TypeType, VariantType, variant
 from precast.lang.datatypes.groups import DATA, RICH_DATA, SCALAR
+from precast.lang.datatypes.iterables import IteratorType, provide_inference
 from precast.lang.datatypes.moments import SEM_VER, SEM_VER_RANGE, SemVerType, TimespanType, TimestampType
 from precast.lang.datatypes.references import CLASS, RESOURCE, ClassType, ResourceType
 from precast.lang.datatypes.rich import BINARY, URIType

@@ -3,9 +3,10 @@
 from typing import Final, Protocol
 
 from precast.lang.datatypes.base import ANY, Check, Seen, Type, Write
-from precast.lang.datatypes.collections import ITERABLE, ArrayType, HashType, StructType, TupleType
+from precast.lang.datatypes.collections import ArrayType, HashType, StructType, TupleType
 from precast.lang.datatypes.combined import SensitiveType, variant
 from precast.lang.datatypes.groups import RICH_DATA
+from precast.lang.datatypes.iterables import ITERABLE
 from precast.lang.datatypes.moments import TIMESPAN, TIMESTAMP, TimespanType, TimestampType
 from precast.lang.datatypes.rich import BinaryType
 from precast.lang.datatypes.scalars import (

@@ -9,9 +9,8 @@ from precast.lang.datatypes.callables import CallableType, parameters_of
 from precast.lang.datatypes.collections import ArrayType, CollectionType, HashType, Member, StructType, TupleType
 from precast.lang.datatypes.combined import NotUndefType, OptionalType, VariantType, variant
 from precast.lang.datatypes.inference import infer, infer_reduced
-from precast.lang.datatypes.moments import SemVerType, TimespanType, TimestampType
 from precast.lang.datatypes.references import TypeReference
-from precast.lang.datatypes.rich import RuntimeType, URIType
+from precast.lang.datatypes.rich import RuntimeType
 from precast.lang.datatypes.scalars import (
     BooleanType,
     EnumType,
@@ -21,12 +20,8 @@ from precast.lang.datatypes.scalars import (
     RegexpType,
     StringType,
 )
-from precast.lang.moments import Timespan, Timestamp, from_seconds, timespan_of
 from precast.lang.regexps import compile_regexp
-from precast.lang.strptime import parse_timespan, parse_timestamp
-from precast.lang.uris import PARTS, URI
 from precast.lang.values import DEFAULT, Hash, Regexp, Value
-from precast.lang.versions import SemVerRange, joined_ranges
 
 Arguments = tuple[Value, ...]
 _VOWELS: Final = "AEIOUaeiou"
@@ -47,11 +42,11 @@ def inferred_text(value: Value) -> str:
     return infer(value).generalized().text
 
 
-def _count(name: str, wanted: str, arguments: Arguments) -> Exception:
+def wrong_count(name: str, wanted: str, arguments: Arguments) -> Exception:
     return issues.TYPE_ARGUMENT_COUNT.error(type=name, wanted=wanted, count=len(arguments))
 
 
-def _wrong(name: str, got: Value, wanted: str) -> Exception:
+def wrong_argument(name: str, got: Value, wanted: str) -> Exception:
     return issues.BAD_TYPE_ARGUMENT.error(type=name, got=type_name_of(got), wanted=wanted)
 
 
@@ -63,7 +58,7 @@ def _must_be_type(name: str, value: Value) -> Type:
 
 def one_type(name: str, arguments: Arguments) -> Type:
     if len(arguments) != 1:
-        raise _count(name, "1 argument", arguments)
+        raise wrong_count(name, "1 argument", arguments)
     return _must_be_type(name, arguments[0])
 
 
@@ -73,7 +68,7 @@ def first_type(name: str, arguments: Arguments) -> Type:
 
 def type_or_string(name: str, arguments: Arguments) -> Type:
     if len(arguments) != 1:
-        raise _count(name, "1 argument" if name == "Optional" else "0 to 1 arguments", arguments)
+        raise wrong_count(name, "1 argument" if name == "Optional" else "0 to 1 arguments", arguments)
     if isinstance(arguments[0], str):
         return StringType(literal=arguments[0])
     return _must_be_type(name, arguments[0])
@@ -81,7 +76,7 @@ def type_or_string(name: str, arguments: Arguments) -> Type:
 
 def _bounds(name: str, arguments: Arguments, wanted: str, kinds: type | tuple[type, ...]) -> list[Value]:
     if not 1 <= len(arguments) <= 2:
-        raise _count(name, "1 to 2 arguments", arguments)
+        raise wrong_count(name, "1 to 2 arguments", arguments)
     for argument in arguments:
         if argument is not DEFAULT and (not isinstance(argument, kinds) or isinstance(argument, bool)):
             raise issues.BOUNDS_WANTED.error(type=name, wanted=wanted, got=type_name_of(argument))
@@ -125,15 +120,15 @@ def _size(arguments: Arguments) -> Size:
 
 def string(arguments: Arguments) -> Type:
     if not 1 <= len(arguments) <= 2:
-        raise _count("String", "1 to 2 arguments", arguments)
+        raise wrong_count("String", "1 to 2 arguments", arguments)
     return StringType(_size(arguments))
 
 
 def boolean(arguments: Arguments) -> Type:
     if len(arguments) != 1:
-        raise _count("Boolean", "1 argument", arguments)
+        raise wrong_count("Boolean", "1 argument", arguments)
     if not isinstance(arguments[0], bool):
-        raise _wrong("Boolean", arguments[0], "TrueClass or FalseClass")
+        raise wrong_argument("Boolean", arguments[0], "TrueClass or FalseClass")
     return BooleanType(arguments[0])
 
 
@@ -142,10 +137,10 @@ def enum(arguments: Arguments) -> Type:
     if arguments and isinstance(arguments[-1], bool):
         arguments = arguments[:-1]
     if not arguments:
-        raise _count("Enum", "1 or more arguments", arguments)
+        raise wrong_count("Enum", "1 or more arguments", arguments)
     for argument in arguments:
         if not isinstance(argument, str):
-            raise _wrong("Enum", argument, "String")
+            raise wrong_argument("Enum", argument, "String")
     return EnumType(arguments, any_case)
 
 
@@ -162,24 +157,24 @@ def pattern(arguments: Arguments) -> Type:
         elif isinstance(argument, RegexpType) and argument.pattern is not None:
             patterns.append(argument.pattern)
         else:
-            raise _wrong("Pattern", argument, "String or Regexp or Pattern-Type or Regexp-Type")
+            raise wrong_argument("Pattern", argument, "String or Regexp or Pattern-Type or Regexp-Type")
     return PatternType(patterns)
 
 
 def regexp(arguments: Arguments) -> Type:
     if len(arguments) != 1:
-        raise _count("Regexp", "1 argument", arguments)
+        raise wrong_count("Regexp", "1 argument", arguments)
     if isinstance(arguments[0], str):
         compile_regexp(arguments[0])
         return RegexpType(Regexp(arguments[0]))
     if isinstance(arguments[0], Regexp):
         return RegexpType(arguments[0])
-    raise _wrong("Regexp", arguments[0], "String or Regexp")
+    raise wrong_argument("Regexp", arguments[0], "String or Regexp")
 
 
 def collection(arguments: Arguments) -> Type:
     if not 1 <= len(arguments) <= 2:
-        raise _count("Collection", "1 to 2 arguments", arguments)
+        raise wrong_count("Collection", "1 to 2 arguments", arguments)
     return CollectionType(_size(arguments))
 
 
@@ -188,7 +183,7 @@ def array(arguments: Arguments) -> Type:
         size = _size(arguments)
         return ArrayType(UNIT if size == EMPTY_SIZE else ANY, size)
     if not 1 <= len(arguments) <= 3:
-        raise _count("Array", "1 to 3 arguments", arguments)
+        raise wrong_count("Array", "1 to 3 arguments", arguments)
     return ArrayType(_must_be_type("Array", arguments[0]), _size(arguments[1:]) if arguments[1:] else None)
 
 
@@ -198,7 +193,7 @@ def hash_of(arguments: Arguments) -> Type:
         element = UNIT if size == EMPTY_SIZE else ANY
         return HashType(element, element, size)
     if not 2 <= len(arguments) <= 4:
-        raise _count("Hash", "2 to 4 arguments", arguments)
+        raise wrong_count("Hash", "2 to 4 arguments", arguments)
     key, item = (_must_be_type("Hash", argument) for argument in arguments[:2])
     return HashType(key, item, _size(arguments[2:]) if arguments[2:] else None)
 
@@ -214,22 +209,22 @@ def _with_size(name: str, arguments: Arguments) -> tuple[tuple[Type, ...], Size 
         arguments, size = arguments[:-1], _size(arguments[-1:])
     for argument in arguments:
         if not isinstance(argument, Type):
-            raise _wrong(name, argument, "Any-Type")
+            raise wrong_argument(name, argument, "Any-Type")
     return arguments, size
 
 
 def tuple_of(arguments: Arguments) -> Type:
     types, size = _with_size("Tuple", arguments)
     if not types:
-        raise _count("Tuple", "1 or more arguments", types)
+        raise wrong_count("Tuple", "1 or more arguments", types)
     return TupleType(types, size)
 
 
 def struct(arguments: Arguments) -> Type:
     if len(arguments) != 1:
-        raise _count("Struct", "1 argument", arguments)
+        raise wrong_count("Struct", "1 argument", arguments)
     if not isinstance(arguments[0], Hash):
-        raise _wrong("Struct", arguments[0], "Hash")
+        raise wrong_argument("Struct", arguments[0], "Hash")
     return StructType(_member(key, item) for key, item in arguments[0].items())
 
 
@@ -248,7 +243,7 @@ def _member(key: Value, item: Value) -> Member:
 def variant_of(arguments: Arguments) -> Type:
     for argument in arguments:
         if not isinstance(argument, Type):
-            raise _wrong("Variant", argument, "Any-Type")
+            raise wrong_argument("Variant", argument, "Any-Type")
     return variant(arguments) if arguments else VariantType()
 
 
@@ -256,7 +251,7 @@ def callable_of(arguments: Arguments) -> Type:
     returns: Type | None = None
     if arguments and isinstance(arguments[0], tuple):
         if len(arguments) != 2:
-            raise _count("Callable", "2 arguments", arguments)
+            raise wrong_count("Callable", "2 arguments", arguments)
         returns = _must_be_type("Callable", arguments[1])
         arguments = arguments[0]
     block: Type | None = None
@@ -286,76 +281,3 @@ def _is_block(value: Value) -> bool:
     if isinstance(value, VariantType):
         return all(isinstance(t, CallableType) or t == UNDEF for t in value.types)
     return isinstance(value, CallableType)
-
-
-def runtime(arguments: Arguments) -> Type:
-    if len(arguments) != 2:
-        raise _count("Runtime", "1 to 2 arguments", arguments)
-    for argument in arguments:
-        if not isinstance(argument, str):
-            raise _wrong("Runtime", argument, "String or String")
-    return RuntimeType(arguments[0], arguments[1])
-
-
-def _moment(name: str, argument: Value, kind: type[Timestamp] | type[Timespan]) -> Value:
-    if argument is DEFAULT:
-        return None
-    if isinstance(argument, kind):
-        return argument
-    if values.is_number(argument):
-        return kind(from_seconds(argument))
-    if isinstance(argument, str):
-        return parse_timestamp(argument) if kind is Timestamp else parse_timespan(argument)
-    if isinstance(argument, Hash) and kind is Timespan:
-        return timespan_of(argument)
-    raise _wrong(name, argument, f"{name} or String or Numeric")
-
-
-def timestamp(arguments: Arguments) -> Type:
-    if not 1 <= len(arguments) <= 2:
-        raise _count("Timestamp", "1 to 2 arguments", arguments)
-    low, high = (_moment("Timestamp", argument, Timestamp) for argument in (*arguments, DEFAULT)[:2])
-    if low is not None and high is not None and low.ns > high.ns:
-        raise issues.BOUNDS_REVERSED.error(low=low, high=high)
-    return TimestampType(low, high)
-
-
-def timespan(arguments: Arguments) -> Type:
-    if not 1 <= len(arguments) <= 2:
-        raise _count("Timespan", "1 to 2 arguments", arguments)
-    low, high = (_moment("Timespan", argument, Timespan) for argument in (*arguments, DEFAULT)[:2])
-    if low is not None and high is not None and low.ns > high.ns:
-        raise issues.BOUNDS_REVERSED.error(low=low, high=high)
-    return TimespanType(low, high)
-
-
-def sem_ver(arguments: Arguments) -> Type:
-    ranges: list[SemVerRange] = []
-    for argument in arguments:
-        if isinstance(argument, str):
-            ranges.append(SemVerRange.parse(argument))
-        elif isinstance(argument, SemVerRange):
-            ranges.append(argument)
-        else:
-            raise _wrong("SemVer", argument, "String or SemVerRange")
-    return SemVerType(joined_ranges(ranges))
-
-
-def uri(arguments: Arguments) -> Type:
-    if len(arguments) != 1:
-        raise _count("URI", "1 argument", arguments)
-    given = arguments[0]
-    if isinstance(given, str):
-        parsed = URI.parse(given)
-        if parsed is None:
-            raise issues.BAD_URI.error(text=given)
-        return URIType(parsed.described())
-    if isinstance(given, URI):
-        return URIType(given.described())
-    if not isinstance(given, Hash):
-        raise issues.ARGUMENT_NOT_A_TYPE.error(type="URI", got=type_name_of(given))
-    for key, part in given.items():
-        is_plain = isinstance(part, int) if key == "port" else isinstance(part, str)
-        if key not in PARTS or not (is_plain or isinstance(part, Regexp | Type)):
-            raise issues.BAD_URI.error(text=values.to_string(given))
-    return URIType(given)

@@ -4,13 +4,14 @@ from typing import Final
 
 from precast.lang.datatypes.base import ANY, DEFAULT_TYPE, UNDEF, Type
 from precast.lang.datatypes.callables import CALLABLE
-from precast.lang.datatypes.collections import ARRAY, COLLECTION, HASH, ITERABLE, ITERATOR, STRUCT, TUPLE
+from precast.lang.datatypes.collections import ARRAY, COLLECTION, HASH, STRUCT, TUPLE
 from precast.lang.datatypes.combined import NOT_UNDEF, OPTIONAL, SENSITIVE, TYPE, VARIANT
 from precast.lang.datatypes.groups import DATA, RICH_DATA, RICH_DATA_KEY, SCALAR
 from precast.lang.datatypes.initial import INIT
+from precast.lang.datatypes.iterables import ITERABLE, ITERATOR
 from precast.lang.datatypes.library import DEFERRED, ERROR
 from precast.lang.datatypes.moments import SEM_VER, SEM_VER_RANGE, TIMESPAN, TIMESTAMP
-from precast.lang.datatypes.objects import OBJECT, TYPE_SET
+from precast.lang.datatypes.objects import OBJECT
 from precast.lang.datatypes.references import CATALOG_ENTRY, CLASS, RESOURCE, TypeAlias, TypeReference
 from precast.lang.datatypes.rich import BINARY, RUNTIME, URI_TYPE
 from precast.lang.datatypes.scalars import (
@@ -24,6 +25,7 @@ from precast.lang.datatypes.scalars import (
     SCALAR_DATA,
     STRING,
 )
+from precast.lang.datatypes.typesets import TYPE_SET
 
 _TYPES: Final = (
     ANY, UNDEF, DEFAULT_TYPE, SCALAR, SCALAR_DATA, DATA, RICH_DATA, NUMERIC, INTEGER, FLOAT, STRING, BOOLEAN, ENUM, PATTERN,

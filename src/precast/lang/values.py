@@ -1,9 +1,8 @@
 """The values of the Puppet language, and what may be asked of every one of them.
 
-undef is None, Boolean bool, Integer int, Float float, String str, Array tuple, Hash the `Hash` of lang/hashes.py; everything else is a `Rich`
-value. Values never change once made, so they may be shared, cached and used as keys. Python's own `==` takes 1 for 1.0 and for
-true, and minds the case of strings; Puppet does neither, so values are compared by `equals` and `compare` alone, and a Hash keeps
-1, 1.0 and true apart (lang/hashes.py).
+undef is None, Boolean bool, Integer int, Float float, String str, Array tuple, Hash the `Hash` of lang/hashes.py; everything else
+is a `Rich` value. Values never change once made, so they may be shared, cached and used as keys. Python's own `==` takes 1 for 1.0
+and for true, and minds the case of strings; Puppet does neither, so values are compared by `equals` and `compare` alone.
 """
 
 import base64

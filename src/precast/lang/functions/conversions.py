@@ -40,7 +40,7 @@ def _assert_type(call: Call, wanted: datatypes.Type, value: Any) -> Any:
     if wanted.check(value):
         return value
     if call.block is not None:
-        return call.block.call(wanted, datatypes.infer(value).generalized())
+        return call.block.call(wanted, datatypes.infer(value))
     raise issues.WRONG_TYPE.error(reason=mismatch.describe("assert_type():", wanted, value))
 
 

@@ -222,3 +222,9 @@ BLOCK_WITHOUT_PARAMETERS = Issue(
     "slice(): block must define at least one parameter. Block has 0.",
     "give the block one parameter for each slice, or as many as a slice has elements",
 )
+NOT_TEXT_INSIDE = Issue(
+    "LANG-464",
+    Kind.INPUT,
+    "{name}() takes strings and numbers, in arrays and hashes too, but found a value of kind {kind}",
+    "leave it out before, as with filter, or convert it first",
+)

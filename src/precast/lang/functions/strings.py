@@ -10,7 +10,7 @@ from precast.lang.datatypes import Type
 from precast.lang.functions import issues
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import sequence
-from precast.lang.values import Hash
+from precast.lang.values import Hash, is_number, kind_name
 
 _SPACE = " \t\n\v\f\r"
 
@@ -44,13 +44,14 @@ def _declare_deep(name: str, change: Callable[[str], str], documentation: str) -
             return tuple(map(changed, value))
         if isinstance(value, Hash):
             return Hash.of((changed(key), changed(item)) for key, item in value.items())
+        if not is_number(value):
+            raise issues.NOT_TEXT_INSIDE.error(name=name, kind=kind_name(value))
         return value
 
     function.dispatch("Numeric arg")(changed)
     function.dispatch("String arg")(change)
-    data = "Variant[String, Numeric, Array, Hash]"
-    function.dispatch(f"Array[{data}] arg")(changed)
-    function.dispatch(f"Hash[{data}, {data}] arg")(changed)
+    function.dispatch("Array arg")(changed)
+    function.dispatch("Hash arg")(changed)
 
 
 def camelcase(text: str) -> str:

@@ -11,12 +11,13 @@ HERE = Path(__file__).parent
 # Files of rows by what is asked of them; those of functions are expressions.
 EXPRESSIONS = [
     HERE / "expressions.jsonl",
+    HERE / "language.jsonl",
     HERE / "evaluator.jsonl",
     HERE / "types.jsonl",
     HERE / "erb.jsonl",
     *sorted((HERE / "functions").glob("*.jsonl")),
 ]
-MANIFESTS = [HERE / "manifests.jsonl", HERE / "compiler.jsonl"]
+MANIFESTS = [HERE / "manifests.jsonl", HERE / "catalogs.jsonl", HERE / "compiler.jsonl"]
 
 Row = dict[str, Any]
 
@@ -75,7 +76,8 @@ def _manifest(wanted: Row, answer: Row) -> Iterator[str]:
     for field in ("edges", "relationships"):
         if {tuple(each) for each in answer.get(field, [])} != {tuple(each) for each in wanted.get(field, [])}:
             yield f"{field} {answer.get(field)}, not {wanted.get(field)}"
-    if wanted.get("order", []) != answer.get("order", []):
+    # A row has no order where Puppet's own types refuse a value, which is long after the catalog is made.
+    if "order_error" not in wanted and wanted.get("order", []) != answer.get("order", []):
         yield f"order {answer.get('order')}, not {wanted.get('order')}"
 
 

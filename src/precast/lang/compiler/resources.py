@@ -80,7 +80,8 @@ class Resource:
         self.parameters[name] = parameter
         if name == "tag":
             for each in flatten(parameter.value):
-                self.tag(each)
+                if each is not None:
+                    self.tag(each)
 
     def tag(self, name: Any) -> None:
         """Adds a tag and, of a qualified one, its parts. Raises where it is no word."""

@@ -3,6 +3,9 @@
 Both are pure functions of the inputs and settings: whoever calls twice gets the same value, the same log, the same trace.
 """
 
+import contextlib
+import gc
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -54,13 +57,27 @@ def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
     """The value of the code's last expression; the classes and defines it declares run too. Raises CompileFailure."""
     run = _start(inputs, with_environment(inputs, settings))
     try:
-        value = _evaluate_main(run, _unit(source))
-        run.catalog.evaluate_all()
+        with _nothing_to_leave():
+            value = _evaluate_main(run, _unit(source))
+            run.catalog.evaluate_all()
     except PrecastError as error:
         raise CompileFailure(error, tuple(run.logs)) from None
     return Evaluation(value, tuple(run.logs))
 
 
+@contextlib.contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """A compile keeps nearly all it makes until its end: to look for circles in it meanwhile would cost a third of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@_collector_at_rest()
 def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None = None) -> CompileResult:
     """The catalog of the node behind the inputs; `manifest` stands for the environment's own. Raises CompileFailure."""
     run = _start(inputs, with_environment(inputs, settings))
@@ -68,10 +85,11 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
         units = [_unit(manifest)] if manifest is not None else _manifests(inputs)
         for unit in units:
             run.loader.add(unit)
-        for unit in units:
-            _guard(run, unit)
-        evaluate_node(run)
-        run.catalog.evaluate_all()
+        with _nothing_to_leave():
+            for unit in units:
+                unit.main(run.top)
+            evaluate_node(run)
+            run.catalog.evaluate_all()
         body, source_map = finish(run)
     except PrecastError as error:
         raise CompileFailure(error, tuple(run.logs)) from None
@@ -91,13 +109,14 @@ def _start(inputs: Inputs, settings: Settings) -> Run:
 
 def _evaluate_main(run: Run, unit: Unit) -> Any:
     run.loader.add(unit)
-    return _guard(run, unit)
+    return unit.main(run.top)
 
 
-def _guard(run: Run, unit: Unit) -> Any:
-    """Runs code at the top, where nothing can be left early."""
+@contextlib.contextmanager
+def _nothing_to_leave() -> Iterator[None]:
+    """What is left early is a lambda, function, class or define; a jump that none of them took is an error."""
     try:
-        return unit.main(run.top)
+        yield
     except ControlFlow as jump:
         name = "next" if isinstance(jump, Next) else "break" if isinstance(jump, Break) else "return"
         raise issues.ILLEGAL_JUMP.error(jump.source, jump.span, name=name) from None

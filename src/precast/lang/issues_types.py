@@ -211,6 +211,6 @@ NO_NEW = Issue(
 TOO_MANY_ELEMENTS = Issue(
     "LANG-288",
     Kind.INPUT,
-    "an Array of {count} numbers is more than the {limit} that are allowed",
+    "an Array of {count} elements is more than the {limit} that are allowed",
     "iterate over the range itself; it need not become an Array",
 )

@@ -95,7 +95,10 @@ def _hand_down(run: "Run", catalog: "Catalog", tags: dict[str, dict[str, None]])
 
 
 def _check(run: "Run", catalog: "Catalog", resource: Resource) -> None:
+    is_managed = resource.definition is None and not resource.is_class and resource.type_name != "node"
     for name, parameter in resource.parameters.items():
+        if is_managed:
+            _check_name(resource, name)
         if parameter.value is None:
             continue
         if name in RELATIONS:
@@ -103,8 +106,6 @@ def _check(run: "Run", catalog: "Catalog", resource: Resource) -> None:
             _check_relation(catalog, resource, name, parameter.value)
         elif known_types.is_metaparameter(name) and run.has_unknowns and holds_unknown(parameter.value):
             parameter.value = run.concrete(parameter.value)
-        if resource.definition is None and not resource.is_class and resource.type_name != "node":
-            _check_name(resource, name)
 
 
 def _check_name(resource: Resource, name: str) -> None:

@@ -1,12 +1,10 @@
 """The node block that matches, and the classes an operator gave the node."""
 
-import contextlib
 from typing import TYPE_CHECKING
 
 from precast.lang import issues_compiler as issues
 from precast.lang.compiler.definitions import node_title
 from precast.lang.compiler.resources import Resource
-from precast.lang.control import Next, Return
 from precast.lang.inputs import ABSENT, Classification, NodeBlock, TrustedPath
 from precast.lang.scope import Frame, new_frame
 from precast.lang.values import from_data
@@ -33,8 +31,7 @@ def evaluate_node(run: "Run") -> None:
         scope = new_frame(run, frame, run.top)
         scope.variables.update(title=title, name=title)
         scope.matches = tuple(captures) or None
-        with contextlib.suppress(Next, Return):
-            block.body(scope)
+        block.body(scope)
     _include_given(run)
 
 

@@ -1,5 +1,7 @@
 """Array, Hash, Tuple and Struct from other values."""
 
+import sys
+from collections.abc import Sequence
 from typing import Final
 
 from precast.lang import issues_types as issues
@@ -22,7 +24,7 @@ def elements(value: Value) -> tuple[Value, ...] | None:
     if isinstance(value, str):
         return tuple(value)
     if isinstance(value, values.Iterator):
-        return tuple(value.items)
+        return _counted(value.items)
     if isinstance(value, Binary):
         return tuple(value.data)
     if isinstance(value, Type):
@@ -35,10 +37,14 @@ def elements(value: Value) -> tuple[Value, ...] | None:
 MOST_ELEMENTS: Final = 1_000_000  # of an Array that only counts; a compile must not take all memory for a slip
 
 
-def _counted(numbers: range) -> tuple[Value, ...]:
-    # The length of a larger range does not fit where len() puts it.
-    if numbers.stop - numbers.start > MOST_ELEMENTS:
-        raise issues.TOO_MANY_ELEMENTS.error(count=numbers.stop - numbers.start, limit=MOST_ELEMENTS)
+def _counted(numbers: Sequence[Value]) -> tuple[Value, ...]:
+    """The elements of a range or another lazy sequence; raises LANG-288 if they are too many."""
+    try:
+        count = len(numbers)
+    except OverflowError:  # a range may be longer than len() can say
+        count = sys.maxsize
+    if count > MOST_ELEMENTS:
+        raise issues.TOO_MANY_ELEMENTS.error(count=count, limit=MOST_ELEMENTS)
     return tuple(numbers)
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from precast.lang import issues_types as issues
 from precast.lang import values
+from precast.lang.conversions.collections import elements
 from precast.lang.conversions.formats import (
     DEFAULTS,
     IN_CONTAINERS,
@@ -54,7 +55,7 @@ def format_value(value: Value, formats: Value = DEFAULT) -> str:
 def _text(value: Value, formats: Formats, indent: Indent) -> str:
     form = format_for(infer(value), formats)
     if isinstance(value, values.Iterator):
-        value, form = tuple(value.items), format_for(ARRAY, formats)
+        value, form = elements(value), format_for(ARRAY, formats)
     if isinstance(value, tuple):
         _expect(form, "asp", "Array")
         return list_text(value, form, indent, lambda item, deeper: _inside(item, form, formats, deeper))

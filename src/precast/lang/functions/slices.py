@@ -12,7 +12,7 @@ from precast.lang.values import Hash, Iterator, is_true, strict
 SLICE = Function(
     "slice",
     "Cuts a sequence into arrays of a size. A block of one parameter gets each array, one of more gets its elements, filled up "
-    "with undef.",
+    "with undef, or with empty arrays for a hash.",
     unknowns=Unknowns.FLOW,
 )
 GROUP_BY = Function(
@@ -35,7 +35,7 @@ STEP = Function(
 
 @SLICE.dispatch("Hash hash, Integer[1] slice_size, Callable &block?", pure=False)
 def _slice_hash(call: Call, value: Hash, size: int) -> Any:
-    return _sliced(call, value, entries(value), size)
+    return _sliced(call, value, entries(value), size, missing=())
 
 
 @SLICE.dispatch("Iterable enumerable, Integer[1] slice_size, Callable &block?", pure=False)
@@ -43,7 +43,7 @@ def _slice(call: Call, value: Any, size: int) -> Any:
     return _sliced(call, value, sequence(value), size)
 
 
-def _sliced(call: Call, value: Any, items: Any, size: int) -> Any:
+def _sliced(call: Call, value: Any, items: Any, size: int, missing: Any = None) -> Any:
     parts = [tuple(items[start : start + size]) for start in range(0, len(items), size)]
     block = call.block
     if block is None:
@@ -54,7 +54,7 @@ def _sliced(call: Call, value: Any, items: Any, size: int) -> Any:
     try:
         for part in parts:
             if spread:
-                block.call(*part, *(None,) * (size - len(part)))
+                block.call(*part, *(missing,) * (size - len(part)))
             else:
                 block.call(part)
     except Break:

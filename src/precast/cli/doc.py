@@ -14,10 +14,10 @@ from precast.types import catalogue
 from precast.types.declaration import ManagedType
 
 _UNKNOWNS = {
-    Unknowns.FLOW: "passed on",
-    Unknowns.CONCRETE: "asked for: an identity fact becomes a question of the trace, a future is an error",
+    Unknowns.FLOW: "it is passed on",
+    Unknowns.CONCRETE: "it is asked for: an identity fact becomes a question of the trace, a future is an error",
     Unknowns.AGENT: "an identity fact becomes a question of the trace; a call with a future is made on the node",
-    Unknowns.TEXT: "joined into a text that is completed later",
+    Unknowns.TEXT: "it is joined into a text that is completed later",
 }
 
 _FOLLOWED = {
@@ -76,7 +76,7 @@ def _print_function(name: str, function: Function) -> None:
     print(f"{name}\n\n  {_indented(function.documentation)}\n")
     for dispatch in function.dispatches:
         print(f"  {_signature(name, dispatch.signature)}")
-    print(f"\n  A value that is not known yet is {_UNKNOWNS[function.unknowns]}.")
+    print(f"\n  With a value that is not known yet: {_UNKNOWNS[function.unknowns]}.")
 
 
 def _signature(name: str, signature: Signature) -> str:

@@ -15,6 +15,7 @@ from precast.lang.compiler import known_types
 from precast.lang.compiler.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.evaluation import evaluate_resource
+from precast.lang.compiler.overrides import Attribute, merge
 from precast.lang.compiler.relations import Relation, ref_of
 from precast.lang.compiler.resources import Parameter, Resource, capitalized, flatten, reference
 from precast.lang.scope import Frame, Scope
@@ -22,7 +23,6 @@ from precast.lang.scope import Frame, Scope
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run
 
-Attribute = tuple[str, Any, bool]
 # An endless chain of defines that declare defines ends here.
 MAX_ROUNDS = 1000
 
@@ -180,43 +180,9 @@ class Catalog:
         ref = ref_of(target)
         resource = self.find(ref)
         if resource is not None:
-            self.merge(resource, attributes, scope.frame, source, span)
+            merge(self.run, resource, attributes, scope.frame, source, span)
         else:
             self._overrides.setdefault(ref, []).append((attributes, scope.frame, source, span))
-
-    def merge(
-        self,
-        resource: Resource,
-        attributes: list[Attribute],
-        frame: Frame,
-        source: Source,
-        span: Span,
-        by_collector: bool = False,
-    ) -> None:
-        """Sets parameters over those there. Raises where the one who overrides may not."""
-        may = by_collector or _inherits(frame, resource.frame)
-        if not may and frame is not resource.frame:
-            raise issues.NOT_A_SUBCLASS.error(source, span, ref=resource.ref, where=resource.place())
-        if resource.is_evaluated:
-            self.run.at(source, span).complain(
-                issues.OVERRIDE_AFTER_EVALUATION, ref=resource.ref, where=resource.place()
-            )
-        for name, value, adds in attributes:
-            present = resource.parameters.get(name)
-            if present is not None:
-                if not may and not self._is_default(resource, name, present):
-                    raise issues.ALREADY_SET.error(source, span, name=name, ref=resource.ref, where=resource.place())
-                if adds:
-                    value = (*flatten(present.value), *flatten(value))
-            resource.set(name, Parameter(value, frame))
-
-    def _is_default(self, resource: Resource, name: str, parameter: Parameter) -> bool:
-        frame = resource.frame
-        while frame is not None:
-            if frame.defaults.get(resource.type_name, {}).get(name) is parameter:
-                return True
-            frame = frame.declared_in
-        return False
 
     def relate(self, first: tuple[Any, ...], second: tuple[Any, ...], kind: str, source: Source, span: Span) -> None:
         self._relations.append(Relation(first, second, kind, source, span))
@@ -285,7 +251,7 @@ class Catalog:
 
     def _late_overrides(self, resource: Resource) -> None:
         for attributes, frame, source, span in self._overrides.pop(resource.ref, ()):
-            self.merge(resource, attributes, frame, source, span)
+            merge(self.run, resource, attributes, frame, source, span)
 
     def apply_relations(self) -> None:
         for relation in self._relations:
@@ -303,13 +269,3 @@ class Catalog:
         for collector in self._collectors:
             if isinstance(collector, Realization) and collector.wanted:
                 raise issues.NOT_REALIZED.error(collector.source, collector.span, refs=", ".join(collector.wanted))
-
-
-def _inherits(frame: Frame, other: Frame | None) -> bool:
-    """Whether a frame is that of a class which inherits, at any distance, from the other's."""
-    above = frame.parent_class
-    while above is not None:
-        if above is other:
-            return True
-        above = above.parent_class
-    return False

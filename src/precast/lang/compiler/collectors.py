@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
-from precast.lang.compiler.resources import Resource
+from precast.lang.compiler.overrides import merge
+from precast.lang.compiler.resources import Resource, capitalized
 from precast.lang.scope import Scope
-from precast.lang.values import equals
+from precast.lang.values import Rich, equals
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog
@@ -44,8 +45,8 @@ def compare_parameter(name: str, value: Any, wanted: bool) -> Query:
     return query
 
 
-class Collector:
-    """One collector with what it has found so far."""
+class Collector(Rich):
+    """One collector with what it has found so far. As a value it can only stand beside an arrow."""
 
     __slots__ = ("exported", "found", "overrides", "query", "scope", "source", "span", "type_name")
 
@@ -68,18 +69,25 @@ class Collector:
         self.span = span
         self.found: dict[str, Resource] = {}
 
+    def __str__(self) -> str:
+        return f"{capitalized(self.type_name)} <| |>"
+
     def collect(self, catalog: "Catalog") -> bool:
-        """Takes what is new; whether there was any."""
+        """Takes what is new; whether there was any. Exports of other nodes are not known here, and so none are taken."""
+        if self.exported:
+            return False
         fresh = [
             resource
             for resource in catalog.of_type(self.type_name)
-            if resource.ref not in self.found and (resource.exported or not self.exported) and self.query(resource)
+            if resource.ref not in self.found and self.query(resource)
         ]
         for resource in fresh:
             self.found[resource.ref] = resource
             resource.virtual = False
             if self.overrides:
-                catalog.merge(resource, list(self.overrides.values()), self.scope.frame, self.source, self.span, True)
+                merge(
+                    catalog.run, resource, list(self.overrides.values()), self.scope.frame, self.source, self.span, True
+                )
         return bool(fresh)
 
 

@@ -17,7 +17,7 @@ from precast.lang.compiler.guesses import did_you_mean
 from precast.lang.compiler.loading import Loader
 from precast.lang.compiler.rendering import render
 from precast.lang.compiler.resources import Resource
-from precast.lang.datatypes.notation import parse_type_in
+from precast.lang.compiler.type_names import TypeNames
 from precast.lang.erb import template as erb
 from precast.lang.evaluator.calls import call_by_name
 from precast.lang.evaluator.lambdas import UserFunction
@@ -51,8 +51,7 @@ class Run:
         self.main = Resource("class", "main", None)
         self._node = NodeVariables(inputs, settings)
         self._warned: set[str] = set()
-        self._types: dict[str, Any] = {}
-        self._aliasing = 0
+        self.type_names = TypeNames(self)
         frame = Frame("", self.main, None, "", is_open=True)
         self.top = new_frame(self, frame, None)
         self.main.frame = frame
@@ -212,48 +211,6 @@ class Run:
     def has_function(self, scope: Scope, name: str) -> bool:
         return registry.find(name) is not None or self.loader.function_named(name) is not None
 
-    def type_named(self, scope: Scope, name: str, source: Source, span: Span) -> datatypes.Type:
-        """What a name in upper case stands for: an alias, a managed type or a define."""
-        found = self._types.get(name)
-        if found is None:
-            found = self._types[name] = self._find_type(name.lower(), name, source, span)
-        return found
-
-    def _find_type(self, key: str, name: str, source: Source, span: Span) -> datatypes.Type:
-        if key == "node" or self.catalog.is_resource_type(self.top, key):
-            return datatypes.ResourceType(key)
-        alias = self.loader.alias_named(key)
-        if alias is None:
-            found = self._member_type(key, source, span)
-            if found is not None:
-                return found
-            if self._aliasing:  # a name in the definition of a type may be known later, or only to the type itself
-                return datatypes.TypeReference(name)
-            known = [*self.loader.defines, *(node.name for node, _ in self.loader.aliases.values())]
-            raise issues.UNKNOWN_TYPE_NAME.error(source, span, name=name, guess=did_you_mean(name, known))
-        node, code = alias
-        made = self._types[name] = datatypes.TypeAlias(node.name)
-        self._aliasing += 1
-        try:
-            return datatypes.named_type(made, code(self.top))
-        finally:
-            self._aliasing -= 1
-
-    @property
-    def is_defining_type(self) -> bool:
-        """Whether the definition of a type alias is being evaluated."""
-        return self._aliasing > 0
-
-    def _member_type(self, key: str, source: Source, span: Span) -> datatypes.Type | None:
-        """A type of a TypeSet: `TS::Name`."""
-        outer, _, leaf = key.rpartition("::")
-        if not outer or outer not in self.loader.aliases:
-            return None
-        found = self.type_named(self.top, self.loader.aliases[outer][0].name, source, span)
-        if not isinstance(found, datatypes.TypeSetType):
-            return None
-        return next((member for name, member in found.types.items() if str(name).lower() == leaf), None)
-
     def indexed(self, scope: Scope, kind: datatypes.Type, keys: tuple[Any, ...]) -> Any:
         """`Type[keys]`."""
         return datatypes.index(kind, keys)
@@ -301,10 +258,7 @@ class Run:
         return Timestamp(0 if answer is ABSENT else from_seconds(answer))
 
     def parse_type(self, scope: Scope, text: str) -> datatypes.Type:
-        def resolve(name: str) -> datatypes.Type | None:
-            return datatypes.core(name) or self.type_named(scope, name, Source("type", text), Span(0, len(text)))
-
-        return parse_type_in(text, resolve)
+        return self.type_names.parse(text)
 
     def render_epp(self, scope: Scope, source: Source, parameters: Hash | None, *, inline: bool) -> Any:
         return render(self, scope, source, parameters, inline)

@@ -7,6 +7,7 @@ from precast.base.errors import PrecastError
 from precast.lang import ast, datatypes
 from precast.lang import issues_compiler as issues
 from precast.lang.compiler.collectors import Collector, collect_all, compare_parameter, query_all, query_any
+from precast.lang.compiler.overrides import Attribute
 from precast.lang.compiler.relations import Passage
 from precast.lang.compiler.resources import flatten
 from precast.lang.evaluator.arithmetic import a
@@ -14,8 +15,6 @@ from precast.lang.evaluator.translation import Code, Translator, place, translat
 from precast.lang.scope import Scope
 from precast.lang.values import DEFAULT, Hash, to_string
 
-# Name, value, and whether it adds to what is there (`+>`).
-Attribute = tuple[str, Any, bool]
 AttributesCode = Callable[[Scope], list[Attribute]]
 
 
@@ -157,7 +156,7 @@ def resource_defaults(to: Translator, node: ast.ResourceDefaults) -> Code:
 
     def code(scope: Scope) -> Any:
         found = reference(scope)
-        if scope.run.is_defining_type:
+        if scope.run.type_names.is_defining:
             return _object_definition(found, operations(scope))
         if isinstance(found, datatypes.ClassType) and found.class_name is None:
             name = "class"

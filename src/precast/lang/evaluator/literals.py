@@ -183,7 +183,7 @@ def qualified_reference(to: Translator, node: ast.QualifiedReference) -> Code:
     core = datatypes.core(name)
     if core is not None:
         return to.constant(core)
-    return lambda scope: scope.run.type_named(scope, name, source, span)
+    return lambda scope: scope.run.type_names.named(name, source, span)
 
 
 @translates(ast.Block)

@@ -94,14 +94,21 @@ def _initial(inner: Type, further: tuple[Value, ...], given: tuple[Value, ...], 
     """Init[T, …]: T.new with the value and what else Init says; an Array holds all arguments if T.new takes them so."""
     if len(given) != 1:
         raise Arguments("Init", given).wrong(f"expects 1 argument, got {len(given) or 'none'}")
-    if isinstance(inner, InitType):
-        raise issues.NO_NEW.error(type=str(inner))
+    check_new(inner)
     value = given[0]
     if not further and inner.check(value):
         return value
-    if isinstance(value, tuple) and not further and value and _can_create(inner, value):
-        return create(inner, value, call)
+    if isinstance(value, tuple) and not further and value:
+        try:
+            return create(inner, value, call)
+        except PrecastError as error:
+            if not any(issue.matches(error) for issue in _NOT_TAKEN):
+                raise
     return create(inner, (value, *further), call)
+
+
+# Errors of a `new` that does not take such arguments at all, in contrast to one that fails over them.
+_NOT_TAKEN: Final = (issues.WRONG_NEW_ARGUMENTS, issues.NOT_CONVERTIBLE, issues.STRING_NOT_CONVERTIBLE)
 
 
 def _object(wanted: ObjectType, given: tuple[Value, ...]) -> Value:
@@ -144,12 +151,24 @@ _CONVERSIONS: Final[dict[type[Type], Callable[[Arguments], Value]]] = {
 }
 
 
-def _can_create(wanted: Type, given: tuple[Value, ...]) -> bool:
-    try:
-        create(wanted, given)
-    except PrecastError:
-        return False
-    return True
+def check_new(wanted: Type) -> None:
+    """Raises LANG-287 if the type has no `new`."""
+    inner = wanted.resolved()
+    has_new = type(inner) in _CONVERSIONS or isinstance(inner, TypeType | TimestampType)
+    if not has_new and not (isinstance(inner, ObjectType) and not inner.is_default):
+        raise issues.NO_NEW.error(type=str(wanted))
 
 
-initial.provide(_can_create)
+class _Conversions:
+    def can_create(self, wanted: Type, given: tuple[Value, ...], /) -> bool:
+        try:
+            create(wanted, given)
+        except PrecastError:
+            return False
+        return True
+
+    def check_new(self, wanted: Type, /) -> None:
+        check_new(wanted)
+
+
+initial.provide(_Conversions())

@@ -11,6 +11,7 @@ from precast.lang.datatypes.objects import Attribute, ObjectType
 from precast.lang.datatypes.references import TypeAlias, TypeReference
 from precast.lang.datatypes.typesets import TypeSetType
 from precast.lang.values import Hash, Value, kind_name, to_string
+from precast.lang.versions import SemVer
 
 _KEYS: Final = (
     "name", "parent", "type_parameters", "attributes", "constants", "functions", "equality", "equality_include_type",
@@ -192,6 +193,9 @@ def type_set(arguments: tuple[Value, ...]) -> TypeSetType:
     for key in init:
         if key not in _SET_KEYS:
             raise _bad(f"TypeSet initializer has wrong type, unrecognized key '{to_string(key)}'")
+    for key in ("pcore_version", "version"):
+        if isinstance(init.get(key), str) and SemVer.parse(init[key]) is None:
+            raise _bad(f"Unable to parse '{init[key]}' as a semantic version identifier")
     types: dict[str, Type] = {}
     for key, member in init.get("types", Hash()).items():
         name = key.reference if isinstance(key, TypeReference) else to_string(key)

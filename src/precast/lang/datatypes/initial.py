@@ -22,18 +22,22 @@ from precast.lang.datatypes.scalars import (
 from precast.lang.values import Value, literal
 
 
-class CanCreate(Protocol):
-    """Whether `type.new(*arguments)` succeeds."""
+class Conversions(Protocol):
+    """What conversions know of types."""
 
-    def __call__(self, wanted: Type, arguments: tuple[Value, ...], /) -> bool: ...
+    def can_create(self, wanted: Type, arguments: tuple[Value, ...], /) -> bool:
+        """Whether `type.new(*arguments)` succeeds."""
+
+    def check_new(self, wanted: Type, /) -> None:
+        """Raises LANG-287 if the type has no `new`."""
 
 
-_can_create: list[CanCreate] = []
+_conversions: list[Conversions] = []
 
 
-def provide(answer: CanCreate) -> None:
-    """Conversions know what can be made; they stand below the types, so they come in here, once."""
-    _can_create[:] = [answer]
+def provide(answers: Conversions) -> None:
+    """Conversions stand below the types, so they come in here, once."""
+    _conversions[:] = [answers]
 
 
 class InitType(Type):
@@ -64,9 +68,10 @@ class InitType(Type):
                 return False
             under_way.add(id(value))
             try:
-                can = _can_create[0]
-                return can(inner, (value, *further)) or (
-                    not further and isinstance(value, tuple) and len(value) > 0 and can(inner, value)
+                conversions = _conversions[0]
+                conversions.check_new(inner)
+                return conversions.can_create(inner, (value, *further)) or (
+                    not further and isinstance(value, tuple) and len(value) > 0 and conversions.can_create(inner, value)
                 )
             finally:
                 under_way.discard(id(value))

@@ -114,8 +114,8 @@ def _size(arguments: Arguments) -> Size:
         if not _is_bound(argument):
             raise issues.BAD_SIZE.error(got=with_article(type_name_of(argument)))
     low, high = (None if argument is DEFAULT else argument for argument in (*arguments, DEFAULT)[:2])
-    _ordered(max(low or 0, 0), high)
-    return Size(max(low or 0, 0), high)
+    _ordered(low, high)
+    return Size(max(low or 0, 0), None if high is None else max(high, 0))
 
 
 def string(arguments: Arguments) -> Type:

@@ -287,7 +287,7 @@ class ObjectType(ObjectLike):
         else:
             pairs = list(zip(self.type_parameters, arguments, strict=False))
         for name, value in pairs:
-            if value is not DEFAULT and not self.type_parameters[name].check(value):
+            if value is not DEFAULT and value is not None and not self.type_parameters[name].check(value):
                 raise issues.BAD_TYPE_ARGUMENT.error(
                     type=self.simple_name, got=values.kind_name(value), wanted=str(self.type_parameters[name])
                 )

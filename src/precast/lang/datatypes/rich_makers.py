@@ -73,7 +73,7 @@ def uri(arguments: Arguments) -> Type:
     given = arguments[0]
     if isinstance(given, str):
         parsed = URI.parse(given)
-        if parsed is None:
+        if parsed is None or parsed.scheme is None:
             raise issues.BAD_URI.error(text=given)
         return URIType(parsed.described())
     if isinstance(given, URI):

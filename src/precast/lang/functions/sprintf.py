@@ -166,10 +166,10 @@ def _write_character(directive: _Directive, value: Any, kind: str) -> str:
 
 def _write_integer(directive: _Directive, value: Any, kind: str) -> str:
     number, base = to_integer(value), _BASES[kind]
-    prefix = _PREFIXES.get(kind, "") if "#" in directive.flags else ""
+    prefix = _PREFIXES.get(kind, "") if "#" in directive.flags and number != 0 else ""
     is_signed = base == 10 or any(flag in directive.flags for flag in "+ ")
     if number < 0 and not is_signed:
-        return _complement(directive, number, base, prefix, kind)
+        return _complement(directive, number, base, "" if base == 8 else prefix, kind)
     digits = in_base(abs(number), base)
     if directive.precision is not None:
         digits = digits.rjust(directive.precision, "0")

@@ -98,7 +98,7 @@ NOT_A_RESOURCE = Issue(
     "LANG-030",
     Kind.INPUT,
     "Expression is not valid as a resource, resource-default, or resource-override",
-    "a resource needs a title: type {{ 'title': … }}; defaults are Type {{ … }}, an override is Type['title'] {{ … }}",
+    "{advice}",
 )
 NOT_VIRTUAL = Issue(
     "LANG-031",

@@ -34,9 +34,10 @@ WORDED_OTHERWISE = (
     "Illegal number",
     "PP syntax checker",
 )
-# Puppet reports these once more for the same cause, or calls a plan no plan.
+# Puppet reports these once more for the same cause.
 REPEATED = ("Invalid use of expression.", "Illegal parameter name.")
-OWN_WORDS = ("plan foo",)
+# Puppet does not know a plan for what it is.
+OWN_WORDS = ("plan foo() {}",)
 
 
 def test_no_row_is_lost() -> None:

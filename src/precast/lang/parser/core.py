@@ -13,6 +13,7 @@ from precast.base.spans import Source, Span
 from precast.lang import ast
 from precast.lang import issues_syntax as issues
 from precast.lang import tokens as t
+from precast.lang.parser.advice import advice, still_open
 
 # How tightly operators bind, loosest first; between the numbers there is room for the side an operator groups to.
 OR, AND, SELECT, ORDER, EQUALITY, SHIFT, SUM, PRODUCT, MATCH, IN, MINUS, SPLAT, NOT, POSTFIX = range(10, 150, 10)
@@ -40,11 +41,12 @@ STATEMENT_CALLS: Final = frozenset(
 class Parser:
     """Goes through the tokens of one source; `at` is the token to look at next."""
 
-    __slots__ = ("at", "definitions", "depth", "ends", "kinds", "namespace", "source", "starts", "values")
+    __slots__ = ("at", "definitions", "depth", "ends", "kinds", "namespace", "source", "starts", "tokens", "values")
 
     def __init__(self, source: Source, tokens: t.Tokens) -> None:
         tokens.add(t.END, "", tokens.starts[-1], tokens.ends[-1])  # so that looking one further is always possible
         self.source = source
+        self.tokens = tokens
         self.kinds = tokens.kinds
         self.values = tokens.values
         self.starts = tokens.starts
@@ -80,58 +82,38 @@ class Parser:
     def fail(self, issue: Issue, span: Span, **values: object) -> NoReturn:
         raise issue.error(self.source, span, **values)
 
-    def unexpected(self, wanted: str = "", advice: str = "") -> NoReturn:
-        """The next token does not fit; `wanted` would, and `advice` is what to do about it."""
+    def unexpected(self, wanted: str = "", hint: str = "") -> NoReturn:
+        """The next token does not fit; `wanted` would, and `hint` is what to do about it."""
         at = self.at
         kind = self.kinds[at]
         wanted = f", expected {wanted}" if wanted else ""
         if kind == t.END:
-            self.fail(issues.UNEXPECTED_END, self._last_place(), wanted=wanted, advice=advice or self._unclosed())
+            self.fail(issues.UNEXPECTED_END, self._last_place(), wanted=wanted, advice=hint or self._unclosed())
         start, end = self.token_span()
         if kind in (t.STRING_MIDDLE, t.STRING_END):  # what goes on after an interpolation begins with its brace
             end = min(start + 1, end)
         found = self.source.text[start:end].split("\n", 1)[0][:40]
-        self.fail(issues.UNEXPECTED, Span(start, end), found=found, wanted=wanted, advice=advice or self._advice(kind))
+        self.fail(
+            issues.UNEXPECTED,
+            Span(start, end),
+            found=found,
+            wanted=wanted,
+            advice=hint or advice(self.tokens, at, wanted),
+        )
 
     def _last_place(self) -> Span:
         end = self.ends[self.at - 1] if self.at else 0
         return Span(max(end - 1, 0), end)
 
     def _unclosed(self) -> str:
-        """Which bracket is still open at the end."""
-        pairs = {"}": "{", "]": "[", ")": "("}
-        alike = {t.LIST_START: "[", t.GROUP_START: "("}
-        still_open: list[tuple[str, int]] = []
-        for kind, start in zip(self.kinds, self.starts, strict=True):
-            kind = alike.get(kind, kind)
-            if kind in ("{", "[", "("):
-                still_open.append((kind, start))
-            elif kind in pairs and still_open and still_open[-1][0] == pairs[kind]:
-                still_open.pop()
-        if not still_open:
-            return "something is missing at the end"
-        kind, start = still_open[-1]
-        place = self.source.position(start)
+        """Which bracket is still open at the end, or what should not be the last."""
+        opened = still_open(self.kinds)
+        if not opened:
+            last = self.kinds[self.at - 1] if self.at else ""
+            return f"take the {last} at the end away" if last in (";", ",") else "something is missing at the end"
+        kind = self.source.text[self.starts[opened[-1]]]
+        place = self.source.position(self.starts[opened[-1]])
         return f"the {kind} of line {place.line}, column {place.column} is not closed"
-
-    def _advice(self, kind: str) -> str:
-        before = self.kinds[self.at - 1] if self.at else ""
-        if kind == t.OTHER:
-            return "only strings and comments may hold such characters"
-        if kind in (t.NAME, t.WORD) and before in (
-            t.STRING,
-            t.STRING_END,
-            t.NUMBER,
-            t.NAME,
-            t.BOOLEAN,
-            t.VARIABLE,
-            "]",
-            "}",
-        ):
-            return "is a comma missing before it?"
-        if kind in t.KEYWORDS:
-            return f"{kind} is a keyword: put it in quotes if you mean the word"
-        return "look at what stands before it"
 
     # Levels of the grammar
 
@@ -213,6 +195,8 @@ class Parser:
 
     def _statement(self, found: list[ast.Node]) -> None:
         """Adds one statement, or makes it the arguments of the call before it."""
+        if self.kinds[self.at] == t.NAME:
+            self._refuse_plan()
         node = self.assignment()
         before = found[-1] if found else None
         arguments: tuple[ast.Node, ...] = (node,)
@@ -225,8 +209,6 @@ class Parser:
         if type(before) is ast.QualifiedName and before.value in STATEMENT_CALLS:
             found[-1] = ast.Call(self.span_from(before.span.start), before, arguments, None, True)
         elif len(arguments) == 1:
-            if type(before) is ast.QualifiedName and before.value == "plan":
-                self._refuse_plan(before, node)
             found.append(node)
         else:
             place = Span(self.starts[comma], self.ends[comma])
@@ -234,10 +216,11 @@ class Parser:
                 self.fail(issues.CALL_NEEDS_PARENTHESES, place, name=before.value)
             self.fail(issues.LIST_WITHOUT_CALL, place)
 
-    def _refuse_plan(self, word: ast.QualifiedName, node: ast.Node) -> None:
-        head = node.functor if type(node) is ast.Call else node
-        if type(head) is ast.QualifiedName:
-            self.fail(issues.PLAN, Span(word.span.start, head.span.end), name=head.value)
+    def _refuse_plan(self) -> None:
+        """A plan would only be read as a word that has no effect."""
+        at = self.at
+        if self.values[at] == "plan" and self.kinds[at + 1] == t.NAME and self.kinds[at + 2] in ("(", "{"):
+            self.fail(issues.PLAN, Span(self.starts[at], self.ends[at + 1]), name=self.values[at + 1])
 
 
 # What turns an expression before a brace into a resource; filled by `resources`.

@@ -8,6 +8,7 @@ from precast.base.spans import Span
 from precast.lang import ast
 from precast.lang import issues_syntax as issues
 from precast.lang import tokens as t
+from precast.lang.parser.advice import NO_TITLE, attribute_advice, resource_advice
 from precast.lang.parser.core import INFIX, POSTFIX, RESOURCE, STATEMENT_CALLS, Parser
 
 _FORMS: dict[str, ast.Form] = {"@": "virtual", "@@": "exported"}
@@ -37,7 +38,7 @@ def _resource(p: Parser, head: ast.Node | None) -> ast.Node:
 
 def _untitled(p: Parser, form: ast.Form, head: ast.Node, start: int) -> ast.Node:
     """Attributes without a title."""
-    opening = p.starts[p.at]
+    opening = p.at
     p.at += 1
     operations = _operations(p)
     if _begins_attributes(p):
@@ -52,7 +53,7 @@ def _untitled(p: Parser, form: ast.Form, head: ast.Node, start: int) -> ast.Node
         name = "Virtual (@)" if form == "virtual" else "Exported (@@)"
         p.fail(issues.NOT_VIRTUAL, Span(start, head.span.end), form=name)
     if type(head) is not ast.QualifiedName:
-        p.fail(issues.NOT_A_RESOURCE, head.span)
+        p.fail(issues.NOT_A_RESOURCE, head.span, advice=resource_advice(p.tokens, start, opening))
     return _name_and_hash(p, head, operations, opening)
 
 
@@ -78,9 +79,9 @@ def _name_and_hash(p: Parser, head: ast.QualifiedName, operations: tuple[ast.Ope
     pairs = []
     for each in operations:
         if not isinstance(each, ast.AttributeOp) or each.op != "=>":
-            p.fail(issues.NOT_A_RESOURCE, head.span)
+            p.fail(issues.NOT_A_RESOURCE, head.span, advice=NO_TITLE)
         pairs.append(ast.KeyedEntry(each.span, ast.LiteralString(each.span, each.name), each.value))
-    argument = ast.LiteralHash(p.span_from(opening), tuple(pairs))
+    argument = ast.LiteralHash(p.span_from(p.starts[opening]), tuple(pairs))
     span = p.span_from(head.span.start)
     if head.value in STATEMENT_CALLS:
         return ast.Call(span, head, (argument,), None, True)
@@ -98,7 +99,9 @@ def _bodies(p: Parser) -> tuple[ast.ResourceBody, ...]:
             return tuple(found)
         if _begins_attributes(p):
             p.unexpected("','", "a comma is missing before it")
-        p.take(";", "attributes are name => value, with commas between them; a further title comes after a semicolon")
+        if p.kinds[p.at] != ";":
+            p.unexpected("'}'", attribute_advice(p.tokens, p.at) if p.kinds[p.at] != t.END else "")
+        p.at += 1
         if p.took("}"):
             return tuple(found)
 

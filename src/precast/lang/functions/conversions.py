@@ -5,9 +5,12 @@ from typing import Any
 from precast.lang import datatypes
 from precast.lang.conversions import create
 from precast.lang.datatypes import mismatch
+from precast.lang.datatypes.combined import SensitiveType
+from precast.lang.datatypes.library import DEFERRED
 from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.values import Sensitive, Unknown
 
 TYPE = Function("type", "The data type of a value: detailed, reduced or generalized.")
 ASSERT_TYPE = Function(
@@ -15,7 +18,7 @@ ASSERT_TYPE = Function(
     "The value, if it is an instance of the type; else an error, or what the block says of the wanted and the actual type.",
     unknowns=Unknowns.FLOW,
 )
-NEW = Function("new", "A new value of a type from other values; the same as calling the type.")
+NEW = Function("new", "A new value of a type from other values; the same as calling the type.", unknowns=Unknowns.FLOW)
 CONVERT_TO = Function("convert_to", "The value as one of another type: new with the value first.")
 ANNOTATE = Function("annotate", "Annotations on values; Precast keeps none.")
 
@@ -51,7 +54,12 @@ def _assert_type_text(call: Call, wanted: str, value: Any) -> Any:
 
 @NEW.dispatch("Type type, Any *args, Callable &block?", pure=False)
 def new(call: Call, wanted: datatypes.Type, *args: Any) -> Any:
-    made = create(wanted, args, call)
+    """What only wraps values takes those that are not known yet; every other type looks at them."""
+    if isinstance(wanted, SensitiveType) and len(args) == 1 and isinstance(args[0], Unknown):
+        made: Any = Sensitive(args[0])  # it may turn out to be Sensitive itself, but must not be shown until then
+    else:
+        is_wrapping = isinstance(wanted, SensitiveType) or wanted == DEFERRED
+        made = create(wanted, args if is_wrapping else call.host.concrete(args, call.span), call)
     return made if call.block is None else call.block.call(made)
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from precast.base.spans import Source, Span
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
+from precast.lang.unknowns import STRINGS
+from precast.lang.values import Unknown
 
 if TYPE_CHECKING:
     from precast.lang.datatypes import Type
@@ -158,3 +160,9 @@ class Call:
         """Calls the block; only for dispatches that require one."""
         assert self.block is not None
         return self.block.call(*args)
+
+    def says_yes(self, answer: Any) -> bool:
+        """Whether what the block said is true: text always is. Raises for a future, whose truth nobody knows yet."""
+        if isinstance(answer, Unknown) and not isinstance(answer, STRINGS):
+            answer = self.host.concrete(answer, self.span)
+        return answer is not None and answer is not False

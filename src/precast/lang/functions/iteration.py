@@ -13,7 +13,7 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import Entries, sequence
 from precast.lang.regexps import compile_regexp
-from precast.lang.values import Hash, Regexp, equals, is_true
+from precast.lang.values import Hash, Regexp, equals
 
 Body = Callable[..., Any]
 
@@ -174,7 +174,7 @@ def _map_values(call: Call, value: Any) -> tuple[Any, ...]:
 def _filter_hash(call: Call, value: Hash, pairs: bool) -> Hash:
     kept: list[tuple[Any, Any]] = []
     with suppress(Break):
-        kept.extend((key, item) for key, item, said in _hash_calls(call, value, pairs) if is_true(said))
+        kept.extend((key, item) for key, item, said in _hash_calls(call, value, pairs) if call.says_yes(said))
     return Hash.of(kept)
 
 
@@ -183,7 +183,7 @@ def _filter_indexed(call: Call, value: Any) -> Any:
     """Entries of a hash are no exception here: the block gets their index, but what is kept is a hash."""
     kept: list[Any] = []
     with suppress(Break):
-        kept.extend(item for index, item in enumerate(sequence(value)) if is_true(call.run_block(index, item)))
+        kept.extend(item for index, item in enumerate(sequence(value)) if call.says_yes(call.run_block(index, item)))
     return Hash.of(kept) if isinstance(value, Entries) else tuple(kept)
 
 
@@ -191,28 +191,28 @@ def _filter_indexed(call: Call, value: Any) -> Any:
 def _filter_values(call: Call, value: Any) -> tuple[Any, ...]:
     kept: list[Any] = []
     with suppress(Break):
-        kept.extend(item for item in sequence(value) if is_true(call.run_block(item)))
+        kept.extend(item for item in sequence(value) if call.says_yes(call.run_block(item)))
     return tuple(kept)
 
 
 @_both(ALL, HASH_PAIR, HASH_ENTRY)
 def _all_hash(call: Call, value: Hash, pairs: bool) -> bool:
-    return all(is_true(said) for _, _, said in _hash_calls(call, value, pairs))
+    return all(call.says_yes(said) for _, _, said in _hash_calls(call, value, pairs))
 
 
 @_both(ALL, INDEXED, VALUES)
 def _all(call: Call, value: Any, indexed: bool) -> bool:
-    return all(is_true(said) for _, _, said in _calls(call, value, indexed))
+    return all(call.says_yes(said) for _, _, said in _calls(call, value, indexed))
 
 
 @_both(ANY, HASH_PAIR, HASH_ENTRY)
 def _any_hash(call: Call, value: Hash, pairs: bool) -> bool:
-    return any(is_true(said) for _, _, said in _hash_calls(call, value, pairs))
+    return any(call.says_yes(said) for _, _, said in _hash_calls(call, value, pairs))
 
 
 @_both(ANY, INDEXED, VALUES)
 def _any(call: Call, value: Any, indexed: bool) -> bool:
-    return any(is_true(said) for _, _, said in _calls(call, value, indexed))
+    return any(call.says_yes(said) for _, _, said in _calls(call, value, indexed))
 
 
 @REDUCE.dispatch("Iterable enumerable, Callable[2, 2] &block")
@@ -237,18 +237,18 @@ def _fold(call: Call, memo: Any, items: Iterator[Any]) -> Any:
 
 @INDEX.dispatch(HASH_PAIR)
 def _index_pair(call: Call, value: Hash) -> Any:
-    return next((key for key, _, said in _hash_calls(call, value, pairs=True) if is_true(said)), None)
+    return next((key for key, _, said in _hash_calls(call, value, pairs=True) if call.says_yes(said)), None)
 
 
 @INDEX.dispatch(HASH_ENTRY)
 def _index_entry(call: Call, value: Hash) -> Any:
     """Here, unlike elsewhere, a block of one parameter gets the value alone."""
-    return next((key for key, item in value.items() if is_true(call.run_block(item))), None)
+    return next((key for key, item in value.items() if call.says_yes(call.run_block(item))), None)
 
 
 @_both(INDEX, INDEXED, VALUES)
 def _index_block(call: Call, value: Any, indexed: bool) -> int | None:
-    return next((index for index, _, said in _calls(call, value, indexed) if is_true(said)), None)
+    return next((index for index, _, said in _calls(call, value, indexed) if call.says_yes(said)), None)
 
 
 @INDEX.dispatch("String str, Variant[String, Regexp] match")

@@ -64,6 +64,8 @@ class Function:
         self.documentation = documentation
         self.unknowns = unknowns
         self.is_statement = is_statement
+        # What flows through is not looked into: that would cost as much as the iteration itself.
+        self._minds = _is_unknown if unknowns in (Unknowns.FLOW, Unknowns.TEXT) else holds_unknown
         self.dispatches: list[Dispatch] = []
         self._by_count: dict[int, tuple[tuple[Fits, Body, bool], ...]] = {}
         for each in (name, *aliases):
@@ -83,7 +85,7 @@ class Function:
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None = None, span: Span | None = None
     ) -> Any:
         """Runs the first dispatch that fits; raises the error that says how none does."""
-        if host.has_unknowns and any(map(holds_unknown, args)):
+        if host.has_unknowns and any(map(self._minds, args)):
             return self._call_with_unknown(host, scope, args, block, span)
         return self._call_known(host, scope, args, block, span)
 
@@ -106,12 +108,9 @@ class Function:
     def _call_with_unknown(
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None
     ) -> Any:
-        policy = self.unknowns
-        if policy is Unknowns.TEXT:
-            policy = Unknowns.AGENT if any(isinstance(arg, Unknown) for arg in args) else Unknowns.FLOW
-        if policy is Unknowns.AGENT and block is None and any(map(is_late, args)):
+        if self.unknowns in (Unknowns.AGENT, Unknowns.TEXT) and block is None and any(map(is_late, args)):
             return host.defer(self.name, args)
-        if policy is Unknowns.FLOW:
+        if self.unknowns is Unknowns.FLOW:
             known = [
                 host.concrete(arg, span) if isinstance(arg, Unknown) and self._looks_at(index) else arg
                 for index, arg in enumerate(args)
@@ -128,6 +127,10 @@ class Function:
     def refuse(self, args: Sequence[Any], block: Block | None) -> NoReturn:
         """Raises the error of arguments that no dispatch takes."""
         raise refusal(self.name, [dispatch.signature for dispatch in self.dispatches], args, block)
+
+
+def _is_unknown(value: Any) -> bool:
+    return isinstance(value, Unknown)
 
 
 _declared: dict[str, Function] = {}

@@ -7,7 +7,7 @@ from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import entries, lazy, sequence, unbounded
-from precast.lang.values import Hash, Iterator, is_true, strict
+from precast.lang.values import Hash, Iterator, strict
 
 SLICE = Function(
     "slice",
@@ -64,43 +64,45 @@ def _sliced(call: Call, value: Any, items: Any, size: int, missing: Any = None) 
 
 @GROUP_BY.dispatch("Collection collection, Callable[1, 1] &block >> Hash")
 def _group_values(call: Call, value: Any) -> Hash:
-    return _grouped((item, call.run_block(item)) for item in sequence(value))
+    return _grouped(call, [(item, call.run_block(item)) for item in sequence(value)])
 
 
 @GROUP_BY.dispatch("Array array, Callable[2, 2] &block >> Hash")
 def _group_indexed(call: Call, value: Any) -> Hash:
-    return _grouped((item, call.run_block(index, item)) for index, item in enumerate(value))
+    return _grouped(call, [(item, call.run_block(index, item)) for index, item in enumerate(value)])
 
 
 @GROUP_BY.dispatch("Collection collection, Callable[2, 2] &block >> Hash")
 def _group_entries(call: Call, value: Any) -> Hash:
-    return _grouped((entry, call.run_block(*entry)) for entry in sequence(value))
+    return _grouped(call, [(entry, call.run_block(*entry)) for entry in sequence(value)])
 
 
-def _grouped(said: Any) -> Hash:
+def _grouped(call: Call, said: Any) -> Hash:
     groups: dict[Any, tuple[Any, list[Any]]] = {}
-    for item, key in said:
+    for item, answer in said:
+        key = call.host.concrete(answer, call.span)
         groups.setdefault(strict(key), (key, []))[1].append(item)
     return Hash.of((key, tuple(items)) for key, items in groups.values())
 
 
 @PARTITION.dispatch("Collection collection, Callable[1, 1] &block >> Tuple[Array, Array]")
 def _partition_values(call: Call, value: Any) -> tuple[Any, Any]:
-    return _parted([(item, call.run_block(item)) for item in sequence(value)])
+    return _parted(call, [(item, call.run_block(item)) for item in sequence(value)])
 
 
 @PARTITION.dispatch("Array array, Callable[2, 2] &block >> Tuple[Array, Array]")
 def _partition_indexed(call: Call, value: Any) -> tuple[Any, Any]:
-    return _parted([(item, call.run_block(index, item)) for index, item in enumerate(value)])
+    return _parted(call, [(item, call.run_block(index, item)) for index, item in enumerate(value)])
 
 
 @PARTITION.dispatch("Collection collection, Callable[2, 2] &block >> Tuple[Array, Array]")
 def _partition_entries(call: Call, value: Any) -> tuple[Any, Any]:
-    return _parted([(entry, call.run_block(*entry)) for entry in sequence(value)])
+    return _parted(call, [(entry, call.run_block(*entry)) for entry in sequence(value)])
 
 
-def _parted(said: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    return tuple(item for item, true in said if is_true(true)), tuple(item for item, true in said if not is_true(true))
+def _parted(call: Call, said: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    judged = [(item, call.says_yes(answer)) for item, answer in said]
+    return tuple(item for item, yes in judged if yes), tuple(item for item, yes in judged if not yes)
 
 
 @REVERSE_EACH.dispatch("Iterable iterable")

@@ -75,6 +75,15 @@ def test_wrong_words_are_one_clear_line(words: tuple[str, ...], environment: str
     assert said in err
 
 
+def test_cycle_is_named_after_the_catalog(tmp_path: Path) -> None:
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "site.pp").write_text(
+        "notify { ['a', 'b']: }\nNotify['a'] -> Notify['b'] -> Notify['a']\n"
+    )
+    _, err = compile_node(environment=str(tmp_path), code=64)
+    assert "Notify[a] => Notify[b] => Notify[a]" in err or "Notify[b] => Notify[a] => Notify[b]" in err
+
+
 def test_syntax_error_has_its_place(tmp_path: Path) -> None:
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "site.pp").write_text("notify { 'x': message => }\n")

@@ -76,7 +76,7 @@ class Order:
         return False
 
     def resources(self) -> tuple[list[str], list[str]]:
-        """What is applied, in order, and what never becomes ready because it waits for itself."""
+        """What is applied, in order, and one cycle in which each waits for the one before, if there is any."""
         waits = dict(self._waits)
         ready = [(self._priority[moment[1]], moment) for moment, count in waits.items() if count == 0]
         heapq.heapify(ready)
@@ -89,8 +89,25 @@ class Order:
                 waits[following] -= 1
                 if waits[following] == 0:
                     heapq.heappush(ready, (self._priority[following[1]], following))
-        stuck = {moment[1]: None for moment, count in waits.items() if count > 0}
-        return done, list(stuck)
+        return done, self._cycle({moment for moment, count in waits.items() if count > 0})
+
+    def _cycle(self, stuck: set[Moment]) -> list[str]:
+        """Back from one moment that is stuck to another that holds it up, until one comes again."""
+        if not stuck:
+            return []
+        holders: dict[Moment, Moment] = {}
+        for moment in self._after:
+            if moment in stuck:
+                for following in self._after[moment]:
+                    holders.setdefault(following, moment)
+        here = min(stuck, key=lambda moment: (self._priority[moment[1]], moment))
+        path: dict[Moment, None] = {}
+        while here not in path:
+            path[here] = None
+            here = holders[here]
+        moments = list(path)
+        refs = [moment[1] for moment in reversed(moments[moments.index(here) :])]
+        return [ref for index, ref in enumerate(refs) if index == 0 or ref != refs[index - 1]]
 
 
 def relations(body: Body) -> Iterable[tuple[str, str]]:

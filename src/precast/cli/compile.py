@@ -5,17 +5,16 @@ tools read it, with this node's facts filled in. `--trace` prints what the compi
 """
 
 import argparse
-import sys
 from typing import Any
 
 import msgspec
 
-from precast.base.spans import visible
 from precast.catalog import unknown
 from precast.catalog.envelope import seal
 from precast.cli.environments import DirectoryTree, directory, read_facts
 from precast.cli.eval import print_logs
 from precast.cli.output import print_json, print_table
+from precast.lang import issues_compiler as issues
 from precast.lang.answers import FileStore, NodeAnswers, NodeData, follow
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.compiler.ordering import application_order
@@ -82,8 +81,6 @@ def _print_summary(result: CompileResult, node: NodeData) -> None:
     rows = [(ref, f"{places[ref].file}:{places[ref].line}" if ref in places else None) for ref in order]
     print_table(["RESOURCE", "DECLARED AT"], rows)
     print()
-    if cycle:
-        print(f"cycle: {', '.join(map(visible, cycle))}", file=sys.stderr)
     classes = len(result.body.classes) - 1
     open_places = {
         ".".join(map(str, hole)) for each in result.body.resources for hole in unknown.holes(each.parameters)
@@ -92,6 +89,8 @@ def _print_summary(result: CompileResult, node: NodeData) -> None:
     if open_places:
         print(f"filled in when served: {', '.join(sorted(open_places))}")
     print(f"version {result.body.digest()}")
+    if cycle:
+        raise issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]))
 
 
 def _print_trace(result: CompileResult, as_json: bool) -> None:

@@ -349,12 +349,6 @@ ENDLESS = Issue(
     "defines declare new defines without end: stopped after {rounds} rounds",
     "look for a define that declares itself under a new title",
 )
-UNKNOWN_IN_METAPARAMETER = Issue(
-    "LANG-694",
-    Kind.INPUT,
-    "the metaparameter {name} of {ref} is not known while compiling",
-    "only parameters that the type itself manages may wait for a value",
-)
 
 # Classes, defines, nodes, templates: LANG-720 to LANG-759
 
@@ -410,9 +404,4 @@ TEMPLATE_PARAMETER_UNKNOWN = Issue(
     "the template has no parameter named '{name}'{guess}",
     "declare it at its top: <%- | $name | -%>",
 )
-CYCLE = Issue(
-    "LANG-732",
-    Kind.INPUT,
-    "Found a dependency cycle: {cycle}",
-    "take one of these relationships away",
-)
+CYCLE = Issue("LANG-732", Kind.INPUT, "Found a dependency cycle: {cycle}", "take one of these relationships away")

@@ -30,6 +30,18 @@ def test_cycle_is_named() -> None:
     body = compiled("notify { 'a': require => Notify['b'] } notify { 'b': require => Notify['a'] }").body
     done, cycle = application_order(body)
     assert done == []
+    assert sorted(cycle) == ["Notify[a]", "Notify[b]"]
+
+
+def test_cycle_names_only_those_in_it() -> None:
+    code = """
+    class a { notify { 'a': require => Class['b'] } }
+    class b { notify { 'b': require => Class['a'] } }
+    include a, b
+    notify { 'waits': require => Class['a'] }
+    """
+    _, cycle = application_order(compiled(code).body)
+    assert "Notify[waits]" not in cycle
     assert {"Notify[a]", "Notify[b]"} <= set(cycle)
 
 

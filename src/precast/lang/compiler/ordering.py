@@ -15,7 +15,7 @@ def is_container(type_name: str) -> bool:
 
 
 def application_order(body: Body) -> tuple[list[str], list[str]]:
-    """References in the order they are applied, and those that wait for themselves."""
+    """References in the order they are applied, and one cycle of references if there is any."""
     order = Order(body, is_container)
     by_name = _names(body)
     for resource in body.resources:

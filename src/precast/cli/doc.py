@@ -1,4 +1,4 @@
-"""`precast doc`: what a function of the language takes and does, and what attributes a managed type has."""
+"""`precast doc`: what a function of the language takes and does, what attributes a managed type has, what a data type means."""
 
 import argparse
 import difflib
@@ -7,6 +7,8 @@ from typing import Any
 
 from precast.cli import issues
 from precast.cli.output import print_json, print_table
+from precast.lang.datatypes.documentation import DOCUMENTATION
+from precast.lang.datatypes.documentation import find as find_data_type
 from precast.lang.functions import library, registry
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.signatures import Signature
@@ -33,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
     for name, summary, run in (
         ("function", "a function of the language; without NAME all of them", _function),
-        ("type", "a managed type; without NAME all of them", _type),
+        ("type", "a managed type or a data type; without NAME all of them", _type),
     ):
         command = commands.add_parser(name, help=summary)
         command.add_argument("name", metavar="NAME", nargs="?", help="which one")
@@ -97,16 +99,35 @@ def _signature(name: str, signature: Signature) -> str:
 
 def _type(args: argparse.Namespace) -> int:
     if args.name is None:
-        _print_list([(name, _known(name).summary) for name in catalogue.names()], args.json)
+        managed = [(name, _known(name).summary) for name in catalogue.names()]
+        _print_list([*managed, *((name, each.summary) for name, each in DOCUMENTATION.items())], args.json)
         return 0
     declared = catalogue.find(args.name.lower())
     if declared is None:
-        guess = _guess(args.name.lower(), catalogue.names())
-        raise issues.NOT_DOCUMENTED.error(what="managed type", name=args.name, guess=guess)
+        return _data_type(args)
     if args.json:
         print_json(_type_data(declared))
     else:
         _print_type(declared)
+    return 0
+
+
+def _data_type(args: argparse.Namespace) -> int:
+    found = find_data_type(args.name)
+    if found is None:
+        guess = _guess(args.name.lower(), [*catalogue.names(), *DOCUMENTATION])
+        raise issues.NOT_DOCUMENTED.error(what="managed type or data type", name=args.name, guess=guess)
+    name, each = found
+    if args.json:
+        print_json({"name": name, "summary": each.summary, "forms": list(each.forms), "new": list(each.new)})
+        return 0
+    print(f"{name}\n\n  {each.summary}\n")
+    for form in each.forms:
+        print(f"  {form}")
+    if each.new:
+        print("\n  A value of it is made by:")
+        for form in each.new:
+            print(f"  {form}")
     return 0
 
 

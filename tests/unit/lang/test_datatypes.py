@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from precast.base.errors import InputError
 from precast.lang.conversions import create
 from precast.lang.datatypes import Type, TypeAlias, core, index, infer, infer_reduced, mismatch, named_type, parse_type
+from precast.lang.datatypes.documentation import DOCUMENTATION
+from precast.lang.datatypes.naming import CORE
 from precast.lang.datatypes.notation import parse_type_in
 from precast.lang.values import Hash, Unknown
 from tests.unit.lang.test_values import DATA
@@ -99,3 +101,13 @@ def test_a_reference_has_no_place_until_somebody_gives_it_one() -> None:
 def test_conversion_says_what_came_out_wrong() -> None:
     with pytest.raises(InputError, match=r"expects an Integer\[1, 5\] value, got Integer\[9, 9\]"):
         create(parse_type("Integer[1, 5]"), ("9",))
+
+
+def test_every_data_type_is_documented() -> None:
+    assert {name.lower() for name in DOCUMENTATION} == CORE.keys()
+
+
+def test_several_reasons_stand_in_one_line() -> None:
+    wanted = parse_type("Struct[{a => Integer}]")
+    told = mismatch.describe("parameter 'x'", wanted, Hash.of([("b", 1)]))
+    assert told == "parameter 'x' expects a value for key 'a'; unrecognized key 'b'"

@@ -107,8 +107,9 @@ def _size_text(wanted: Size, got: Size) -> str:
 
 
 def describe(subject: str, wanted: Type, value: Value) -> str:
-    """Why a value does not fit, each reason behind the subject ("parameter 'x'"); several reasons stand on lines of their own."""
-    return "\n  ".join(f"{subject} {reason}" if subject else reason for reason in differences(wanted, value))
+    """Why a value does not fit, in one line: the subject ("parameter 'x'") and every reason."""
+    reasons = "; ".join(differences(wanted, value))
+    return f"{subject} {reasons}" if subject else reasons
 
 
 def differences(wanted: Type, value: Value) -> list[str]:

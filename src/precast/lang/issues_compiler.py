@@ -215,6 +215,12 @@ TITLE_TWICE = Issue(
 ATTRIBUTE_TWICE = Issue(
     "LANG-666", Kind.INPUT, "The attribute '{name}' has already been set", "set each attribute once"
 )
+ATTRIBUTE_NAME = Issue(
+    "LANG-733",
+    Kind.INPUT,
+    "The name of an attribute must be a String, got {got}",
+    "the keys of the hash after * => are the names of attributes",
+)
 SPLAT_NEEDS_HASH = Issue(
     "LANG-667", Kind.INPUT, "* => expects a Hash, got {got}", "give a hash of attribute names to values"
 )

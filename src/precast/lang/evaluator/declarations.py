@@ -52,7 +52,11 @@ def attributes(to: Translator, operations: Sequence[ast.Operation]) -> Attribute
             given = scope.run.concrete_top(given)
             if not isinstance(given, Hash):
                 to.fail(issues.SPLAT_NEEDS_HASH, operation, got=a(given))
-            found += [(scope.run.concrete(key), each, False) for key, each in given.items()]
+            for key, each in given.items():
+                attribute = scope.run.concrete(key)
+                if not isinstance(attribute, str):
+                    to.fail(issues.ATTRIBUTE_NAME, operation, got=a(attribute))
+                found.append((attribute, each, False))
         return found
 
     return code

@@ -131,19 +131,18 @@ class _SetReader:
 
     def _range(self) -> str:
         low, is_one = self._item()
-        if (
-            not is_one
-            or not self.pattern.startswith("-", self.at)
-            or self.pattern[self.at + 1 : self.at + 2] in ("]", "")
-        ):
+        follows = self.pattern[self.at + 1 : self.at + 2]
+        if not self.pattern.startswith("-", self.at) or follows in ("]", "") or self.pattern.startswith("-&&", self.at):
             return low
-        before = self.at
+        if not is_one:
+            raise self.refuse("unmatched range specifier in char-class")
+        if follows == "[":
+            return low
         self.at += 1
-        if self.pattern[self.at] == "[" or self.pattern.startswith("&&", self.at):
-            self.at = before
-            return low
         high, is_one = self._item()
-        return f"{low}-{high}" if is_one else rf"{low}\-{high}"
+        if not is_one:
+            raise self.refuse("char-class value at end of range")
+        return f"{low}-{high}"
 
     def _item(self) -> tuple[str, bool]:
         """One member of a set, and whether it is a single character (which may begin a range)."""

@@ -14,7 +14,7 @@ from precast.lang.regexp_sets import char_class, escaped_char, property_class
 
 _FLAG_LETTERS: Final = "mixadu"
 _SIMPLE_ESCAPES: Final = {
-    "A": r"\A", "z": r"\Z", "Z": r"(?=\n?\Z)", "b": r"\b", "B": r"\B",
+    "A": r"\A", "z": r"\Z", "Z": r"(?=\n?\Z)", "b": r"\b", "B": r"(?!\b)",
     "h": "[0-9a-fA-F]", "H": "[^0-9a-fA-F]", "d": "[0-9]", "D": "[^0-9]", "w": "[a-zA-Z0-9_]", "W": "[^a-zA-Z0-9_]",
     "s": r"[ \t\r\n\f\v]", "S": r"[^ \t\r\n\f\v]", "R": r"(?:\r\n|[\n\v\f\r\x85\u2028\u2029])",
     "n": r"\n", "t": r"\t", "r": r"\r", "f": r"\f", "v": r"\v", "a": r"\a", "e": r"\x1b",
@@ -45,6 +45,7 @@ class _Translation:
         self.atom: int | None = None
         self.extended = False
         self.is_repeated = False
+        self.names: set[str] = set()
         self.has_names = _NAMED_GROUP.search(pattern) is not None
         # Per open group: where it began, whether white space counted outside it, how many flag groups to close with it.
         self.groups: list[tuple[int, bool, int]] = []
@@ -159,7 +160,9 @@ class _Translation:
             return
         named = re.match(r"\(\?[<'](?![=!])([^>']+)[>']", rest)
         if named is not None:
-            self._push(start, f"(?P<{named[1]}>", named.end())
+            # Ruby lets a name be used again; Python does not, and nothing but the number of the group is asked for.
+            self._push(start, "(" if named[1] in self.names else f"(?P<{named[1]}>", named.end())
+            self.names.add(named[1])
             return
         plain = re.match(r"\(\?(?::|=|!|>|<=|<!)", rest)
         if plain is not None:

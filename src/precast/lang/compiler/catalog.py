@@ -65,9 +65,11 @@ class Catalog:
         type_name = type_name.lower()
         if type_name == "class":
             return self._declare_class(scope, title, attributes, source, span)
-        definition = None if known_types.is_managed(type_name) else self.run.loader.define_named(type_name)
-        if definition is None and not known_types.is_managed(type_name):
-            raise issues.UNKNOWN_TYPE.error(name=type_name, guess=self._guess_type(type_name))
+        definition = None
+        if not known_types.is_managed(type_name):
+            definition = self.run.loader.define_named(type_name)
+            if definition is None:
+                raise issues.UNKNOWN_TYPE.error(name=type_name, guess=self._guess_type(type_name))
         resource = Resource(
             type_name, title, scope.frame, definition, virtual=virtual, exported=exported, source=source, span=span
         )
@@ -118,6 +120,8 @@ class Catalog:
             return
         around = resource.frame.resource if resource.frame is not None else None
         if resource.is_class:
+            if around is not None:  # as they are now: a class, unlike other resources, gets no later ones
+                resource.tags.update(around.all_tags())
             self._stage_edge(resource, around)
         elif around is not None:
             self.edges[around.ref, resource.ref] = None

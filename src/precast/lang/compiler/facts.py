@@ -33,6 +33,7 @@ class NodeVariables:
     def __init__(self, inputs: Inputs, settings: Settings) -> None:
         self._inputs = inputs
         self._values: dict[tuple[str, Path], Any] = {}
+        self._judged: dict[tuple[str, Path], bool] = {}
         self._server: Hash | None = None
         self._given: Hash | None = None
         self._environment = settings.environment
@@ -100,9 +101,13 @@ class NodeVariables:
         return self._values[key]
 
     def _is_identity(self, root: str, path: Path) -> bool:
-        exact, patterns = self._identity[root]
-        name = ".".join(map(str, path))
-        return name in exact or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        known = self._judged.get((root, path))
+        if known is None:
+            exact, patterns = self._identity[root]
+            name = ".".join(map(str, path))
+            known = name in exact or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+            self._judged[root, path] = known
+        return known
 
 
 def _patterns(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -63,7 +63,7 @@ def _all_tags(catalog: "Catalog") -> dict[str, dict[str, None]]:
     for resource in catalog.resources.values():
         found = dict(resource.tags)
         around = resource.frame.resource if resource.frame is not None else None
-        if around is not None and around is not resource:
+        if around is not None and around is not resource and not resource.is_class:
             found.update(tags.get(around.ref, around.tags))
         tags[resource.ref] = found
     return tags
@@ -88,7 +88,8 @@ def _hand_down(run: "Run", catalog: "Catalog", tags: dict[str, dict[str, None]])
             for name, parameter in given.items():
                 if target.value(name) is None:
                     target.parameters[name] = Parameter(parameter.value, parameter.frame)
-            tags[ref].update(tags[source])
+            if not target.is_class:
+                tags[ref].update(tags[source])
             if ref not in seen:
                 seen.add(ref)
                 waiting.append(ref)

@@ -159,7 +159,8 @@ class Loader:
         if directory is None:
             return
         inner = rest.replace("::", "/") or ("init" if folder == "types" else module)
-        self._load(f"{directory}/{folder}/{inner}.pp".removeprefix("/"), module)
+        place = f"{directory}/{folder}" if directory else folder  # a module directory outside begins with a slash
+        self._load(f"{place}/{inner}.pp", module)
 
     def _load(self, path: str, module_name: str) -> None:
         if path in self._loaded:

@@ -5,6 +5,7 @@ from the resource it stands in is added when the catalog is finished, so that a 
 """
 
 import functools
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -95,13 +96,12 @@ class Resource:
                     self.tags[part] = None
 
     def all_tags(self) -> dict[str, None]:
-        """The tags so far, with those of the resources it stands in."""
+        """The tags so far, with those of the resources it stands in, up to a class, which took them when it was declared."""
         tags = dict(self.tags)
-        around = self.frame.resource if self.frame is not None else None
-        while around is not None and around is not self:
-            tags.update(around.tags)
-            outer = around.frame.resource if around.frame is not None else None
-            around = None if outer is around else outer
+        around: Resource | None = self
+        while around is not None and not around.is_class:
+            around = around.frame.resource if around.frame is not None else None
+            tags.update(around.tags if around is not None else {})
         return tags
 
     def place(self) -> str:
@@ -115,6 +115,7 @@ def is_tag(name: str) -> bool:
     return _TAG.fullmatch(name) is not None
 
 
+@functools.lru_cache(maxsize=4096)
 @functools.lru_cache(maxsize=4096)
 def capitalized(type_name: str) -> str:
     """`foo::bar` as references write it."""

@@ -4,6 +4,7 @@ A reference to a resource or a class is a type with a title. An alias is made wi
 later, so that aliases may name each other and themselves.
 """
 
+import functools
 from typing import Final
 
 from precast.lang import issues_types as issues
@@ -71,6 +72,7 @@ class ClassType(CatalogEntryType):
         return isinstance(other, ClassType) and (self.class_name is None or self.class_name == other.class_name)
 
 
+@functools.lru_cache(maxsize=4096)
 def capitalised(type_name: str) -> str:
     """A resource type's name as references write it: every part with a capital."""
     return "::".join(part.capitalize() for part in type_name.removeprefix("::").split("::"))

@@ -87,3 +87,23 @@ def test_sensitive_parameter_is_marked() -> None:
     result = compiled("user { 'u': password => Sensitive('p') }")
     resource = next(each for each in result.body.resources if each.ref == "User[u]")
     assert resource.sensitive_parameters == ("password",)
+
+
+def test_types_and_functions_load_from_module_directories_outside() -> None:
+    files = {
+        "/shared/m/types/port.pp": "type M::Port = Integer[1, 65535]",
+        "/shared/m/functions/twice.pp": "function m::twice(M::Port $n) { $n * 2 }",
+    }
+    settings = Settings(module_path=("modules", "/shared"))
+    assert evaluated("[m::twice(40), 0 =~ M::Port]", files, settings=settings).value == (80, False)
+
+
+@pytest.mark.parametrize(
+    "code", ["define d { break() }\nd { 'x': }", "node default { next() }", "node default { return() }"]
+)
+def test_a_jump_that_nothing_takes_is_an_error(code: str) -> None:
+    assert "from context where this is illegal" in failure(code).error.message
+
+
+def test_a_parameter_that_does_not_exist_is_an_error_also_when_undef() -> None:
+    assert "no parameter named 'foo'" in failure("notify { 'a': foo => undef }").error.message

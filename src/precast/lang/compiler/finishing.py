@@ -88,8 +88,7 @@ def _hand_down(run: "Run", catalog: "Catalog", tags: dict[str, dict[str, None]])
             for name, parameter in given.items():
                 if target.value(name) is None:
                     target.parameters[name] = Parameter(parameter.value, parameter.frame)
-            if not target.is_class:
-                tags[ref].update(tags[source])
+            tags[ref].update(tags[source])
             if ref not in seen:
                 seen.add(ref)
                 waiting.append(ref)

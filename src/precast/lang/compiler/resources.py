@@ -5,7 +5,6 @@ from the resource it stands in is added when the catalog is finished, so that a 
 """
 
 import functools
-import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +114,6 @@ def is_tag(name: str) -> bool:
     return _TAG.fullmatch(name) is not None
 
 
-@functools.lru_cache(maxsize=4096)
 @functools.lru_cache(maxsize=4096)
 def capitalized(type_name: str) -> str:
     """`foo::bar` as references write it."""

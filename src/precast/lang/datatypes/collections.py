@@ -8,6 +8,8 @@ from precast.lang.datatypes.combined import variant
 from precast.lang.datatypes.scalars import StringType
 from precast.lang.values import Hash, Value, quoted
 
+_COLLECTIONS: Final = (tuple, Hash)
+
 
 class CollectionType(Type):
     """An Array or a Hash of a size. `given_size` is None where none was written."""
@@ -28,7 +30,7 @@ class CollectionType(Type):
         return () if self.given_size is None else self.given_size.texts()
 
     def build_check(self) -> Check:
-        return by_size(self.size, lambda value: isinstance(value, tuple | Hash))
+        return by_size(self.size, lambda value: isinstance(value, _COLLECTIONS))
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
         return isinstance(other, CollectionType) and self.size.covers(other.size)

@@ -64,9 +64,12 @@ def provide_inference(infer_reduced: Callable[[Value], Type]) -> None:
     _INFER[:] = [infer_reduced]
 
 
+_ITERABLE: Final = (tuple, str, Hash, values.Iterator)  # made once: this is asked for every iteration
+
+
 def is_iterable(value: Value) -> bool:
     """Whether a value can be iterated at all."""
-    if isinstance(value, tuple | str | Hash | values.Iterator):
+    if isinstance(value, _ITERABLE):
         return True
     if isinstance(value, Type):
         return value.iterated_as_value() is not None

@@ -1,12 +1,14 @@
 """The types of single values: numbers, strings in all their forms, Boolean, Regexp, and the groups of them."""
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from precast.lang import values
 from precast.lang.datatypes.base import ANY_SIZE, Check, Seen, Size, Type, Write
 from precast.lang.regexps import compile_regexp
 from precast.lang.values import Regexp, Value, quoted
+
+_NUMBERS: Final = (int, float)
 
 
 class NumericType(Type):
@@ -308,7 +310,7 @@ class ScalarDataType(Type):
     )  # fmt: skip
 
     def build_check(self) -> Check:
-        return lambda value: type(value) is str or isinstance(value, int | float)
+        return lambda value: type(value) is str or isinstance(value, _NUMBERS)
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
         return isinstance(other, (*self.members, type(self)))

@@ -108,3 +108,13 @@ def test_many_texts_end_in_a_tree_or_in_our_error(text: str, is_template: bool) 
 @pytest.mark.parametrize("levels", [70, 300, 5_000])
 def test_deep_nesting_is_refused_before_python_does(opening: str, inner: str, closing: str, levels: int) -> None:
     read(opening * levels + inner + closing * levels, is_template=False)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", ["$" + "a_3x" * 50 + "A", "Aa" * 5_000, "a-" * 5_000, "::a" * 5_000, "$" + "a::" * 5_000, "/" * 5_000]
+)
+def test_long_words_are_read_in_time(text: str) -> None:
+    """No pattern of ours may try every way to cut a word."""
+    read(text, is_template=False)
+    read(f"{text}::A", is_template=False)

@@ -5,7 +5,7 @@ from typing import Final
 
 CLASS_NAME: Final = re.compile(r"[a-z]\w*(?:::[a-z]\w*)*", re.ASCII)
 TYPE_NAME: Final = re.compile(r"[A-Z]\w*(?:::[A-Z]\w*)*", re.ASCII)
-VARIABLE_NAME: Final = re.compile(r"(?:(?:::)?[a-z]\w*)*(?:::)?[a-z_]\w*", re.ASCII)
+VARIABLE_NAME: Final = re.compile(r"(?:::)?(?:[a-z]\w*::)*[a-z_]\w*", re.ASCII)
 PARAMETER_NAME: Final = re.compile(r"[a-z_]\w*", re.ASCII)
 MATCH_VARIABLE: Final = re.compile(r"0|[1-9][0-9]*")
 HOST_NAME: Final = re.compile(r"[A-Za-z0-9_.-]*")

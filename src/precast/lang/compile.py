@@ -83,6 +83,10 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
     run = _start(inputs, with_environment(inputs, settings))
     try:
         units = [_unit(manifest)] if manifest is not None else _manifests(inputs)
+        if not units:
+            run.log(
+                "warning", "the environment has no code in its folder manifests: only classes given to the node count"
+            )
         for unit in units:
             run.loader.add(unit)
         with _nothing_to_leave():

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from precast.base import digests
+from precast.lang import issues_compiler as issues
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -151,11 +152,14 @@ class Inputs:
         return answer
 
     def text(self, path: str) -> tuple[digests.Digest, str] | None:
-        """A file of the environment as text, with its digest; None if it is not there. Bytes that are not UTF-8 are replaced."""
+        """A file of the environment as text, with its digest; None if it is not there. Raises where it is not UTF-8."""
         digest = self.ask(FileDigest(path))
         if digest is ABSENT:
             return None
-        return digest, self._answers.content(digest).decode("utf-8", "replace")
+        try:
+            return digest, self._answers.content(digest).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise issues.NOT_UTF8.error(path=path, offset=error.start) from None
 
     def content(self, path: str) -> bytes | None:
         """A file of the environment as it is; None if it is not there."""

@@ -179,6 +179,8 @@ ALIAS_NOT_STATIC = Issue(
     "write the type out: an alias means the same everywhere",
 )
 
+NOT_UTF8 = Issue("LANG-639", Kind.INPUT, "{path} is not UTF-8: see byte {offset}", "save it as UTF-8")
+
 # Resources: LANG-660 to LANG-719
 
 UNKNOWN_TYPE = Issue(

@@ -2,8 +2,12 @@
 
 import pytest
 
+from precast.base.spans import Source
+from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
+from precast.lang.compile import CompileFailure, compile_catalog
+from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from tests.unit.lang.compiling import compiled, evaluated, failure, parameters
+from tests.unit.lang.compiling import compiled, evaluated, failure, inputs, parameters
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,25 @@ def test_error_in_interpolation_has_its_column() -> None:
     assert error.source is not None
     assert error.span is not None
     assert error.source.position(error.span.start) == (1, 11)
+
+
+def test_file_that_is_not_utf8_is_an_error_with_its_name() -> None:
+    class Tree(TextTree):
+        def read(self, path: str) -> bytes | None:
+            return b"class m { }  # \xff" if path == "modules/m/manifests/init.pp" else super().read(path)
+
+    node = NodeData.local("n", {})
+    answers = NodeAnswers(node, FileStore(Tree({"modules/m/manifests/init.pp": ""})))
+    with pytest.raises(CompileFailure) as raised:
+        compile_catalog(Inputs(answers), Settings(), Source("site.pp", "include m"))
+    assert raised.value.error.render().startswith(
+        "modules/m/manifests/init.pp: error: the file is not UTF-8: see byte 15"
+    )
+
+
+def test_environment_without_manifests_says_so() -> None:
+    result = compile_catalog(inputs({"modules/m/manifests/init.pp": "class m { }"}), Settings())
+    assert "has no code" in str(result.logs[0].message)
 
 
 def test_failure_keeps_what_was_said_before() -> None:

@@ -125,7 +125,7 @@ class Catalog:
             self._stage_edge(resource, around)
         elif around is not None:
             self.edges[around.ref, resource.ref] = None
-        self._apply_defaults(resource)
+        self.apply_defaults(resource, resource.frame)
         self._add_aliases(resource)
 
     def _stage_edge(self, resource: Resource, around: Resource | None) -> None:
@@ -138,8 +138,8 @@ class Catalog:
             resource.set("stage", Parameter(stage, resource.frame))
         self.edges[ref, resource.ref] = None
 
-    def _apply_defaults(self, resource: Resource) -> None:
-        frame = resource.frame
+    def apply_defaults(self, resource: Resource, frame: Frame | None) -> None:
+        """Sets what a resource lacks from the defaults that a frame sees: its own, or that of a collector that overrides it."""
         frames = []
         while frame is not None:
             if resource.type_name in frame.defaults:

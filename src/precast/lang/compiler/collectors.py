@@ -32,15 +32,17 @@ def query_any(one: Query, other: Query) -> Query:
 
 
 def compare_parameter(name: str, value: Any, wanted: bool) -> Query:
-    """`name == value`, or `!=`: an array parameter has the value if an element equals it; `tag` asks for a tag."""
+    """`name == value`: an array has the value if an element equals it, and `tag` asks for a tag. `!=` compares the parameter as it is."""
 
     def query(resource: Resource) -> bool:
-        if name == "tag":
-            return (str(value).lower() in resource.all_tags()) is wanted
         found = resource.title if name == "title" else resource.value(name)
+        if not wanted:
+            return not equals(found, value)
+        if name == "tag":
+            return str(value).lower() in resource.all_tags()
         if isinstance(found, tuple) and not isinstance(value, tuple):
-            return any(equals(item, value) for item in found) is wanted
-        return equals(found, value) is wanted
+            return any(equals(item, value) for item in found)
+        return equals(found, value)
 
     return query
 
@@ -88,6 +90,7 @@ class Collector(Rich):
                 merge(
                     catalog.run, resource, list(self.overrides.values()), self.scope.frame, self.source, self.span, True
                 )
+                catalog.apply_defaults(resource, self.scope.frame)
         return bool(fresh)
 
 

@@ -32,7 +32,7 @@ def finish(run: "Run") -> tuple[Body, SourceMap]:
     _hand_down(run, catalog, tags)
     kept = [resource for resource in catalog.resources.values() if not resource.virtual or resource.exported]
     refs = {resource.ref for resource in kept}
-    for resource in kept:
+    for resource in catalog.resources.values():
         try:
             _check(run, catalog, resource)
         except PrecastError as error:
@@ -103,7 +103,8 @@ def _check(run: "Run", catalog: "Catalog", resource: Resource) -> None:
             continue
         if name in RELATIONS:
             parameter.value = run.concrete(parameter.value)
-            _check_relation(catalog, resource, name, parameter.value)
+            if not resource.virtual:  # what stays virtual is applied elsewhere or not at all
+                _check_relation(catalog, resource, name, parameter.value)
         elif known_types.is_metaparameter(name) and run.has_unknowns and holds_unknown(parameter.value):
             parameter.value = run.concrete(parameter.value)
 

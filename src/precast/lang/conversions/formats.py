@@ -45,6 +45,10 @@ class Format(NamedTuple):
     def padded(self, text: str) -> str:
         """The text cut to the precision and filled to the width; raises LANG-276 for delimiters."""
         self.check_plain()
+        return self.fitted(text)
+
+    def fitted(self, text: str) -> str:
+        """The same where delimiters are passed over: for undef, Boolean and default."""
         if self.precision is not None:
             text = text[: self.precision]
         if self.width is None:
@@ -56,7 +60,7 @@ class Format(NamedTuple):
         return self._replace(
             separator=lower.separator if self.separator is None else self.separator,
             separator2=lower.separator2 if self.separator2 is None else self.separator2,
-            inner=lower.inner if self.inner is None else self.inner,
+            inner=lower.inner if self.inner is None else merged(lower.inner or {}, self.inner),
         )
 
 
@@ -112,7 +116,7 @@ def _given(value: Value) -> Format:
     return parse_format(_text(value, "format") or "")._replace(
         separator=_text(value, "separator"),
         separator2=_text(value, "separator2"),
-        inner=merged(IN_CONTAINERS, given_formats(inner)) if isinstance(inner, Hash) else None,
+        inner=given_formats(inner) if isinstance(inner, Hash) else None,
     )
 
 
@@ -129,7 +133,7 @@ def merged(lower: Formats, higher: Formats) -> Formats:
         kind: form for kind, form in lower.items() if not any(other != kind and other.accepts(kind) for other in higher)
     }
     for kind, form in higher.items():
-        base = kept.get(kind) or lower.get(kind)
+        base = kept.get(kind)
         kept[kind] = form.over(base) if base else form
     return kept
 

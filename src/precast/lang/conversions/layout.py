@@ -50,7 +50,7 @@ def list_text(items: tuple[Value, ...], form: Format, outer: Indent, write: Writ
         elif (breaks_each and not nested) or (alternative and _is_container(items[place - 1]) and not nested):
             out.append(f"{separator.rstrip()}\n{deeper.padding}")
         else:
-            out.append(separator.rstrip() if alternative and nested else separator)
+            out.append(separator.rstrip() if (alternative and nested) or text.startswith("\n") else separator)
         out.append(text)
     return "".join([*out, right])
 

@@ -109,12 +109,12 @@ def _boolean(value: bool, form: Format) -> str:
     _expect(form, "tTyYdxXobBeEfgGaAsp", "Boolean")
     if form.letter in "tT":
         text = ("true" if value else "false") if form.letter == "t" else ("True" if value else "False")
-        return form.padded(text[0] if form.is_alternative else text)
+        return form.fitted(text[0] if form.is_alternative else text)
     if form.letter in "yY":
         text = ("yes" if value else "no") if form.letter == "y" else ("Yes" if value else "No")
-        return form.padded(text[0] if form.is_alternative else text)
+        return form.fitted(text[0] if form.is_alternative else text)
     if form.letter in "sp":
-        return form.padded(_quoted_if(form, "true" if value else "false"))
+        return form.fitted(_quoted_if(form, "true" if value else "false"))
     return _number(int(value), form)
 
 
@@ -126,7 +126,7 @@ _UNDEF_WORDS: Final = {
 
 def _undef(value: None, form: Format) -> str:
     _expect(form, "nudxXobBeEfgGaAvVsp", "Undef")
-    return form.padded(_UNDEF_WORDS.get(form.letter, ("NaN", "NaN"))[form.is_alternative])
+    return form.fitted(_UNDEF_WORDS.get(form.letter, ("NaN", "NaN"))[form.is_alternative])
 
 
 def _string(value: str, form: Format) -> str:
@@ -152,7 +152,7 @@ def _double_quoted(text: str) -> str:
 
 def _default(value: Value, form: Format) -> str:
     _expect(form, "dDsp", "Default")
-    return form.padded(_quoted_if(form, "Default" if form.letter == "D" else "default"))
+    return form.fitted(_quoted_if(form, "Default" if form.letter == "D" else "default"))
 
 
 def _regexp(value: Regexp, form: Format) -> str:

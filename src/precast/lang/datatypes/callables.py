@@ -57,6 +57,14 @@ class CallableType(Type):
             return False
         return (other.block or UNDEF).accepts(self.block or UNDEF, seen)
 
+    def generalized(self) -> Type:
+        given, block, returns = self.parameters_type, self.block, self.returns
+        return CallableType(
+            None if given is None else TupleType((t.generalized() for t in given.types), given.given_size),
+            None if block is None else block.generalized(),
+            None if returns is None else returns.generalized(),
+        )
+
 
 def parameters_of(types: tuple[Type, ...], size: Size | None = None) -> TupleType:
     """The parameters of a Callable; none at all is an empty tuple."""

@@ -258,7 +258,7 @@ def callable_of(arguments: Arguments) -> Type:
     if arguments and _is_block(arguments[-1]):
         block, arguments = arguments[-1], arguments[:-1]
     types, size = _with_size("Callable", _as_types(arguments))
-    return CallableType(parameters_of(types, size), block, returns)
+    return CallableType(parameters_of(types, size), block, None if returns == ANY else returns)
 
 
 def _as_types(arguments: Arguments) -> Arguments:

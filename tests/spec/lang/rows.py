@@ -17,7 +17,12 @@ EXPRESSIONS = [
     HERE / "erb.jsonl",
     *sorted((HERE / "functions").glob("*.jsonl")),
 ]
-MANIFESTS = [HERE / "manifests.jsonl", HERE / "catalogs.jsonl", HERE / "compiler.jsonl"]
+MANIFESTS = [
+    HERE / "manifests.jsonl",
+    HERE / "catalogs.jsonl",
+    HERE / "compiler.jsonl",
+    HERE / "random_catalogs.jsonl",
+]
 
 Row = dict[str, Any]
 

@@ -64,16 +64,18 @@ def measure(size: int, rounds: int, with_puppet: bool) -> tuple[Figures, Figures
 
 
 def measure_validate() -> tuple[float, int]:
-    """Seconds to read and check a long manifest once, after the modules are loaded; and its lines."""
+    """Seconds to read and check a long manifest after the modules are loaded, in the least disturbed of three rounds; its lines."""
     checker = importlib.import_module("precast.lang.checker")
     parser = importlib.import_module("precast.lang.parser")
     parser.parse(Source("warm-up.pp", "notice(1)"))
     text = long_manifest(VALIDATE_LINES)
-    started = time.perf_counter()
-    found = checker.check(parser.parse(Source("long.pp", text)))
-    seconds = time.perf_counter() - started
-    assert found.errors == ()
-    return seconds, text.count("\n")
+    least = float("inf")
+    for _ in range(3):
+        started = time.perf_counter()
+        found = checker.check(parser.parse(Source("long.pp", text)))
+        least = min(least, time.perf_counter() - started)
+        assert found.errors == ()
+    return least, text.count("\n")
 
 
 def main() -> None:

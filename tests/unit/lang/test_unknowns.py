@@ -65,6 +65,11 @@ def test_fact_in_typed_class_parameter_stays_open() -> None:
         "define d(Enum['web1.example.com'] $n) { } d { 'a': n => $facts['networking']['fqdn'] } notify { 'x': message => 1 }",
         "$h = { $facts['networking']['fqdn'] => 1 } notify { 'x': message => 1 }",
         "notify { 'x': message => $facts['networking']['fqdn'].length }",
+        "notify { 'x': message => 1, tag => $facts['networking']['fqdn'] }",
+        "notify { 'x': message => 1, alias => $facts['networking']['fqdn'] }",
+        "notify { 'x': message => 1 } file { 'f': path => \"/${facts['networking']['fqdn']}\" }",
+        "notify { 'x': message => 1 } file { '/f': source => \"puppet:///modules/m/${facts['networking']['fqdn']}\" }",
+        "@notify { 'x': message => $facts['networking']['fqdn'] } Notify <| message == 'web1.example.com' |>",
     ],
 )
 def test_fact_needed_becomes_a_question(code: str) -> None:
@@ -113,6 +118,9 @@ def test_future_flows_into_a_parameter() -> None:
         "notice(true and future('k'))",
         "notify { 'x': require => future('k') }",
         "notify { 'x': noop => future('k') }",
+        "file { 'x': path => future('k') }",
+        "class c { } class { 'c': tag => future('k') }",
+        "@notify { 'x': message => future('k') } Notify <| message == 'x' |>",
     ],
 )
 def test_future_needed_is_an_error_with_a_hint(code: str) -> None:

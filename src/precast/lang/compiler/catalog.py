@@ -73,12 +73,21 @@ class Catalog:
         resource = Resource(
             type_name, title, scope.frame, definition, virtual=virtual, exported=exported, source=source, span=span
         )
-        for name, value, adds in attributes:
+        for name, value, adds in self.settled(type_name, attributes):
             resource.set(name, Parameter(value, scope.frame, adds))
         self.add(resource)
         if definition is not None:
             self._waiting.append(resource)
         return datatypes.ResourceType(type_name, title)
+
+    def settled(self, type_name: str, attributes: Iterable[Attribute]) -> Iterable[Attribute]:
+        """The attributes, those asked for that cannot wait for a value: names, relationships, tags and their kin."""
+        if not self.run.has_unknowns:
+            return attributes
+        return [
+            (name, self.run.concrete(value) if known_types.must_be_known(type_name, name) else value, adds)
+            for name, value, adds in attributes
+        ]
 
     def _guess_type(self, name: str) -> str:
         from precast.lang.compiler.guesses import did_you_mean
@@ -91,7 +100,7 @@ class Catalog:
         name = title.removeprefix("::").lower()
         definition = self.class_definition(name)
         resource = Resource("class", name, scope.frame, definition, source=source, span=span)
-        for attribute, value, adds in attributes:
+        for attribute, value, adds in self.settled("class", attributes):
             resource.set(attribute, Parameter(value, scope.frame, adds))
         self._add_parent(scope, definition)
         self.add(resource)
@@ -172,7 +181,7 @@ class Catalog:
 
     def set_defaults(self, scope: Scope, type_name: str, attributes: Iterable[Attribute]) -> None:
         known = scope.frame.defaults.setdefault(type_name, {})
-        for name, value, _ in attributes:
+        for name, value, _ in self.settled(type_name, attributes):
             if name in known:
                 raise issues.DEFAULT_TWICE.error(type=datatypes.ResourceType(type_name), name=name)
             known[name] = Parameter(value, scope.frame)

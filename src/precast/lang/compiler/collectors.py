@@ -6,14 +6,17 @@ A collector stays until the compile ends, since what it wants may be declared la
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang.compiler.overrides import merge
 from precast.lang.compiler.resources import Resource, capitalized
+from precast.lang.evaluator.translation import place
 from precast.lang.scope import Scope
 from precast.lang.values import Rich, equals
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog
+    from precast.lang.compiler.run import Run
 
 Query = Callable[[Resource], bool]
 
@@ -31,11 +34,11 @@ def query_any(one: Query, other: Query) -> Query:
     return lambda resource: one(resource) or other(resource)
 
 
-def compare_parameter(name: str, value: Any, wanted: bool) -> Query:
+def compare_parameter(run: "Run", name: str, value: Any, wanted: bool) -> Query:
     """`name == value`: an array has the value if an element equals it, and `tag` asks for a tag. `!=` compares the parameter as it is."""
 
     def query(resource: Resource) -> bool:
-        found = resource.title if name == "title" else resource.value(name)
+        found = resource.title if name == "title" else run.concrete(resource.value(name))
         if not wanted:
             return not equals(found, value)
         if name == "tag":
@@ -78,11 +81,12 @@ class Collector(Rich):
         """Takes what is new; whether there was any. Exports of other nodes are not known here, and so none are taken."""
         if self.exported:
             return False
-        fresh = [
-            resource
-            for resource in catalog.of_type(self.type_name)
-            if resource.ref not in self.found and self.query(resource)
-        ]
+        try:
+            fresh = [
+                each for each in catalog.of_type(self.type_name) if each.ref not in self.found and self.query(each)
+            ]
+        except PrecastError as error:
+            raise place(error, self.source, self.span) from None
         for resource in fresh:
             self.found[resource.ref] = resource
             resource.virtual = False

@@ -28,6 +28,16 @@ def parameters(type_name: str) -> list[str]:
     return sorted(declared.attributes) if declared is not None else []
 
 
+def must_be_known(type_name: str, name: str) -> bool:
+    """Whether a parameter steers the catalog itself or names the thing: it cannot wait for a value."""
+    if is_metaparameter(name):
+        return True
+    declared = catalogue.find(type_name)
+    if declared is None:
+        return name == "name"
+    return name in declared.never_deferred or (name in declared.namevars and declared.is_isomorphic)
+
+
 def is_handed_down(name: str) -> bool:
     """Whether what a container says of it goes for all it contains."""
     return is_metaparameter(name) and name not in RELATIONS

@@ -33,7 +33,7 @@ def merge(
         raise issues.NOT_A_SUBCLASS.error(source, span, ref=resource.ref, where=resource.place())
     if resource.is_evaluated:
         run.at(source, span).complain(issues.OVERRIDE_AFTER_EVALUATION, ref=resource.ref, where=resource.place())
-    for name, value, adds in attributes:
+    for name, value, adds in run.catalog.settled(resource.type_name, attributes):
         present = resource.parameters.get(name)
         if present is not None:
             if not may and not _is_default(resource, name, present):

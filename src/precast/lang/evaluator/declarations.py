@@ -247,11 +247,38 @@ def _query(to: Translator, node: ast.Node) -> Callable[[Scope], Any]:
         both = query_all if isinstance(node, ast.And) else query_any
         return lambda scope: both(left(scope), right(scope))
     if isinstance(node, ast.Comparison) and node.op in ("==", "!="):
-        name = getattr(unwrap(node.left), "value", None) or getattr(unwrap(node.left), "name", None)
-        value, wanted = to.code(node.right), node.op == "=="
-        return lambda scope: compare_parameter(str(name), scope.run.concrete(value(scope)), wanted)
+        return _compared(to, node)
     to.fail(issues.NO_QUERY, node)
     return None
+
+
+_QUERIED = (
+    ast.QualifiedName
+    | ast.LiteralString
+    | ast.ConcatenatedString
+    | ast.LiteralInteger
+    | ast.LiteralFloat
+    | ast.LiteralBoolean
+    | ast.LiteralUndef
+    | ast.Variable
+    | ast.Access
+)
+
+
+def _compared(to: Translator, node: ast.Comparison) -> Callable[[Scope], Any]:
+    """`name == value` of a query. Other operands than Puppet takes are refused when the collector is met, as there."""
+    refused = next((side for side in (node.left, node.right) if not isinstance(unwrap(side), _QUERIED)), None)
+    names, values, wanted = to.code(node.left), to.code(node.right), node.op == "=="
+
+    def code(scope: Scope) -> Any:
+        if refused is not None:
+            to.fail(issues.QUERY_OPERAND, refused)
+        name = scope.run.concrete(names(scope))
+        if not isinstance(name, str):
+            to.fail(issues.QUERY_OPERAND, node.left)
+        return compare_parameter(scope.run, name, scope.run.concrete(values(scope)), wanted)
+
+    return code
 
 
 @translates(ast.Relationship)

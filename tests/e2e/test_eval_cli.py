@@ -95,8 +95,9 @@ def test_commands_and_foreign_files_are_refused() -> None:
     assert "[LANG-440]" in precast("eval", "file('/etc/passwd')").stderr
 
 
-def test_missing_files_are_named() -> None:
-    done = precast("eval", "--facts", "/nonexistent.json", "1")
-    assert (done.returncode, "cannot read /nonexistent.json" in done.stderr) == (66, True)
-    done = precast("eval", "--environment", "/nonexistent", "1")
-    assert (done.returncode, "/nonexistent is no directory" in done.stderr) == (66, True)
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    done = precast("eval", "--facts", missing, "1")
+    assert (done.returncode, f"cannot read {missing}" in done.stderr) == (66, True)
+    done = precast("eval", "--environment", missing, "1")
+    assert (done.returncode, f"{missing} is no directory" in done.stderr) == (66, True)

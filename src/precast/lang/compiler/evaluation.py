@@ -10,7 +10,7 @@ from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.guesses import did_you_mean
 from precast.lang.compiler.resources import Parameter, Resource, reference
 from precast.lang.control import Next, Return
-from precast.lang.datatypes import mismatch
+from precast.lang.datatypes import infer, mismatch
 from precast.lang.evaluator.lambdas import ParameterCode
 from precast.lang.scope import Frame, Scope, new_frame
 
@@ -109,7 +109,8 @@ def _absent(
 def _checked(run: "Run", scope: Scope, resource: Resource, parameter: ParameterCode, value: Any) -> Any:
     wanted = parameter.type_in(scope)
     value = run.fitting(value, wanted)
-    if not wanted.check(value):
+    # A plain Optional has no instance but undef, yet takes every type: Puppet goes by both here.
+    if not wanted.check(value) and not wanted.accepts(infer(value)):
         reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
         raise issues.PARAMETER_MISMATCH.error(ref=resource.ref, reason=reason)
     return value

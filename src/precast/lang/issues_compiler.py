@@ -324,6 +324,12 @@ CLASSES_NOT_COLLECTED = Issue("LANG-686", Kind.INPUT, "Classes cannot be collect
 NO_QUERY = Issue(
     "LANG-687", Kind.INPUT, "a query is made of ==, !=, and, or", "write something like title == 'x' or tag == 'y'"
 )
+QUERY_OPERAND = Issue(
+    "LANG-734",
+    Kind.INPUT,
+    "A query compares the name of an attribute with a string, number, boolean, variable or reference",
+    "assign the value to a variable before the collector, and compare with that",
+)
 NO_RELATION = Issue(
     "LANG-688",
     Kind.INPUT,

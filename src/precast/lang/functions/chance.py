@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from precast.lang.functions import issues, mersenne
+from precast.lang.functions.digits import integer
 from precast.lang.functions.host import Call
 from precast.lang.functions.legacy import legacy
 from precast.lang.functions.registry import Function
@@ -31,7 +32,7 @@ def whole_number(value: Any) -> int:
     """Ruby's to_i: what a string starts with, a number without its fraction."""
     if isinstance(value, str):
         found = re.match(r"\s*([+-]?\d[\d_]*)", value)
-        return int(found[1].replace("_", "")) if found else 0
+        return integer(found[1].replace("_", "")) if found else 0
     if isinstance(value, int | float) and not isinstance(value, bool):
         return int(value)
     if value is None:

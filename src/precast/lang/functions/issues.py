@@ -228,3 +228,6 @@ NOT_TEXT_INSIDE = Issue(
     "{name}() takes strings and numbers, in arrays and hashes too, but found a value of kind {kind}",
     "leave it out before, as with filter, or convert it first",
 )
+TOO_MANY_DIGITS = Issue(
+    "LANG-465", Kind.INPUT, "a number of {count} digits is longer than {most}", "check where the text comes from"
+)

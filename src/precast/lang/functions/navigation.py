@@ -6,6 +6,7 @@ from typing import Any, Final
 from precast.lang import datatypes
 from precast.lang.datatypes.library import ERROR
 from precast.lang.functions import issues
+from precast.lang.functions.digits import integer
 from precast.lang.functions.host import Call
 from precast.lang.functions.mismatches import refusal
 from precast.lang.functions.registry import Function, Unknowns
@@ -61,7 +62,7 @@ def segments(path: str) -> list[Any]:
             raise issues.BAD_PATH.error(path=path)
         quoted, doubled, plain = found.groups()
         step = quoted if quoted is not None else doubled if doubled is not None else plain
-        steps.append(int(plain) if plain is not None and re.fullmatch(r"-?\d+", plain) else step)
+        steps.append(integer(plain) if plain is not None and re.fullmatch(r"-?\d+", plain) else step)
         at = found.end()
         if at < len(path):
             if at + 1 == len(path):

@@ -7,6 +7,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from precast.lang.functions import issues
+from precast.lang.functions.digits import integer
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function
 from precast.lang.rubytext import ruby_text
@@ -46,9 +47,9 @@ def _abs(value: float) -> float:
 def _abs_text(call: Call, value: str) -> float:
     _coerced(call, "abs", "String to Numeric")
     if re.fullmatch(r"-?\d+\.\d+", value):
-        return abs(float(value))
+        return abs(finite(float(value)))
     if re.fullmatch(r"-?\d+", value):
-        return abs(int(value))
+        return abs(integer(value))
     raise issues.NOT_A_DECIMAL.error()
 
 
@@ -76,7 +77,7 @@ def _float(call: Call, function: str, text: str) -> float:
     _coerced(call, function, "String to Float")
     if not _DECIMAL.fullmatch(text.strip()):
         raise issues.NOT_A_FLOAT.error(name=function)
-    return float(text)
+    return finite(float(text))
 
 
 def finite(value: float) -> float:

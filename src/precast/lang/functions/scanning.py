@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from precast.lang.functions.digits import integer
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function
 
@@ -13,11 +14,11 @@ SCANF = Function(
 
 _DIRECTIVE: Final = re.compile(r"%(\*?)(\d*)([diuoxXeEfFgGaAsc%]|\[\^?\]?[^\]]*\])|(\s+)|(.)", re.DOTALL)
 _NUMBER: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
-    "d": (r"[+-]?\d+", int),
-    "u": (r"[+-]?\d+", int),
+    "d": (r"[+-]?\d+", integer),
+    "u": (r"[+-]?\d+", integer),
     "i": (r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9]\d*)", lambda text: _any_base(text)),
-    "o": (r"[+-]?[0-7]+", lambda text: int(text, 8)),
-    "x": (r"[+-]?(?:0[xX])?[0-9a-fA-F]+", lambda text: int(text, 16)),
+    "o": (r"[+-]?[0-7]+", lambda text: integer(text, 8)),
+    "x": (r"[+-]?(?:0[xX])?[0-9a-fA-F]+", lambda text: integer(text, 16)),
     "f": (r"[+-]?(?:\d+(?![\d.])|(?=\.?\d)\d*\.\d*(?:[eE][+-]?\d+)?)", float),
 }
 
@@ -25,7 +26,7 @@ _NUMBER: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 def _any_base(text: str) -> int:
     digits = text.lstrip("+-")
     base = 16 if digits[:2].lower() == "0x" else 8 if digits.startswith("0") else 10
-    return int(text, base)
+    return integer(text, base)
 
 
 def scan(text: str, form: str) -> tuple[Any, ...]:
@@ -41,7 +42,7 @@ def scan(text: str, form: str) -> tuple[Any, ...]:
                 break
             at += 1
             continue
-        value, at = _read(text, at, kind, int(width) if width else None)
+        value, at = _read(text, at, kind, integer(width) if width else None)
         if value is None:
             break
         if not skipped:

@@ -214,3 +214,15 @@ TOO_MANY_ELEMENTS = Issue(
     "an Array of {count} elements is more than the {limit} that are allowed",
     "iterate over the range itself; it need not become an Array",
 )
+MOMENT_OUT_OF_RANGE = Issue(
+    "LANG-256",
+    Kind.INPUT,
+    "a Timestamp or Timespan is out of range",
+    "use a number of seconds that a calendar can hold",
+)
+TOO_WIDE = Issue(
+    "LANG-257", Kind.INPUT, "the format '{format}' is wider than {limit} characters", "use a smaller width"
+)
+BAD_TREE_STEP = Issue(
+    "LANG-289", Kind.INPUT, "'{step}' is no place in an Array", "a path that meets an Array goes on with an index"
+)

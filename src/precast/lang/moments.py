@@ -5,6 +5,7 @@ seconds, which is what Puppet does.
 """
 
 import datetime
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -15,13 +16,20 @@ NS: Final = 1_000_000_000
 MINUTE: Final = 60 * NS
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
-_CYCLE_S: Final = 146_097 * 86_400  # 400 years of the Gregorian calendar
+CYCLE_S: Final = 146_097 * 86_400  # 400 years of the Gregorian calendar
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def from_seconds(seconds: float) -> int:
     """Nanoseconds from a number of seconds; what a Float has below a nanosecond is cut off."""
-    return int(seconds * NS)
+    return _whole(seconds * NS)
+
+
+def _whole(ns: float) -> int:
+    """Whole nanoseconds; raises LANG-256 for what no calendar has."""
+    if not math.isfinite(ns):
+        raise issues.MOMENT_OUT_OF_RANGE.error()
+    return int(ns)
 
 
 def _sign(difference: float) -> int:
@@ -65,7 +73,7 @@ class Timestamp(_Nanoseconds):
     def moment(self, offset_s: int = 0) -> tuple[datetime.datetime, int]:
         """The second it lies in, with its true year: Python's calendar ends at 9999, and repeats itself every 400 years."""
         seconds = self.ns // NS + offset_s
-        cycles, rest = divmod(seconds, _CYCLE_S)
+        cycles, rest = divmod(seconds, CYCLE_S)
         day = _EPOCH + datetime.timedelta(seconds=rest)
         return day, day.year + 400 * cycles
 
@@ -146,7 +154,7 @@ def _with_timespan(operator: str, left: Timespan, right: Value) -> Value:
     if operator in ("+", "-") and ns is not None:
         return Timespan(left.ns + ns if operator == "+" else left.ns - ns)
     if operator == "*" and is_number(right):
-        return Timespan(int(left.ns * right))
+        return Timespan(_whole(left.ns * right))
     if operator in ("/", "%") and ns is not None:
         return _divide(operator, left, right)
     raise issues.NO_OPERATOR_FOR.error(operator=operator, left="Timespan", right=kind_name(right))
@@ -161,7 +169,7 @@ def _divide(operator: str, left: Timespan, right: Value) -> Value:
         return left.whole_seconds() % right
     if isinstance(right, Timespan):
         return left.ns / right.ns
-    return Timespan(left.ns // right if isinstance(right, int) else int(left.ns / right))
+    return Timespan(left.ns // right if isinstance(right, int) else _whole(left.ns / right))
 
 
 def negated(span: Timespan) -> Timespan:

@@ -31,7 +31,7 @@ def compile_regexp(pattern: str) -> re.Pattern[str]:
     """The compiled pattern; raises LANG-210 for what is no regular expression or has no translation."""
     try:
         return re.compile(_Translation(pattern).run(), re.MULTILINE)
-    except (re.error, RecursionError, OverflowError) as error:
+    except (re.error, RecursionError, OverflowError, ValueError) as error:
         raise issues.BAD_REGEXP.error(pattern=pattern, reason=str(error)) from None
 
 

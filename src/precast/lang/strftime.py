@@ -85,7 +85,7 @@ def format_timestamp(stamp: Timestamp, text: str, zone: str | None = None) -> st
     moment = _Moment(stamp, zone)
 
     def fill(found: re.Match[str]) -> str:
-        flags, width, letter = found[1], int(found[2] or 0), found[3]
+        flags, width, letter = found[1], _width(found[2], text), found[3]
         if ":" in flags and letter != "z":
             return found[0]
         if letter in _NUMBERS:
@@ -102,6 +102,15 @@ def format_timestamp(stamp: Timestamp, text: str, zone: str | None = None) -> st
         return _offset(moment.offset, flags, width) if letter == "z" else found[0]
 
     return _DIRECTIVE.sub(fill, text)
+
+
+MOST_WIDE: Final = 10_000
+
+
+def _width(digits: str, text: str) -> int:
+    if len(digits) > 5 or int(digits or 0) > MOST_WIDE:
+        raise issues.TOO_WIDE.error(format=text, limit=MOST_WIDE)
+    return int(digits or 0)
 
 
 def _filled(text: str, flags: str, width: int) -> str:
@@ -161,7 +170,7 @@ def format_timespan(span: Timespan, text: str) -> str:
         if letter == "%":
             return "%"
         unit, limit, default = _UNITS[letter]
-        width = int(found[2] or 0)
+        width = _width(found[2], text)
         is_largest = found.start() == largest
         if letter == "N" and width:
             unit *= 10 ** max(9 - width, 0)

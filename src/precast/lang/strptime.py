@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from precast.lang import issues_types as issues
-from precast.lang.moments import DAY, HOUR, MINUTE, NS, Timespan, Timestamp
+from precast.lang.moments import CYCLE_S, DAY, HOUR, MINUTE, NS, Timespan, Timestamp
 from precast.lang.strftime import COMBINED, DAYS, MONTHS
 from precast.lang.zones import ZONE, offset_seconds
 
@@ -84,8 +84,11 @@ def _timestamp(fields: dict[str, str], zone: str | None) -> Timestamp:
         if letter in fields:
             month = _MONTH_NUMBERS[fields[letter][:3].lower()]
     day = int(fields.get("d") or fields.get("e") or 1)
-    first = datetime.datetime(year, month, 1, tzinfo=datetime.UTC)  # a day past the month's end runs into the next
-    seconds = int(first.timestamp()) + (day - 1) * 86400 + _hour(fields) * 3600
+    cycles, year = divmod(year - 2000, 400)  # Python's calendar has no year 0 and none after 9999; it repeats itself
+    first = datetime.datetime(
+        2000 + year, month, 1, tzinfo=datetime.UTC
+    )  # a day past the month's end runs into the next
+    seconds = cycles * CYCLE_S + int(first.timestamp()) + (day - 1) * 86400 + _hour(fields) * 3600
     seconds += int(fields.get("M", 0)) * 60 + int(fields.get("S", 0))
     fraction = fields.get("N") or fields.get("L") or "0"
     named = fields.get("Z") or fields.get("z") or zone
@@ -110,6 +113,7 @@ def _hour(fields: dict[str, str]) -> int:
     return hour % 12 + (12 if half == "pm" else 0)
 
 
+_MOST_CHARACTERS: Final = 1000  # Python refuses numbers of thousands of digits
 _SPAN_UNITS: Final = {"D": DAY, "H": HOUR, "M": MINUTE, "S": NS}
 _SPAN_DIRECTIVE: Final = re.compile(r"%([-_0]?)(\d*)([DHMSLN%])|%(.?)", re.DOTALL)
 
@@ -143,7 +147,7 @@ def parse_timespan(text: str, formats: Sequence[str] = TIMESPAN_FORMATS) -> Time
     """The duration a text states by the first format that fits; raises LANG-251."""
     for each in formats:
         pattern, letters = _span_matcher(each)
-        found = pattern.fullmatch(text)
+        found = pattern.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
         if found is not None:
             ns = sum(_span_part(letter, digits) for letter, digits in zip(letters, found.groups()[1:], strict=True))
             return Timespan(-ns if found[1] else ns)

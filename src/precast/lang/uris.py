@@ -59,7 +59,7 @@ class URI(Rich):
         if authority is None:
             return cls(scheme, path=path or None, query=query, fragment=fragment)
         where = _AUTHORITY.fullmatch(authority)
-        if where is None:
+        if where is None or len(where[3] or "") > 5:
             return None
         port = int(where[3]) if where[3] else None
         return cls(scheme, where[1], where[2] or None, port, path or None, query, fragment)

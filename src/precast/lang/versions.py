@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from precast.lang import issues_types as issues
 from precast.lang.values import Ordered, Rich, Value
 
+MOST_CHARACTERS: Final = 1000  # of a version or a range; Python refuses numbers of thousands of digits
 _PART: Final = r"(?:0|[1-9]\d*)"
 _LABELS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _VERSION: Final = re.compile(rf"({_PART})\.({_PART})\.({_PART})(?:-({_LABELS}))?(?:\+({_LABELS}))?")
@@ -36,7 +37,7 @@ class SemVer(Ordered):
     @classmethod
     def parse(cls, text: str) -> "SemVer | None":
         """The version a text states, or None."""
-        found = _VERSION.fullmatch(text)
+        found = _VERSION.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
         if found is None or _has_leading_zero(found[4]):
             return None
         return cls(int(found[1]), int(found[2]), int(found[3]), found[4], found[5])
@@ -132,6 +133,8 @@ class SemVerRange(Rich):
     @classmethod
     def parse(cls, text: str) -> "SemVerRange":
         """The range a text states; raises LANG-203."""
+        if len(text) > MOST_CHARACTERS:
+            raise issues.BAD_RANGE.error(text=f"{text[:40]}…")
         return cls(text, tuple(_alternative(text, part.strip()) for part in text.split("||")))
 
     @classmethod

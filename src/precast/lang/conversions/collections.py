@@ -113,7 +113,7 @@ def _tree(entries: tuple[Value, ...], all_hashes: bool) -> Value:
 
 
 def _below(here: Value, step: Value, all_hashes: bool) -> Value:
-    found = here[step] if isinstance(here, list) else here.get(step)
+    found = _element(here, step) if isinstance(here, list) else here.get(step)
     if isinstance(found, Hash):
         found = dict(found)
     elif isinstance(found, tuple):
@@ -124,8 +124,15 @@ def _below(here: Value, step: Value, all_hashes: bool) -> Value:
     return found
 
 
+def _element(here: list[Value], step: Value) -> Value:
+    is_place = isinstance(step, int) and not isinstance(step, bool)
+    return here[step] if is_place and -len(here) <= step < len(here) else None
+
+
 def _put(here: Value, step: Value, value: Value) -> None:
     if isinstance(here, list):
+        if not isinstance(step, int) or isinstance(step, bool) or not -len(here) <= step < MOST_ELEMENTS:
+            raise issues.BAD_TREE_STEP.error(step=values.to_string(step))
         here.extend([None] * (step + 1 - len(here)))
     here[step] = value
 

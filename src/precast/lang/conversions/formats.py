@@ -10,6 +10,7 @@ from precast.lang.datatypes.collections import ARRAY, HASH
 from precast.lang.datatypes.objects import OBJECT
 from precast.lang.datatypes.rich import BINARY
 from precast.lang.datatypes.scalars import FLOAT, NUMERIC
+from precast.lang.strftime import MOST_WIDE
 from precast.lang.values import Hash, Value, kind_name
 
 _FORMAT: Final = re.compile(r"%([\s\[+#0{<(|-]*)([1-9][0-9]*)?(?:\.([0-9]+))?([a-zA-Z])")
@@ -77,7 +78,10 @@ def parse_format(text: str) -> Format:
         raise issues.REPEATED_FLAG.error(format=text)
     if sum(char in flags for char in _DELIMITERS) > 1:
         raise issues.TWO_DELIMITERS.error(format=text)
-    return Format(found[4], flags, int(found[2]) if found[2] else None, int(found[3]) if found[3] else None, text=text)
+    width, precision = (int(digits[:9]) if digits else None for digits in (found[2], found[3]))
+    if max(width or 0, precision or 0) > MOST_WIDE:
+        raise issues.TOO_WIDE.error(format=text, limit=MOST_WIDE)
+    return Format(found[4], flags, width, precision, text=text)
 
 
 IN_CONTAINERS: Final[Formats] = {ANY: parse_format("%p")}

@@ -18,6 +18,7 @@ _NUMERIC: Final = re.compile(
     rf"\s*([+-]?)\s*({_HEX}|{_BINARY}|{_OCTAL}|\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|0|[1-9]\d*)"
 )
 _FLOAT: Final = re.compile(rf"\s*([+-]?)\s*({_HEX}|{_BINARY}|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
+_MOST_CHARACTERS: Final = 1000  # Python refuses numbers of thousands of digits
 _RADIXES: Final = (2, 8, 10, 16)
 _PREFIXES: Final = {2: ("0b", "0B"), 8: ("0",), 16: ("0x", "0X"), 10: ()}
 
@@ -51,7 +52,7 @@ def _radix(value: Value) -> int:
 
 
 def _from_digits(text: str, radix: int | None) -> int:
-    found = _INTEGER.fullmatch(text)
+    found = _INTEGER.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if found is None:
         raise issues.STRING_NOT_CONVERTIBLE.error(text=text, kind="Integer")
     sign, digits = found[1], found[2]
@@ -89,7 +90,7 @@ def new_float(arguments: Arguments) -> Value:
     absolute = arguments.take_boolean("abs")
     arguments.done()
     if isinstance(value, str):
-        found = _FLOAT.fullmatch(value)
+        found = _FLOAT.fullmatch(value) if len(value) <= _MOST_CHARACTERS else None
         if found is None:
             raise issues.STRING_NOT_CONVERTIBLE.error(text=value, kind="Float")
         digits = found[2]
@@ -111,7 +112,7 @@ def new_numeric(arguments: Arguments) -> Value:
 
 
 def _numeric_text(text: str) -> float:
-    found = _NUMERIC.fullmatch(text)
+    found = _NUMERIC.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if found is None:
         raise issues.STRING_NOT_CONVERTIBLE.error(text=text, kind="Numeric")
     digits = found[2]

@@ -1,6 +1,7 @@
 """Values as text by formats: what `String.new(value, format)` gives, for every kind of value."""
 
 import base64
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -98,6 +99,8 @@ def _number(value: Value, form: Format) -> str:
             raise issues.NO_CHARACTER.error(code=value)
         return form.padded(_quoted_if(form, chr(value)))
     form.check_plain()
+    if form.letter in "dxXobB" and not math.isfinite(value):
+        raise issues.NOT_CONVERTIBLE.error(what=float_text(value), kind="Integer")
     flags = "".join(char for char in form.flags if char in "+ #0-")
     width = "" if form.width is None else str(form.width)
     precision = "" if form.precision is None else f".{form.precision}"

@@ -197,7 +197,7 @@ def type_set(arguments: tuple[Value, ...]) -> TypeSetType:
         if isinstance(init.get(key), str) and SemVer.parse(init[key]) is None:
             raise _bad(f"Unable to parse '{init[key]}' as a semantic version identifier")
     types: dict[str, Type] = {}
-    for key, member in init.get("types", Hash()).items():
+    for key, member in _field(init, "types", Hash, Hash()).items():
         name = key.reference if isinstance(key, TypeReference) else to_string(key)
         types[name] = object_type((member,)) if isinstance(member, Hash) else _member_type(member, "types", name)
     for made_type in types.values():

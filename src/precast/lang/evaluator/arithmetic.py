@@ -18,9 +18,12 @@ _TIMES = (moments.Timestamp, moments.Timespan)
 _NUMERIC = re.compile(r"[ \t]*([-+]?)[ \t]*((0[xX][0-9A-Fa-f]+)|(0?\d+)((?:\.\d+)?(?:[eE]-?\d+)?))[ \t]*", re.ASCII)
 
 
+_MOST_CHARACTERS = 1000  # Python refuses numbers of thousands of digits
+
+
 def number_in(text: str) -> int | float | None:
     """The number a string reads as: decimal, 0x…, 0… for octal, or with a fraction or exponent; None if it is none."""
-    found = _NUMERIC.fullmatch(text)
+    found = _NUMERIC.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if found is None:
         return None
     sign, whole, hexadecimal, digits, fraction = found.groups()

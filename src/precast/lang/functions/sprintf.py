@@ -20,6 +20,8 @@ _PIECE: Final = re.compile(
 _FLAG: Final = re.compile(
     r"(?P<number>\d+)\$|<(?P<name>[^>]*)>|(?P<precision>\.(?:\d+|\*(?:\d+\$)?)?)|(?P<width>\*(?:\d+\$)?|[1-9]\d*)|(?P<sign>[-+ 0#])"
 )
+_MOST_WIDE: Final = 1_000_000
+_MOST_DIGITS: Final = 9  # more of them only say that the width is too big
 _BASES: Final = {"d": 10, "i": 10, "u": 10, "x": 16, "X": 16, "o": 8, "b": 2, "B": 2}
 _PREFIXES: Final = {"x": "0x", "X": "0X", "o": "0", "b": "0b", "B": "0B"}
 _INTEGER: Final = re.compile(r"([+-]?)(0[xX]|0[bB]|0[oO]?|)([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)")
@@ -92,8 +94,12 @@ class _Directive:
     @staticmethod
     def _count(text: str, arguments: _Arguments) -> int:
         if text[0] != "*":
-            return int(text)
-        return to_integer(arguments.at(int(text[1:-1])) if text[1:] else arguments.in_order())
+            count = int(text[:_MOST_DIGITS])
+        else:
+            count = to_integer(arguments.at(int(text[1:-1])) if text[1:] else arguments.in_order())
+        if abs(count) > _MOST_WIDE:
+            raise issues.BAD_FORMAT.error(reason="width too big")
+        return count
 
     def value(self) -> Any:
         return self._value()

@@ -40,7 +40,7 @@ def _order(x: str, y: str) -> int | None:
     if x.isdigit() and y.isdigit():
         if x[0] == "0" or y[0] == "0":
             return _by_text(x, y)
-        return (int(x) > int(y)) - (int(x) < int(y)) or None
+        return _by_text(f"{len(x):09d}{x}", f"{len(y):09d}{y}") or None  # as numbers, however many digits they have
     return _by_text(fold(x), fold(y)) or None
 
 

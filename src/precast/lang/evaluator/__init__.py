@@ -12,6 +12,7 @@ def load_translations() -> None:
         branches,
         calls,
         declarations,
+        links,
         literals,
         operators,
         templates,

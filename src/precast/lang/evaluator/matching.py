@@ -109,4 +109,4 @@ def _in_binary(left: Any, data: bytes) -> bool:
         return left.data in data
     if isinstance(left, str):
         return left.encode() in data
-    return is_number(left) and int(left) in data
+    return is_number(left) and 0 <= left < 256 and int(left) in data

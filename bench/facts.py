@@ -48,7 +48,7 @@ class Size(NamedTuple):
     peer_rounds: int
 
 
-QUICK, FULL = Size(150, 3, 0, 0), Size(600, 6, 200, 2)
+QUICK, FULL = Size(150, 3, 0, 0), Size(400, 6, 100, 2)
 
 
 class Measured(NamedTuple):
@@ -190,7 +190,9 @@ def measured(load: Load, side: Side, sort: str, orders: list[Order]) -> Measured
     if orders[0].is_whole:
         sets = side.decided() - before
     server_s, database_s = (now - then for now, then in zip(side.cpu_s(), cpu_before, strict=True))
-    return Measured(side.whose, sort, sets, sets / wall_s, server_s / sets * 1e3, database_s / sets * 1e3)
+    found = Measured(side.whose, sort, sets, sets / wall_s, server_s / sets * 1e3, database_s / sets * 1e3)
+    print(f"{found.whose}, {sort}: {found.per_s:,.0f} sets/s", file=sys.stderr, flush=True)
+    return found
 
 
 def measure_ours(site: Site, side: Side, size: Size) -> tuple[list[Measured], float]:

@@ -64,7 +64,7 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         head, end, body = self._buffer.partition(b"\r\n\r\n")
-        if end and len(body) >= _length(head) and self._answer is not None:
+        if end and _is_whole(head.lower(), body) and self._answer is not None:
             self._buffer = b""
             self._answer.set_result(head[9:12] + b" " + body)
 
@@ -85,9 +85,11 @@ class Wire(asyncio.Protocol):
             return await self._answer
 
 
-def _length(head: bytes) -> int:
-    _, found, rest = head.lower().partition(b"content-length:")
-    return int(rest.partition(b"\r\n")[0]) if found else 0
+def _is_whole(head: bytes, body: bytes) -> bool:
+    if b"transfer-encoding: chunked" in head:
+        return body.endswith(b"0\r\n\r\n")
+    _, found, rest = head.partition(b"content-length:")
+    return bool(found) and len(body) >= int(rest.partition(b"\r\n")[0])
 
 
 async def connected(port: int, context: ssl.SSLContext | None = None) -> Wire:
@@ -151,7 +153,7 @@ class Commands:
             yield node % UNDER_WAY, _post(path.encode(), canonical.encode(body))
 
     def is_good(self, order: Order, answer: bytes) -> bool:
-        return answer.startswith(b'200 {"uuid"')
+        return answer.startswith(b"200 ") and b'"uuid"' in answer
 
 
 def _post(path: bytes, body: bytes) -> bytes:

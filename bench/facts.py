@@ -12,6 +12,7 @@ Its PostgreSQL and ours are the same programs with the same settings. All proces
 import asyncio
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -122,14 +123,16 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
     with Site(directory) as site:
         database = directory / "precast.db"
         connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, isolation_level=None)
-        # While somebody reads, the log is not begun anew: its growth is what was written.
+        # While somebody reads, the log is not begun anew: the frames it has more are what was written.
         reader = sqlite3.connect(f"file:{database}?mode=ro", uri=True, isolation_level=None)
 
         def log_bytes() -> int:
             if not reader.in_transaction:
                 reader.execute("BEGIN")
                 reader.execute(WAITING).fetchone()
-            return database.with_name("precast.db-wal").stat().st_size
+            # The number of the last frame, from the log's index; a frame is a page with a head.
+            (frames,) = struct.unpack_from("=I", database.with_name("precast.db-shm").read_bytes(), 16)
+            return int(frames) * (4096 + 24)
 
         def ask(sql: str) -> int:
             return int(connection.execute(sql).fetchone()[0])

@@ -219,7 +219,7 @@ def measure_ours(site: Site, side: Side, size: Size) -> tuple[list[Measured], fl
 
 
 def measure_puppetdb(programs: Path, size: Size) -> list[Measured]:
-    """The same sets as PuppetDB's commands. The first ones warm it up and do not count."""
+    """The same sets as PuppetDB's commands. It is not warmed up: the figures favour us where its machine is still compiling."""
     with puppetdb.PuppetDb(programs) as peer:
         load = Load("puppetdb", peer.port, size.peer_nodes)
         whose = f"PuppetDB {peer.version}"

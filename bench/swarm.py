@@ -146,7 +146,7 @@ def measure_agent(directory: Path) -> float:
     with Site(directory / "agent-site") as site:
         site.enrol("idle1")
         root = site.directory / "nodes" / "idle1"
-        command = [PRECAST, "agent", "--root", str(root), "--server", site.url]
+        command = [PRECAST, "agent", "--root", str(root), "--url", site.url]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
                 until_s = time.monotonic() + DEADLINE_S

@@ -26,8 +26,8 @@ class Host:
     def has_variable(self, scope: Any, name: str) -> bool:
         return name.removeprefix("::") in self.variables
 
-    def call_function(self, scope: Any, name: str, args: Any) -> Any:
-        return (name, *args)
+    def call_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any:
+        return (name, *args) if block is None else block.call(*args)
 
     def concrete(self, value: Any, span: Any) -> Any:
         self.asked.append(value)
@@ -129,6 +129,10 @@ def test_functions_get_values_of_the_language() -> None:
     host = Host()
     text = "<%= scope.call_function('f', [[1, {'a' => :b}], nil]).inspect %> <%= scope.function_g([1]).inspect %>"
     assert render(host, None, Source("t", text)) == '["f", [1, {"a"=>"b"}], nil] ["g", 1]'
+
+
+def test_block_given_to_a_function_is_called_with_its_values() -> None:
+    assert rendered("<%= scope.call_function('with', [[1, 2]]) { |x| x.map { |n| n + 1 } }.inspect %>") == "[2, 3]"
 
 
 def test_hash_of_the_manifest_keeps_its_order() -> None:

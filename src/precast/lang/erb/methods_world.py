@@ -43,7 +43,7 @@ def _exists(rendering: Rendering, this: RubyScope, args: Args, block: Proc | Non
 @method("Scope", "call_function")
 def _call_function(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
     given = args[1] if len(args) > 1 else []
-    return rendering.function(shown(rendering, args[0]), given if isinstance(given, list) else [given])
+    return rendering.function(shown(rendering, args[0]), given if isinstance(given, list) else [given], block)
 
 
 @method("Scope", "to_hash")
@@ -64,7 +64,7 @@ def _declare_functions() -> None:
         def get(self, name: str, default: Any = None) -> Any:
             if name.startswith("function_"):
                 return lambda rendering, this, args, block: rendering.function(
-                    name.removeprefix("function_"), args[0] if args and isinstance(args[0], list) else args
+                    name.removeprefix("function_"), args[0] if args and isinstance(args[0], list) else args, block
                 )
             return super().get(name, default)
 

@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 from precast.lang import issues_erb as issues
+from precast.lang.datatypes import Type, parse_type
 from precast.lang.erb.values import Proc, Symbol, class_name, from_ruby, inspect, to_ruby
 from precast.lang.unknowns import holds_unknown
 from precast.lang.values import Unknown
@@ -18,7 +19,7 @@ class TemplateHost(Protocol):
 
     def has_variable(self, scope: Any, name: str) -> bool: ...
 
-    def call_function(self, scope: Any, name: str, args: Any) -> Any: ...
+    def call_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any: ...
 
     def concrete(self, value: Any, span: Any) -> Any: ...
 
@@ -30,6 +31,21 @@ class Leaving(Exception):
         super().__init__(sort)
         self.sort = sort
         self.value = value
+
+
+class TemplateBlock:
+    """A template's block as functions take a lambda."""
+
+    def __init__(self, block: Proc) -> None:
+        self._block = block
+        self.min_args = self.max_args = block.arity
+
+    @property
+    def type(self) -> Type:
+        return parse_type("Callable")
+
+    def call(self, *args: Any) -> Any:
+        return from_ruby(self._block.call(*map(to_ruby, args)))
 
 
 class Rendering:
@@ -63,8 +79,9 @@ class Rendering:
         text = text.removeprefix("::") if text.count("::") == 1 and text.startswith("::") else text
         return to_ruby(self.host.variable(self.scope, text)) if self.host.has_variable(self.scope, text) else None
 
-    def function(self, name: str, args: list[Any]) -> Any:
-        return to_ruby(self.host.call_function(self.scope, name, [from_ruby(arg) for arg in args]))
+    def function(self, name: str, args: list[Any], block: Proc | None) -> Any:
+        passed = None if block is None else TemplateBlock(block)
+        return to_ruby(self.host.call_function(self.scope, name, [from_ruby(arg) for arg in args], passed))
 
     def known(self, value: Any) -> Any:
         """The value with everything in it known: what is looked at must be."""

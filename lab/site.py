@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from lab.server_process import PRECAST, ServerProcess
 from precast.agent.enrolment import Identity
+from precast.base import https
 
 
 class Site:
@@ -62,6 +63,13 @@ class Site:
             [PRECAST, *args, "--json"], env=self.environment, capture_output=True, text=True, check=True
         )
         return json.loads(done.stdout)
+
+    def session_of(self, node: str) -> dict[str, Any]:
+        """Where a node is, as this server says."""
+        authority = Path(self.environment["PRECAST_CA"]).read_text()
+        headers = {"Authorization": f"Bearer {self.environment['PRECAST_TOKEN']}"}
+        came = https.call(self.url, https.trusting(authority), "GET", f"/v1/nodes/{node}/session", headers=headers)
+        return https.read_answer(self.url, came, dict[str, Any])
 
     def start(self) -> None:
         self._server.start(self.port, self.database_words)

@@ -13,7 +13,8 @@ from websockets.exceptions import InvalidStatus
 
 from lab.session import Peer, Store
 from lab.site import Site
-from precast.base import canonical, digests, https
+from precast.agent.enrolment import Identity
+from precast.base import canonical, digests
 from precast.wire import session
 from precast.wire.session import Ack, FromNode, Hello, Reconnect, Record, Refused, Resend, Want
 
@@ -29,14 +30,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def facts_of(stable: dict[str, Any], *, is_whole: bool = True) -> dict[str, Any]:
     body = {"digest": digests.of_bytes(canonical.encode(stable)), "volatile": {"uptime": 1}}
     return {**body, "stable": stable} if is_whole else body
-
-
-def session_of(site: Site, node: str) -> dict[str, Any]:
-    """What the API says about a node's session."""
-    authority = Path(site.environment["PRECAST_CA"]).read_text()
-    headers = {"Authorization": f"Bearer {site.environment['PRECAST_TOKEN']}"}
-    came = https.call(site.url, https.trusting(authority), "GET", f"/v1/nodes/{node}/session", headers=headers)
-    return https.read_answer(site.url, came, dict[str, Any])
 
 
 def peer(site: Site, context: ssl.SSLContext, store: Store | None = None) -> Peer:
@@ -87,7 +80,7 @@ async def test_record_that_cannot_be_used_does_not_stop_the_stream(site: Site) -
         wrong = facts_of({"a": 1}) | {"digest": "0" * 64}
         await node.send(session.FACTS, wrong)
         await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 1})))
-    assert session_of(site, "poison1")["lost"] == 3
+    assert site.session_of("poison1")["lost"] == 3
 
 
 async def test_second_connection_closes_the_first(site: Site) -> None:
@@ -114,7 +107,7 @@ async def test_clone_is_refused_while_the_node_is_here_and_said_so(site: Site) -
             assert refused.code == "SESSION-001"
             assert await clone.closed() == session.CLOSE_REFUSED
         await original.acknowledged(await original.send(session.FACTS, facts_of({"a": 1})))
-    shown = session_of(site, "clone1")
+    shown = site.session_of("clone1")
     assert shown["clone_address"] == "127.0.0.1"
     deeds = [row["action"] for row in site.run("audit") if row["target"] == "clone1"]
     assert deeds.count("session.clone") == 1
@@ -130,7 +123,7 @@ async def test_clone_is_noted_when_it_comes_while_the_node_is_away(site: Site) -
     await _until(site, "clone2", lambda shown: shown["server"] is None)
     async with peer(site, context, store) as original:
         await original.greet()
-    assert session_of(site, "clone2")["clone_at"] is not None
+    assert site.session_of("clone2")["clone_at"] is not None
 
 
 async def test_store_that_begins_anew_counts_anew(site: Site) -> None:
@@ -142,7 +135,7 @@ async def test_store_that_begins_anew_counts_anew(site: Site) -> None:
     async with peer(site, context, Store()) as node:
         assert (await node.greet()).received == 0
         await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 2})))
-    assert session_of(site, "anew1")["clone_at"] is None
+    assert site.session_of("anew1")["clone_at"] is None
 
 
 async def test_revocation_closes_the_connection(site: Site) -> None:
@@ -175,7 +168,7 @@ async def test_presence_tells_where_and_since_when(site: Site) -> None:
     context = site.enrol("seen1").context()
     async with peer(site, context) as node:
         await node.greet()
-        here = await asyncio.to_thread(session_of, site, "seen1")
+        here = await asyncio.to_thread(site.session_of, "seen1")
         assert here["server"].endswith(f":{site.port}")
         assert here["away_since"] is None
     away = await _until(site, "seen1", lambda shown: shown["server"] is None)
@@ -255,8 +248,6 @@ async def test_stopping_server_sends_nodes_away_with_a_word(tmp_path: Path) -> N
 
 
 def _known(site: Site, name: str) -> ssl.SSLContext:
-    from precast.agent.enrolment import Identity
-
     identity = Identity(site.directory / "nodes" / name)
     return identity.context() if identity.certificate.exists() else site.enrol(name).context()
 
@@ -264,6 +255,6 @@ def _known(site: Site, name: str) -> ssl.SSLContext:
 async def _until(site: Site, node: str, is_so: Any) -> dict[str, Any]:
     """The node's session as soon as it is so; the server learns of an end a moment after we do."""
     async with asyncio.timeout(30):
-        while not is_so(shown := await asyncio.to_thread(session_of, site, node)):
+        while not is_so(shown := await asyncio.to_thread(site.session_of, node)):
             pass
     return dict(shown)

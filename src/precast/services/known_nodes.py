@@ -16,7 +16,6 @@ from precast.wire.names import is_name
 from precast.wire.nodes import NodeRow
 
 # Of a node in one word, the first that fits; `state_of` says when.
-STATES = ("connected", "away", "new", "expired", "revoked", "deactivated")
 
 
 class KnownNode:

@@ -24,7 +24,6 @@ BEGIN = Query(
 MARK_CLONE = Query(
     "sessions.mark_clone", "UPDATE session SET clone_at = :now, clone_address = :address WHERE node = :node"
 )
-FORGET_CLONE = Query("sessions.forget_clone", "UPDATE session SET clone_at = NULL WHERE node = :node")
 OPEN_STREAM = Query(
     "sessions.open_stream",
     """

@@ -106,9 +106,6 @@ class Sessions:
     def marking_clone(self, node: str, address: str) -> Unit[None]:
         yield queries.MARK_CLONE(node=node, now=self._now(), address=address)
 
-    def forgetting_clone(self, node: str) -> Unit[None]:
-        yield queries.FORGET_CLONE(node=node)
-
     def opening_stream(self, node: str, instance: str) -> Unit[int]:
         """How far the records of a node's store have come; the stream is begun if need be."""
         ((received,),) = yield queries.OPEN_STREAM(node=node, instance=instance, now=self._now())

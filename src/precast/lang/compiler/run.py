@@ -208,9 +208,6 @@ class Run:
             return call_by_name(scope, "dig", (self.variable(scope, name[1:]), *args), None)
         return call_by_name(scope, name, tuple(args), block)
 
-    def has_function(self, scope: Scope, name: str) -> bool:
-        return registry.find(name) is not None or self.loader.function_named(name) is not None
-
     def indexed(self, scope: Scope, kind: datatypes.Type, keys: tuple[Any, ...]) -> Any:
         """`Type[keys]`."""
         return datatypes.index(kind, keys)
@@ -233,9 +230,6 @@ class Run:
 
     def module_directory(self, scope: Scope, name: str) -> str | None:
         return self.loader.module_directory(name)
-
-    def calling_module(self, scope: Scope) -> str:
-        return scope.frame.module_name
 
     def shown_path(self, path: str) -> str:
         return path if path.startswith("/") else f"{self._directory()}/{path}"

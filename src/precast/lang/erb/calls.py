@@ -87,6 +87,8 @@ def call_method(rendering: Rendering, receiver: Any, name: str, args: list[Any],
     if args and name not in ("push", "<<", "[]=", "=="):
         args = [rendering.known(arg) for arg in args]
     kind = kind_of(receiver)
+    if kind == "Scope" and name.startswith("function_"):
+        return rendering.function(name.removeprefix("function_"), _spread(args), block)
     found = (
         METHODS.get(kind, {}).get(name)
         or METHODS.get(_PARENTS.get(kind, ""), {}).get(name)
@@ -101,6 +103,11 @@ def call_method(rendering: Rendering, receiver: Any, name: str, args: list[Any],
     if found is None:
         raise no_method(receiver, name)
     return found(rendering, receiver, args, block)
+
+
+def _spread(args: list[Any]) -> list[Any]:
+    """The arguments of a function that come as one array, as they should."""
+    return args[0] if args and isinstance(args[0], list) else args
 
 
 def call_global(rendering: Rendering, name: str, args: list[Any], block: Proc | None) -> Any:
@@ -130,25 +137,3 @@ def text(value: Any) -> str:
 
 def shown(rendering: Rendering, value: Any) -> str:
     return str(to_s(rendering.known(value)))
-
-
-# The tables are filled by these; each imports this module.
-from precast.lang.erb import (  # noqa: E402
-    methods_collections,
-    methods_general,
-    methods_hashes,
-    methods_numbers,
-    methods_texts,
-    methods_world,
-)
-
-__all__ = [
-    "call_global",
-    "call_method",
-    "methods_collections",
-    "methods_general",
-    "methods_hashes",
-    "methods_numbers",
-    "methods_texts",
-    "methods_world",
-]

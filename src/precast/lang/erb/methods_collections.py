@@ -8,7 +8,7 @@ from typing import Any
 from precast.lang.erb.calls import METHODS, Method, call_method, method, shown
 from precast.lang.erb.methods_general import compare, sort_key
 from precast.lang.erb.methods_texts import span_of
-from precast.lang.erb.rendering import Rendering, no_method
+from precast.lang.erb.rendering import Rendering
 from precast.lang.erb.values import Proc, Range, Symbol, equal, hash_key, is_true, plain_key, text_of, to_s
 
 Args = list[Any]
@@ -77,7 +77,7 @@ def _each_with_index(rendering: Rendering, this: list[Any], args: Args, block: P
     return this
 
 
-@method("Array", "with_index", "each_with_object_index")
+@method("Array", "with_index")
 def _with_index(rendering: Rendering, this: list[Any], args: Args, block: Proc | None) -> list[Any]:
     start = int(args[0]) if args else 0
     return [rendering.yield_to(block, item, at) for at, item in enumerate(this, start)]
@@ -500,11 +500,6 @@ def _transpose(rendering: Rendering, this: list[Any], args: Args, block: Proc | 
 def _rotate(rendering: Rendering, this: list[Any], args: Args, block: Proc | None) -> list[Any]:
     by = (int(args[0]) if args else 1) % (len(this) or 1)
     return this[by:] + this[:by]
-
-
-@method("Array", "sample", "shuffle")
-def _refuse(rendering: Rendering, this: list[Any], args: Args, block: Proc | None) -> Any:
-    raise no_method(this, "shuffle")
 
 
 @method("Array", "to_ary")

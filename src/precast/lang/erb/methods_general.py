@@ -128,7 +128,7 @@ def _declare_comparisons() -> None:
 _declare_comparisons()
 
 
-@method("Object", "dup", "clone", "freeze", "itself", "to_sensitive")
+@method("Object", "dup", "clone", "freeze", "itself")
 def _same(rendering: Rendering, this: Any, args: list[Any], block: Proc | None) -> Any:
     return list(this) if isinstance(this, list) else dict(this) if isinstance(this, dict) else this
 

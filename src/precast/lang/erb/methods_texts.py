@@ -8,7 +8,7 @@ from precast.lang.erb.calls import METHODS, call_method, method, shown, text
 from precast.lang.erb.methods_general import as_pattern
 from precast.lang.erb.methods_numbers import integer
 from precast.lang.erb.rendering import Rendering, no_method
-from precast.lang.erb.values import Pattern, Proc, Range, Symbol, from_ruby, range_items, successor, to_s
+from precast.lang.erb.values import Pattern, Proc, Range, Symbol, from_ruby, range_items, successor
 from precast.lang.functions.sprintf import sprintf
 
 _FLOAT = re.compile(r"\s*[-+]?\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][-+]?\d+)?")
@@ -25,13 +25,9 @@ def _plain(do: Callable[[str], Any]) -> Any:
     return lambda rendering, this, args, block: do(this)
 
 
-def _swap(this: str) -> str:
-    return this.swapcase()
-
-
 _simple("upcase", str.upper)
 _simple("downcase", str.lower)
-_simple("swapcase", _swap)
+_simple("swapcase", str.swapcase)
 _simple("capitalize", lambda this: this[:1].upper() + this[1:].lower())
 _simple("strip", lambda this: this.strip(_BLANKS))
 _simple("lstrip", lambda this: this.lstrip(_BLANKS))
@@ -51,10 +47,7 @@ _simple("ord", lambda this: ord(this[0]))
 _simple("hex", lambda this: integer(this.removeprefix("0x"), 16))
 _simple("oct", lambda this: integer(this, 8))
 _simple("succ next", successor)
-_simple("hash", lambda this: this)
-_simple("dump", lambda this: this)
-_simple("unicode_normalize scrub encode force_encoding b", lambda this: this)
-_simple("valid_encoding? ascii_only?", str.isascii)
+_simple("ascii_only?", str.isascii)
 
 
 @method("String", "to_i")
@@ -375,11 +368,6 @@ def _upto(rendering: Rendering, this: str, args: list[Any], block: Proc | None) 
     return this
 
 
-@method("String", "unpack", "unpack1", "crypt", "eval")
-def _refuse(rendering: Rendering, this: str, args: list[Any], block: Proc | None) -> Any:
-    raise no_method(this, "unpack")
-
-
 # A match: [], captures, pre_match and their kin. It has no class of ours, so its methods stand with Object.
 
 
@@ -426,8 +414,3 @@ _declare_for_symbols()
 @method("Symbol", "to_proc")
 def _to_proc(rendering: Rendering, this: Symbol, args: list[Any], block: Proc | None) -> Proc:
     return Proc(1, lambda item, *more: call_method(rendering, item, this.name, list(more), None))
-
-
-@method("Object", "to_str")
-def _no_text(rendering: Rendering, this: Any, args: list[Any], block: Proc | None) -> Any:
-    return to_s(this)

@@ -10,7 +10,6 @@ from precast.lang import issues_erb as issues
 from precast.lang.erb.calls import call_method, function, method, shown, text
 from precast.lang.erb.methods_collections import pairs
 from precast.lang.erb.methods_general import as_pattern
-from precast.lang.erb.methods_numbers import integer
 from precast.lang.erb.rendering import Rendering
 from precast.lang.erb.values import (
     Constant,
@@ -54,24 +53,6 @@ def _no_hash(rendering: Rendering, this: RubyScope, args: Args, block: Proc | No
 @method("Scope", "environment", "compiler", "catalog", "resource", "known_resource_types", "lookup_qualified_variable")
 def _no_insides(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
     raise issues.NOT_IN_SUBSET.error(construct="the compiler's insides")
-
-
-def _declare_functions() -> None:
-    """`scope.function_NAME([…])` for every name."""
-    from precast.lang.erb import calls
-
-    class Functions(dict[str, Any]):
-        def get(self, name: str, default: Any = None) -> Any:
-            if name.startswith("function_"):
-                return lambda rendering, this, args, block: rendering.function(
-                    name.removeprefix("function_"), args[0] if args and isinstance(args[0], list) else args, block
-                )
-            return super().get(name, default)
-
-    calls.METHODS["Scope"] = Functions(calls.METHODS["Scope"])
-
-
-_declare_functions()
 
 
 @function("has_variable?")
@@ -316,8 +297,3 @@ def _union(rendering: Rendering, this: Constant, args: Args, block: Proc | None)
 @method("Class", "rand", "hexdigest", "parse", "load", "load_file", "getaddress", "system")
 def _impure(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> Any:
     raise issues.NOT_IN_SUBSET.error(construct=f"{this.name}, which is outside of the environment")
-
-
-@method("String", "to_r", "to_c")
-def _no_fraction(rendering: Rendering, this: str, args: Args, block: Proc | None) -> Any:
-    return integer(this)

@@ -55,6 +55,9 @@ class RubyScope:
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        return "scope"
+
 
 SCOPE = RubyScope()
 

@@ -102,9 +102,6 @@ class Host(Protocol):
     def call_function(self, scope: Any, name: str, args: Sequence[Any], block: Block | None = None) -> Any:
         """Calls a function by name, built in or of a module; an unknown name is an error."""
 
-    def has_function(self, scope: Any, name: str) -> bool:
-        """Whether a function of that name can be found."""
-
     def variable(self, scope: Any, name: str) -> Any:
         """The value of a variable by name without `$`; what an unknown one does follows the settings."""
 
@@ -119,9 +116,6 @@ class Host(Protocol):
 
     def module_directory(self, scope: Any, name: str) -> str | None:
         """Where a module stands, as `inputs` names it; None if there is none of that name."""
-
-    def calling_module(self, scope: Any) -> str:
-        """The module whose code calls, or the empty string."""
 
     def environment_path(self, path: str) -> str | None:
         """An absolute path as `inputs` names it; None if it lies outside of the environment and its module paths."""

@@ -8,6 +8,7 @@ from precast.base.spans import Source
 from precast.lang import issues_erb as issues
 from precast.lang.erb import nodes
 from precast.lang.erb.calls import call_global, call_method
+from precast.lang.erb.frames import Frame
 from precast.lang.erb.nodes import Node, Parameter
 from precast.lang.erb.rendering import Leaving, Rendering
 from precast.lang.erb.values import (
@@ -28,27 +29,7 @@ from precast.lang.erb.values import (
 from precast.lang.regexps import compile_regexp
 from precast.lang.values import Unknown
 
-Code = Callable[["Frame"], Any]
-
-
-class Frame:
-    """Local variables; a block sees those around it."""
-
-    __slots__ = ("outer", "rendering", "variables")
-
-    def __init__(self, rendering: Rendering, outer: "Frame | None" = None) -> None:
-        self.rendering = rendering
-        self.outer = outer
-        self.variables: dict[str, Any] = {}
-
-    def holder(self, name: str) -> "Frame | None":
-        frame: Frame | None = self
-        while frame is not None and name not in frame.variables:
-            frame = frame.outer
-        return frame
-
-    def assign(self, name: str, value: Any) -> None:
-        (self.holder(name) or self).variables[name] = value
+Code = Callable[[Frame], Any]
 
 
 class Evaluation:

@@ -2,7 +2,7 @@
 
 import importlib
 
-MODULES = ("general", "numbers", "texts", "collections", "hashes", "world")
+MODULES = ("general", "numbers", "texts", "enumerable", "arrays", "hashes", "world")
 
 
 def load() -> None:

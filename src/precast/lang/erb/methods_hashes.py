@@ -3,7 +3,7 @@
 from typing import Any
 
 from precast.lang.erb.calls import METHODS, call_method, method
-from precast.lang.erb.methods_collections import contains, pairs
+from precast.lang.erb.methods_enumerable import contains, pairs
 from precast.lang.erb.rendering import Rendering
 from precast.lang.erb.values import Proc, equal, hash_key, inspect, is_true, plain_key
 

@@ -8,7 +8,7 @@ import yaml  # type: ignore[import-untyped] # it has no types of its own
 
 from precast.lang import issues_erb as issues
 from precast.lang.erb.calls import call_method, function, method, shown, text
-from precast.lang.erb.methods_collections import pairs
+from precast.lang.erb.methods_enumerable import pairs
 from precast.lang.erb.methods_general import as_pattern
 from precast.lang.erb.rendering import Rendering
 from precast.lang.erb.values import (

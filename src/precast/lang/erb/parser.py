@@ -1,12 +1,11 @@
 """Reads the Ruby that templates use into a tree. Everything else is refused by name and place."""
 
-from typing import NoReturn
-
 from precast.base.spans import Source, Span
 from precast.lang import issues_erb as issues
 from precast.lang.erb import nodes
 from precast.lang.erb.lexer import Interpolated, Token, lex
 from precast.lang.erb.nodes import Node, Parameter
+from precast.lang.erb.reader import TokenReader, shown
 from precast.lang.erb.values import Symbol
 
 # Left binding powers, from weak to strong; and, or, not stand below all of these.
@@ -41,43 +40,11 @@ def parse(source: Source) -> Node:
     return body
 
 
-class _Parser:
+class _Parser(TokenReader):
     def __init__(self, source: Source, tokens: list[Token]) -> None:
-        self.source = source
-        self.tokens = tokens
-        self.at = 0
+        super().__init__(source, tokens)
         self.locals: set[str] = set()
         self.takes_do = True
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
-
-    def take(self) -> Token:
-        token = self.tokens[self.at]
-        self.at += self.at + 1 < len(self.tokens)
-        return token
-
-    def accept(self, *sorts: str) -> bool:
-        if self.token.sort in sorts:
-            self.take()
-            return True
-        return False
-
-    def expect(self, sort: str) -> Token:
-        if self.token.sort != sort:
-            self.fail(f"{_shown(sort)} is expected, not {_shown(self.token.sort)}")
-        return self.take()
-
-    def fail(self, problem: str, hint: str = "look at the tag and the one before it") -> NoReturn:
-        raise issues.NO_SYNTAX.error(self.source, self.token.span, problem=problem, hint=hint)
-
-    def refuse(self, construct: str) -> NoReturn:
-        raise issues.NOT_IN_SUBSET.error(self.source, self.token.span, construct=construct)
-
-    def skip_lines(self) -> None:
-        while self.token.sort == "\n":
-            self.take()
 
     def statements(self) -> Node:
         start, found = self.token.span, list[Node]()
@@ -85,7 +52,7 @@ class _Parser:
         while self.token.sort not in _ENDS:
             found.append(self.statement())
             if self.token.sort not in _ENDS and self.token.sort not in ("\n", "text", "output"):
-                self.fail(f"{_shown(self.token.sort)} does not follow here")
+                self.fail(f"{shown(self.token.sort)} does not follow here")
             self.skip_lines()
         return nodes.Sequence(start, tuple(found))
 
@@ -486,7 +453,7 @@ class _Parser:
                 self.at -= self.tokens[self.at] is not token
                 if token.sort in REFUSED:
                     self.refuse(token.sort)
-                return self.fail(f"{_shown(token.sort)} does not begin anything")
+                return self.fail(f"{shown(token.sort)} does not begin anything")
 
     def _named(self, token: Token) -> Node:
         name = str(token.value)
@@ -663,9 +630,3 @@ def _with_hash(items: "list[Node | tuple[Node, Node]]") -> tuple[Node, ...]:
     passed = plain.pop() if plain and isinstance(plain[-1], nodes.Call) and plain[-1].name == "&@" else None
     mapped = nodes.Mapped(pairs[0][0].span, tuple(pairs))
     return (*plain, mapped) if passed is None else (*plain, mapped, passed)
-
-
-def _shown(sort: str) -> str:
-    return {"\n": "the end of the line", "end of template": "the end of the template", "output end": "%>"}.get(
-        sort, f"`{sort}`"
-    )

@@ -7,7 +7,8 @@ from precast.base import digests
 from precast.base.spans import Source
 from precast.lang import issues_erb as issues
 from precast.lang.erb import library
-from precast.lang.erb.evaluation import Code, Evaluation, Frame
+from precast.lang.erb.evaluation import Code, Evaluation
+from precast.lang.erb.frames import Frame
 from precast.lang.erb.parser import parse
 from precast.lang.erb.rendering import Leaving, Rendering, TemplateHost
 from precast.lang.erb.values import text_of

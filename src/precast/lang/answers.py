@@ -18,6 +18,8 @@ from precast.lang.inputs import ABSENT, Answer, Path, Question
 COMPILER_VERSION = "1"
 # A regular expression among the names of node blocks is written between slashes.
 _REGEX = re.compile(r"/(.*)/", re.DOTALL)
+# What a directory on the module path must be called to be a module, as a listing has it.
+_MODULE_DIRECTORY = re.compile(r"[a-z][a-z0-9_]*/")
 
 Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
 
@@ -58,6 +60,8 @@ class FileStore:
         self._digests: dict[str, Answer] = {}
         self._contents: dict[str, bytes] = {}
         self._names: dict[str, Answer] = {}
+        self._modules: dict[tuple[str, ...], dict[str, str]] = {}
+        self._module_files: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
 
     def digest(self, path: str) -> Answer:
         if path not in self._digests:
@@ -75,6 +79,31 @@ class FileStore:
             names = self._tree.names(path)
             self._names[path] = ABSENT if names is None else names
         return self._names[path]
+
+    def modules(self, roots: tuple[str, ...]) -> dict[str, str]:
+        """The directories of all modules on a path by name; the first of a name hides those after it."""
+        if roots not in self._modules:
+            found: dict[str, str] = {}
+            for root in roots:
+                names = self.names(root)
+                for name in () if names is ABSENT else names:
+                    if _MODULE_DIRECTORY.fullmatch(name):
+                        found.setdefault(name.rstrip("/"), f"{root}/{name.rstrip('/')}")
+            self._modules[roots] = found
+        return self._modules[roots]
+
+    def module_file(self, path: str, roots: tuple[str, ...]) -> Answer:
+        """The first module's file of that path inside it; each folder is looked through once."""
+        folder, _, leaf = path.rpartition("/")
+        known = self._module_files.get((folder, roots))
+        if known is None:
+            known = self._module_files[folder, roots] = {}
+            for directory in self.modules(roots).values():
+                names = self.names(f"{directory}/{folder}")
+                for name in () if names is ABSENT else names:
+                    if not name.endswith("/"):
+                        known.setdefault(name, f"{directory}/{folder}/{name}")
+        return known.get(leaf, ABSENT)
 
 
 class NodeData(msgspec.Struct, frozen=True):
@@ -137,6 +166,10 @@ class NodeAnswers:
                 return kind_of(follow(self.node.trusted, path))
             case inputs.Listing(path):
                 return self._files.names(path)
+            case inputs.ModulePlace(name, roots):
+                return self._files.modules(roots).get(name, ABSENT)
+            case inputs.ModuleFile(path, roots):
+                return self._files.module_file(path, roots)
             case _:
                 return self._answer_rare(question)
 

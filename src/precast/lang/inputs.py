@@ -87,6 +87,20 @@ class Listing(Question, frozen=True, tag="listing"):
     path: str
 
 
+class ModulePlace(Question, frozen=True, tag="module"):
+    """The directory of a module: the first of that name on the module path, or its absence."""
+
+    name: str
+    roots: tuple[str, ...]
+
+
+class ModuleFile(Question, frozen=True, tag="module_file"):
+    """The first file of this path inside any module of the module path, or its absence: which module brings a type or function."""
+
+    path: str
+    roots: tuple[str, ...]
+
+
 class DataFile(Question, frozen=True, tag="data_file"):
     path: str
 

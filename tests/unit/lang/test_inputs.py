@@ -41,15 +41,35 @@ def test_assignment_at_the_top_asks_whether_a_fact_has_the_name() -> None:
 def test_autoloader_asks_for_every_file_it_tried() -> None:
     files = {"modules/m/manifests/init.pp": "class m { }", "modules/m/manifests/a/b.pp": "class m::a::b { }"}
     result = compiled("include m::a::b\nnotice(defined('m::x::y'))", files)
-    reads = [(each["ask"], each["path"]) for each in asked(result) if each["ask"] in ("file", "listing")]
+    reads = [
+        (each["ask"], each.get("path") or each["name"]) for each in asked(result) if each["ask"] in ("file", "module")
+    ]
     assert reads == [
         ("file", "environment.conf"),
-        ("listing", "modules/m"),
+        ("module", "m"),
         ("file", "modules/m/manifests/a/b.pp"),
         ("file", "modules/m/manifests/x/y.pp"),
         ("file", "modules/m/manifests/x.pp"),
         ("file", "modules/m/manifests/init.pp"),
     ]
+
+
+def test_module_is_the_first_of_its_name_on_the_path() -> None:
+    files = FileStore(
+        TextTree(
+            {
+                "site/m/manifests/init.pp": "",
+                "modules/m/lib/puppet/type/hidden.rb": "",
+                "modules/n/lib/puppet/type/thing.rb": "",
+                "modules/Bad-name/lib/puppet/type/bad.rb": "",
+            }
+        )
+    )
+    roots = ("site", "modules", "nowhere")
+    assert files.modules(roots) == {"m": "site/m", "n": "modules/n"}
+    assert files.module_file("lib/puppet/type/thing.rb", roots) == "modules/n/lib/puppet/type/thing.rb"
+    assert files.module_file("lib/puppet/type/hidden.rb", roots) is ABSENT
+    assert files.module_file("lib/puppet/type/bad.rb", roots) is ABSENT
 
 
 def test_warm_process_asks_what_a_fresh_one_does() -> None:

@@ -14,7 +14,7 @@ from precast.lang.checker import check, namespace_of
 from precast.lang.compiler.definitions import Definition, NodeBlock, Unit, node_title
 from precast.lang.evaluator.lambdas import UserFunction
 from precast.lang.evaluator.translation import Code
-from precast.lang.inputs import ABSENT, Inputs, Listing
+from precast.lang.inputs import ABSENT, Inputs, ModuleFile, ModulePlace
 from precast.lang.parser import parse
 from precast.lang.settings import Settings
 
@@ -48,7 +48,6 @@ class Loader:
         self._log = log
         self._settings = settings
         self._loaded: set[str] = set()
-        self._modules: dict[str, str | None] = {}
         self.classes: dict[str, Definition] = {}
         self.defines: dict[str, Definition] = {}
         self.functions: dict[str, UserFunction] = {}
@@ -108,14 +107,13 @@ class Loader:
 
     def module_directory(self, name: str) -> str | None:
         """Where a module stands, None if there is none of that name."""
-        if name not in self._modules:
-            self._modules[name] = None
-            for root in self._settings.module_path:
-                path = f"{root}/{name}"
-                if self._inputs.ask(Listing(path)) is not ABSENT:
-                    self._modules[name] = path
-                    break
-        return self._modules[name]
+        found = self._inputs.ask(ModulePlace(name, self._settings.module_path))
+        return None if found is ABSENT else found
+
+    def module_file(self, path: str) -> str | None:
+        """The first file of this path inside any module: what brings a type or a function that has no module in its name."""
+        found = self._inputs.ask(ModuleFile(path, self._settings.module_path))
+        return None if found is ABSENT else found
 
     def class_named(self, name: str) -> Definition | None:
         return self._found(self.classes, name)

@@ -7,7 +7,6 @@ import asyncio
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from precast.base.clock import SystemClock
 from precast.base.ids import TimeOrderedIds
 from precast.cli import issues
-from precast.cli.main import main as run_command_line
 from precast.cli.server import Initialised
 from precast.cli.settings import Address, ServerSettings
 from precast.cli.workers import Worker
@@ -141,11 +139,6 @@ def _make_directory(place: Path) -> None:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise issues.NO_DIRECTORY.error(path=place, reason=error.strerror) from error
-
-
-def main() -> None:
-    """The `precast` command."""
-    sys.exit(run_command_line(sys.argv[1:], App()))
 
 
 @asynccontextmanager

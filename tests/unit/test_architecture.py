@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "precast"
 
 HOUSE = [
     "base", "net", "running", "wire", "catalog", "types", "lang", "plans", "resources", "agent", "boot",
-    "store", "services", "api", "web", "cli", "app",
+    "store", "services", "api", "web", "cli", "app", "__main__",
 ]  # fmt: skip
 PURE = {"net", "wire", "catalog", "types", "lang", "plans"}
 ON_THE_NODE = {"base", "net", "running", "wire", "catalog", "types", "lang", "resources", "agent", "boot"}
@@ -110,7 +110,7 @@ NOT_IN_THE_DAEMON = [
 
 def test_agents_daemon_loads_nothing_large() -> None:
     script = (
-        "import sys; import precast.app; from precast.cli.main import build_parser; build_parser(['agent']);"
+        "import sys; import precast.__main__; from precast.cli.main import build_parser; build_parser(['agent']);"
         "import precast.agent.daemon; print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

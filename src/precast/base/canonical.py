@@ -13,7 +13,6 @@ only when the bytes say it could matter.
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -45,6 +44,8 @@ def _write(value: Any) -> bytes:
         return _encoder.encode(value)
     except RecursionError:
         _inspect(value)
+    from concurrent.futures import ThreadPoolExecutor  # rare, and no command should wait for it
+
     # The value is not at fault: the caller has used up the stack. Another thread has one of its own.
     with ThreadPoolExecutor(max_workers=1) as elsewhere:
         return elsewhere.submit(_encoder.encode, value).result()

@@ -63,10 +63,10 @@ def _configure(place: str) -> Callable[[argparse.ArgumentParser], None]:
     return configure
 
 
-def main(argv: Sequence[str], app: object = None) -> int:
+def main(argv: Sequence[str], app: Callable[[], object] | None = None) -> int:
     """Run one command line; returns the exit code. The boundary where every error becomes words.
 
-    `app` is what commands that run a server ask for it; each says by a Protocol what it needs.
+    `app` makes what commands that run a server stand on; each says by a Protocol what it needs.
     """
     code = 0
     try:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str], app: object = None) -> int:
     return code
 
 
-def _run(argv: Sequence[str], app: object) -> int:
+def _run(argv: Sequence[str], app: Callable[[], object] | None) -> int:
     try:
         # Options before the group take no value, so the first word without a dash is the group.
         args = build_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)

@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _init(args: argparse.Namespace) -> int:
-    app: ServerApp = args.app
+    app: ServerApp = args.app()
     settings = load_settings(ServerSettings, args).values
     made = asyncio.run(app.initialise(settings, args.admin, args.import_puppet_ca))
     if args.json:
@@ -86,7 +86,7 @@ def _init(args: argparse.Namespace) -> int:
 
 
 def _admin(args: argparse.Namespace) -> int:
-    app: ServerApp = args.app
+    app: ServerApp = args.app()
     token = asyncio.run(app.create_admin(load_settings(ServerSettings, args).values, args.admin))
     if args.json:
         print_json({"token": token})
@@ -100,7 +100,7 @@ def _serve(args: argparse.Namespace) -> int:
         import uvloop
     except ImportError:
         raise issues.NO_SERVER_PARTS.error() from None
-    app: ServerApp = args.app
+    app: ServerApp = args.app()
     settings = load_settings(ServerSettings, args).values
     worker = None
     if settings.workers > 1:

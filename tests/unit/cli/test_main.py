@@ -232,7 +232,7 @@ def test_group_of_the_product_configures_and_shows_its_help(
 # A whole process: only there the interpreter flushes standard output once more when it ends, and has its own exit code for that.
 PROGRAM = """
 import sys, types
-from precast import app
+from precast.__main__ import main
 from precast.base.errors import Issue, Kind
 from precast.cli import main as cli
 
@@ -244,7 +244,7 @@ group.configure = lambda parser: parser.set_defaults(run=run)
 sys.modules["precast_try"] = group
 cli.GROUPS = {{"try": ("precast_try", "try things")}}
 sys.argv = ["precast", *{argv!r}]
-app.main()
+main()
 """
 
 

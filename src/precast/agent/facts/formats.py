@@ -1,43 +1,20 @@
 """Reads facts from what files and programs say: JSON, YAML, or lines of key=value.
 
-YAML goes through the loader in Python, not through libyaml: that one ends the process on deep nesting. It is slow, so its size has a
-limit of its own, and so has the number of aliases, which can multiply. Dates stay the text they are written as.
+The YAML loader is slow, so what it is given has a limit of its own; and slow to import, so that it is only when there is YAML.
 """
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
-import yaml  # type: ignore[import-untyped]
 
 from precast.agent import issues
 from precast.agent.facts.machine import Facts
 from precast.agent.facts.sources import Found, only
 
 MAX_YAML_BYTES = 200_000
-MAX_ALIASES = 32
 
 _PAIR = re.compile(r"([^\s=#][^=]*?)\s*=\s*(.*)")
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """The safe loader, with bounded aliases and without dates."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._aliases = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            self._aliases += 1
-            if self._aliases > MAX_ALIASES:
-                raise yaml.YAMLError(f"more than {MAX_ALIASES} aliases")
-        return super().compose_node(parent, index)
 
 
 def from_json(path: str, data: bytes) -> Found:
@@ -53,9 +30,11 @@ def from_yaml(path: str, data: bytes) -> Found:
     """Raises InputError FACT-024 for what is no map in YAML, FACT-026 for too much of it."""
     if len(data) > MAX_YAML_BYTES:
         raise issues.TOO_LARGE.error(path=path, limit_bytes=MAX_YAML_BYTES)
+    from precast.agent.facts.yaml_values import BAD_YAML, load
+
     try:
-        value = yaml.load(data.decode("utf-8-sig"), _Loader)  # noqa: S506 - it is a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError) as error:
+        value = load(data.decode("utf-8-sig"))
+    except BAD_YAML as error:
         raise _broken(path, f"it is no YAML: {_short(error)}") from None
     return only(_top_level(path, {} if value is None else value))
 

@@ -18,7 +18,6 @@ from precast.lang.compiler.loading import Loader
 from precast.lang.compiler.rendering import render
 from precast.lang.compiler.resources import Resource
 from precast.lang.compiler.type_names import TypeNames
-from precast.lang.erb import template as erb
 from precast.lang.evaluator.calls import call_by_name
 from precast.lang.evaluator.lambdas import UserFunction
 from precast.lang.functions import registry
@@ -258,7 +257,9 @@ class Run:
         return render(self, scope, source, parameters, inline)
 
     def render_erb(self, scope: Scope, source: Source) -> Any:
-        return erb.render(self, scope, source)
+        from precast.lang.erb import template  # a third of all the language's code, and many manifests never need it
+
+        return template.render(self, scope, source)
 
     def lookup(self, scope: Scope, name: str, merge: Any) -> tuple[bool, Any]:
         """A key in Hiera: without its data nothing is found."""

@@ -1,0 +1,23 @@
+"""Where the `precast` command begins.
+
+The composition root is imported only by the commands that run a server: every other one starts without it.
+"""
+
+import sys
+
+from precast.cli.main import main as run_command_line
+
+
+def main() -> None:
+    """The `precast` command."""
+    sys.exit(run_command_line(sys.argv[1:], _app))
+
+
+def _app() -> object:
+    from precast.app import App
+
+    return App()
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ from precast.base import digests
 from precast.lang import inputs
 from precast.lang import issues_compiler as issues
 from precast.lang.functions.chance import fqdn_rand
+from precast.lang.hiera.files import content
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 
 COMPILER_VERSION = "1"
@@ -162,8 +163,10 @@ class NodeAnswers:
                 return keys_of(follow(self.node.facts, path))
             case inputs.TrustedPath(path):
                 return follow(self.node.trusted, path)
-            case inputs.TrustedKind(path):
-                return kind_of(follow(self.node.trusted, path))
+            case inputs.DataFile(path):
+                return self._files.digest(self._filled(path))
+            case inputs.DataKey(path, key, reader):
+                return self._data_key(path, key, reader)
             case inputs.Listing(path):
                 return self._files.names(path)
             case inputs.ModulePlace(name, roots):
@@ -173,8 +176,22 @@ class NodeAnswers:
             case _:
                 return self._answer_rare(question)
 
+    def _filled(self, path: inputs.OpenPath) -> str:
+        """A path with this node's facts in the places left open."""
+        parts = (part if isinstance(part, str) else str(self._open_part(part)) for part in path)
+        return "".join(parts)
+
+    def _open_part(self, part: Path) -> Any:
+        return follow(self.node.facts if part[0] == "facts" else self.node.trusted, part[1:])
+
+    def _data_key(self, path: inputs.OpenPath, key: str, reader: str) -> Answer:
+        digest = self._files.digest(self._filled(path))
+        return ABSENT if digest is ABSENT else content(digest, reader, self.content).answer(key)
+
     def _answer_rare(self, question: Question) -> Answer:
         match question:
+            case inputs.TrustedKind(path):
+                return kind_of(follow(self.node.trusted, path))
             case inputs.NodeBlock(matchers):
                 return match_node(matchers, self.node.certname)
             case inputs.Classification():
@@ -187,8 +204,6 @@ class NodeAnswers:
                 return self._keyed[function](self, tuple(arguments))
             case inputs.ExportedQuery():
                 return ()
-            case inputs.DataFile() | inputs.DataKey():
-                return ABSENT
             case _:
                 raise issues.UNKNOWN_QUESTION.error(question=type(question).__name__)
 

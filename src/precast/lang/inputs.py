@@ -17,6 +17,8 @@ from precast.lang import issues_compiler as issues
 
 Step = str | int
 Path = tuple[Step, ...]
+# A path in pieces: text, and between the texts identity facts left open, as facts or trusted with the path below.
+OpenPath = tuple[str | Path, ...]
 
 
 class Absent(enum.Enum):
@@ -102,12 +104,17 @@ class ModuleFile(Question, frozen=True, tag="module_file"):
 
 
 class DataFile(Question, frozen=True, tag="data_file"):
-    path: str
+    """The digest of a data file, or its absence. Asked of the file, not of the facts that its path names."""
+
+    path: OpenPath
 
 
 class DataKey(Question, frozen=True, tag="data_key"):
-    path: str
+    """The digest of what a data file has under a key, or its absence: all that remains of a file when it changes."""
+
+    path: OpenPath
     key: str
+    reader: str
 
 
 class ExportedQuery(Question, frozen=True, tag="exported"):
@@ -179,6 +186,10 @@ class Inputs:
         """A file of the environment as it is; None if it is not there."""
         digest = self.ask(FileDigest(path))
         return None if digest is ABSENT else self._answers.content(digest)
+
+    def content_of(self, digest: digests.Digest) -> bytes:
+        """The bytes of a file whose digest was an answer."""
+        return self._answers.content(digest)
 
     def digest(self, path: str) -> digests.Digest | None:
         digest = self.ask(FileDigest(path))

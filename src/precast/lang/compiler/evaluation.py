@@ -12,7 +12,8 @@ from precast.lang.compiler.resources import Parameter, Resource, reference
 from precast.lang.control import Next, Return
 from precast.lang.datatypes import infer, mismatch
 from precast.lang.evaluator.lambdas import ParameterCode
-from precast.lang.scope import Frame, Scope, new_frame
+from precast.lang.hiera.invocation import Invocation
+from precast.lang.scope import MISSING, Frame, Scope, new_frame
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run
@@ -96,8 +97,8 @@ def _absent(
 ) -> Any:
     """The value of a parameter nobody set: from data, else its default."""
     if definition.is_class:
-        found, value = run.lookup(scope, f"{definition.name}::{parameter.name}", None)
-        if found:
+        value = run.lookups.find(Invocation(scope), f"{definition.name}::{parameter.name}", None)
+        if value is not MISSING and not (value is None and parameter.default is not None):
             return value
     if parameter.default is not None:
         return parameter.default(scope)

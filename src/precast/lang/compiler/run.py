@@ -21,6 +21,7 @@ from precast.lang.compiler.type_names import TypeNames
 from precast.lang.evaluator.calls import call_by_name
 from precast.lang.evaluator.lambdas import UserFunction
 from precast.lang.functions import registry
+from precast.lang.hiera.lookups import Lookups
 from precast.lang.inputs import ABSENT, Constant, Inputs
 from precast.lang.moments import Timestamp, from_seconds
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
@@ -51,6 +52,7 @@ class Run:
         self._node = NodeVariables(inputs, settings)
         self._warned: set[str] = set()
         self.type_names = TypeNames(self)
+        self.lookups = Lookups(self)
         frame = Frame("", self.main, None, "", is_open=True)
         self.top = new_frame(self, frame, None)
         self.main.frame = frame
@@ -260,7 +262,3 @@ class Run:
         from precast.lang.erb import template  # a third of all the language's code, and many manifests never need it
 
         return template.render(self, scope, source)
-
-    def lookup(self, scope: Scope, name: str, merge: Any) -> tuple[bool, Any]:
-        """A key in Hiera: without its data nothing is found."""
-        return False, None

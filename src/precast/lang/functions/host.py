@@ -15,6 +15,7 @@ from precast.lang.values import Unknown
 
 if TYPE_CHECKING:
     from precast.lang.datatypes import Type
+    from precast.lang.hiera.lookups import Lookups
     from precast.lang.values import Hash
 
 
@@ -129,8 +130,8 @@ class Host(Protocol):
     def render_erb(self, scope: Any, source: Source) -> Any:
         """Renders an ERB text with the variables around the call. A String, or an unknown value."""
 
-    def lookup(self, scope: Any, name: str, merge: Any) -> tuple[bool, Any]:
-        """A key in Hiera: whether it was found, and its value."""
+    @property
+    def lookups(self) -> "Lookups": ...
 
     def concrete(self, value: Any, span: Span | None) -> Any:
         """The value with its holes asked for, at any depth; a future or Deferred in it is an error with a hint."""

@@ -186,12 +186,6 @@ NO_VALUE = Issue(
     "add the key to Hiera, or give a default: lookup('key', {{default_value => …}})",
 )
 WRONG_LOOKUP_TYPE = Issue("LANG-451", Kind.INPUT, "{reason}", "change the data, or the type that is asked for")
-BAD_STRATEGY = Issue(
-    "LANG-452", Kind.INPUT, "Unknown merge strategy: '{name}'", "one of first, unique, hash, deep, reverse_deep"
-)
-NO_STRATEGY = Issue(
-    "LANG-453", Kind.INPUT, "merge must contain a 'strategy' key", "write {{'strategy' => 'deep'}}, or only 'deep'"
-)
 DATA_FUNCTION = Issue(
     "LANG-454",
     Kind.INPUT,

@@ -8,9 +8,11 @@ from precast.lang.functions import issues
 from precast.lang.functions.catalog import INCLUDE
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.hiera.invocation import Invocation
+from precast.lang.hiera.merging import strategy
+from precast.lang.scope import MISSING
 from precast.lang.values import Hash
 
-STRATEGIES = ("first", "default", "unique", "hash", "deep", "unconstrained_deep", "reverse_deep")
 LOOKUP = Function("lookup", "A value by key from Hiera, or a default.", unknowns=Unknowns.FLOW)
 
 _NAME = "Variant[String, Array[String]]"
@@ -24,8 +26,9 @@ _OPTIONS = (
 class _Search:
     """One look-up with its options."""
 
-    def __init__(self, call: Call, names: Any, options: Hash) -> None:
+    def __init__(self, call: Call, names: Any, options: Hash, only_global: bool = False) -> None:
         self.call = call
+        self.only_global = only_global
         self.names: Sequence[str] = (names,) if isinstance(names, str) else names
         self.wanted = options.get("value_type")
         self.merge = options.get("merge")
@@ -33,21 +36,23 @@ class _Search:
         self.defaults = options.get("default_values_hash") or Hash()
         self.has_default = "default_value" in options
         self.default = options.get("default_value")
-        _check_strategy(self.merge)
+        strategy(self.merge)
 
     def run(self) -> Any:
+        call = self.call
+        invocation = Invocation(call.scope, self.override, self.defaults, only_global=self.only_global)
         for name in self.names:
             if name in self.override:
-                return self._checked(f"Value found for key '{name}' in override hash", self.override[name])
-        for name in self.names:
-            found, value = self.call.host.lookup(self.call.scope, name, self.merge)
-            if found:
+                found = self._checked(f"Value found for key '{name}' in override hash", self.override[name])
+                return self._checked("Found value", found)
+            value = call.host.lookups.find(invocation, name, self.merge)
+            if value is not MISSING:
                 return self._checked("Found value", value)
         for name in self.names:
             if name in self.defaults:
                 return self._checked(f"Value found for key '{name}' in default values hash", self.defaults[name])
-        if self.call.block is not None:
-            said = self.call.block.call(self.names[0] if len(self.names) == 1 else tuple(self.names))
+        if call.block is not None:
+            said = call.block.call(self.names[0] if len(self.names) == 1 else tuple(self.names))
             return self._checked("Value returned from default block", said)
         if self.has_default:
             return self._checked("Default value", self.default)
@@ -63,14 +68,6 @@ def _shown(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"the name '{names[0]}'"
     return "any of the names [" + ", ".join(f"'{name}'" for name in names) + "]"
-
-
-def _check_strategy(merge: Any) -> None:
-    strategy = merge.get("strategy") if isinstance(merge, Hash) else merge
-    if isinstance(merge, Hash) and strategy is None:
-        raise issues.NO_STRATEGY.error()
-    if strategy is not None and strategy not in STRATEGIES:
-        raise issues.BAD_STRATEGY.error(name=strategy)
 
 
 @LOOKUP.dispatch(f"{_NAME} name, Optional[Type] value_type?, Optional[{_MERGE}] merge?", pure=False)
@@ -108,7 +105,8 @@ def _declare_elder(name: str, merge: str, documentation: str) -> None:
         options = Hash.of(
             (("merge", merge), *((("default_value", defaults[0]),) if defaults and call.block is None else ()))
         )
-        return finish(call, _Search(call, key, options).run())
+        is_global = not call.host.lookups.has_environment_data()
+        return finish(call, _Search(call, key, options, only_global=is_global).run())
 
     function.dispatch("String key", pure=False)(look)
     function.dispatch("String key, Any default, Any override?", pure=False)(look)

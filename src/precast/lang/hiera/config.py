@@ -1,0 +1,177 @@
+"""hiera.yaml of version 5: which levels a layer has, where their data lies, and which function gives it.
+
+A file is judged once for its content. What it says is Puppet's; what is refused is refused with the place to look at.
+"""
+
+from typing import Any, Final, Literal, NamedTuple
+
+from precast.base.errors import PrecastError
+from precast.base.spans import Source
+from precast.lang.datatypes import mismatch, parse_type
+from precast.lang.hiera import issues
+from precast.lang.hiera.documents import read_yaml
+from precast.lang.values import Hash
+
+FunctionKind = Literal["data_hash", "lookup_key", "data_dig"]
+LocationKind = Literal["path", "glob", "uri", "mapped", "none"]
+LayerKind = Literal["global", "environment", "module"]
+
+FILE_NAME: Final = "hiera.yaml"
+_FUNCTIONS: Final = ("data_hash", "lookup_key", "data_dig", "hiera3_backend")
+_LOCATIONS: Final[dict[str, LocationKind]] = {
+    "path": "path", "paths": "path", "glob": "glob", "globs": "glob", "uri": "uri", "uris": "uri", "mapped_paths": "mapped",
+}  # fmt: skip
+_RESERVED: Final = ("path", "uri")
+_OPTIONS: Final = r"Hash[Pattern[/\A[A-Za-z](:?[0-9A-Za-z_-]*[0-9A-Za-z])?\z/], Data]"
+_FUNCTION_FIELDS: Final = (
+    "Optional[data_hash]=>String[1], Optional[lookup_key]=>String[1], Optional[data_dig]=>String[1]"
+)
+_LEVELS: Final = (
+    f"Array[Struct[{{name=>String[1], Optional[options]=>{_OPTIONS}, {_FUNCTION_FIELDS}, Optional[hiera3_backend]=>String[1], "
+    "Optional[path]=>String[1], Optional[paths]=>Array[String[1],1], Optional[glob]=>String[1], Optional[globs]=>Array[String[1],1], "
+    "Optional[uri]=>String[1], Optional[uris]=>Array[String[1],1], Optional[mapped_paths]=>Array[String[1],3,3], "
+    "Optional[datadir]=>String[1]}]]"
+)
+_CONFIG: Final = parse_type(
+    f"Struct[{{version=>Integer[5,5], Optional[defaults]=>Struct[{{{_FUNCTION_FIELDS}, Optional[datadir]=>String[1], "
+    f"Optional[options]=>{_OPTIONS}}}], Optional[hierarchy]=>{_LEVELS}, Optional[plan_hierarchy]=>{_LEVELS}, "
+    f"Optional[default_hierarchy]=>{_LEVELS}}}]"
+)
+_DEFAULTS: Final = Hash.of((("datadir", "data"), ("data_hash", "yaml_data")))
+_COMMON: Final = (Hash.of((("name", "Common"), ("path", "common.yaml"))),)
+
+
+class Level(NamedTuple):
+    """One level of a hierarchy; locations, datadir and options may still hold variables."""
+
+    name: str
+    kind: FunctionKind
+    function: str
+    datadir: str
+    location_kind: LocationKind
+    locations: tuple[str, ...]
+    options: Hash
+
+
+class Config(NamedTuple):
+    """What a hiera.yaml says. `defaults` are the levels asked when nothing else has a key; None if it names none."""
+
+    path: str
+    levels: tuple[Level, ...]
+    defaults: tuple[Level, ...] | None
+
+
+# Judged files by content, name and layer, the errors among them.
+_configs: dict[tuple[str, str, str], Config | int | PrecastError] = {}
+_CONFIGS_KEPT = 5_000
+
+
+def config(digest: str, text: str, path: str, layer: LayerKind) -> Config | int:
+    """What the file says, or 3 or 4 if it is of that version. Raises HIERA-001 to HIERA-020."""
+    key = (digest, path, layer)
+    found = _configs.get(key)
+    if found is None:
+        if len(_configs) >= _CONFIGS_KEPT:
+            _configs.clear()
+        try:
+            found = _judged(Source(path, text.removeprefix("\ufeff")), layer)
+        except PrecastError as error:
+            found = error
+        _configs[key] = found
+    if isinstance(found, PrecastError):
+        raise found
+    return found
+
+
+def _judged(source: Source, layer: LayerKind) -> Config | int:
+    given = read_yaml(source)
+    if not isinstance(given, Hash):
+        return 3
+    version = given.get("version", 3)
+    number = version if isinstance(version, int) else _leading_number(version)
+    if number in (3, 4):
+        return int(number)
+    if number != 5:
+        raise issues.BAD_VERSION.error(source, path=source.path, version=version)
+    return _Judge(source.path, layer, given).config()
+
+
+def _leading_number(version: Any) -> int:
+    digits = ""
+    for char in str(version).strip():
+        if not char.isdigit():
+            break
+        digits += char
+    return int(digits[:9] or 0)
+
+
+class _Judge:
+    """Checks one file against what version 5 allows."""
+
+    def __init__(self, path: str, layer: LayerKind, given: Hash) -> None:
+        self._path = path
+        self._layer = layer
+        self._given = Hash.of(
+            (key, value)
+            for key, value in given.items()
+            if not (key in ("defaults", "hierarchy") and value in (None, False))
+        )
+        self._defaults: Hash = _DEFAULTS
+
+    def config(self) -> Config:
+        if not _CONFIG.check(self._given):
+            reason = mismatch.describe(f"The Lookup Configuration at '{self._path}'", _CONFIG, self._given)
+            raise issues.BAD_CONFIG.error(path=self._path, reason=reason)
+        self._defaults = self._given.get("defaults", _DEFAULTS)
+        self._check_defaults()
+        if "default_hierarchy" in self._given and self._layer != "module":
+            raise issues.DEFAULT_HIERARCHY.error(path=self._path)
+        levels = self._levels(self._given.get("hierarchy", _COMMON))
+        self._levels(self._given.get("plan_hierarchy", ()))
+        defaults = self._levels(self._given["default_hierarchy"]) if "default_hierarchy" in self._given else None
+        return Config(self._path, levels, defaults)
+
+    def _check_defaults(self) -> None:
+        if sum(name in self._defaults for name in _FUNCTIONS) > 1:
+            raise issues.MANY_FUNCTIONS.error(path=self._path, where="the defaults")
+        self._check_options(self._defaults, "the defaults")
+
+    def _levels(self, given: tuple[Hash, ...]) -> tuple[Level, ...]:
+        levels: dict[str, Level] = {}
+        for each in given:
+            level = self._level(each)
+            if level.name in levels:
+                raise issues.NAME_TWICE.error(path=self._path, name=level.name)
+            levels[level.name] = level
+        return tuple(levels.values())
+
+    def _level(self, given: Hash) -> Level:
+        name = given["name"]
+        named = [each for each in _FUNCTIONS if each in given]
+        if len(named) > 1:
+            raise issues.MANY_FUNCTIONS.error(path=self._path, where=f"the level '{name}'")
+        if "hiera3_backend" in given:
+            raise issues.HIERA3_BACKEND.error(path=self._path, name=name, backend=given["hiera3_backend"])
+        place = given if named else self._defaults
+        kind = next((each for each in _FUNCTIONS if each in place), None)
+        if kind is None:
+            raise issues.NO_FUNCTION_NAMED.error(path=self._path, name=name)
+        where = [each for each in _LOCATIONS if each in given]
+        if len(where) > 1:
+            raise issues.MANY_LOCATIONS.error(path=self._path, name=name)
+        self._check_options(given, f"the level '{name}'")
+        located = given[where[0]] if where else ()
+        return Level(
+            name,
+            kind,  # type: ignore[arg-type] # the elder backend is refused above
+            place[kind],
+            given.get("datadir") or self._defaults.get("datadir", "data"),
+            _LOCATIONS[where[0]] if where else "none",
+            (located,) if isinstance(located, str) else located,
+            given.get("options") or self._defaults.get("options") or Hash(),
+        )
+
+    def _check_options(self, given: Hash, where: str) -> None:
+        for name in _RESERVED:
+            if name in (given.get("options") or ()):
+                raise issues.RESERVED_OPTION.error(path=self._path, name=name, where=where)

@@ -1,0 +1,181 @@
+"""Merges hashes and arrays to any depth, with the options that Puppet hands to Ruby's deep_merge library.
+
+`source` has the higher priority. The corners are those of the library, which works on shared objects: an array under a key that is
+new is merged with itself, and so loses what it holds twice; one that is inside such a value is the same object on both sides.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from precast.base.errors import PrecastError
+from precast.lang.hiera import issues
+from precast.lang.regexps import compile_regexp
+from precast.lang.values import Hash, Rich, strict
+
+
+class Options(NamedTuple):
+    """What a merge may be told."""
+
+    knockout: str | None = None
+    sort: bool = False
+    merge_hashes: bool = False
+    overwrite_arrays: bool = False
+    extend_arrays: bool = False
+
+
+def merge(source: Any, target: Any, options: Options) -> Any:
+    """The target with the source merged into it. Raises HIERA-040, HIERA-043."""
+    if options.knockout == "":
+        raise issues.BAD_MERGE.error(reason="knockout_prefix cannot be an empty string in deep_merge!")
+    return _frozen(_Merge(options).run(_thawed(source), _thawed(target)))
+
+
+class _Merge:
+    """One merge, over lists and dicts that may change."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._strip = _stripper(options.knockout)
+
+    def run(self, source: Any, target: Any) -> Any:
+        if source is None:
+            return target
+        if target is None or target is False:
+            return source
+        if isinstance(source, dict):
+            return self._hash(source, target)
+        if isinstance(source, list):
+            return self._array(source, target)
+        if isinstance(target, list) and self._options.extend_arrays:
+            return [*target, source]
+        return self._overwritten(source)
+
+    def _hash(self, source: dict[Any, Any], target: Any) -> Any:
+        for key, value in list(source.items()):
+            if isinstance(target, dict):
+                below = target.get(key)
+                if below is None or below is False:
+                    below = _copied(value)
+                target[key] = self.run(value, below)
+            elif isinstance(target, list) and self._options.extend_arrays:
+                target.append(source)
+            else:
+                target = self._overwritten(source)
+        return target
+
+    def _array(self, source: list[Any], target: Any) -> Any:
+        options = self._options
+        if options.overwrite_arrays:
+            return source
+        if options.knockout and options.knockout in source:
+            target = (
+                []
+                if isinstance(target, list)
+                else {}
+                if isinstance(target, dict)
+                else ""
+                if isinstance(target, str)
+                else None
+            )
+            source[:] = [item for item in source if item != options.knockout]
+        if not isinstance(target, list):
+            return self._overwritten(source)
+        if options.knockout:
+            self._knock_out(source, target)
+        if options.merge_hashes and all(isinstance(item, dict) for item in (*source, *target)):
+            target = self._side_by_side(source, target)
+        else:
+            target = union(target, source)
+        return sorted_values(target) if options.sort else target
+
+    def _side_by_side(self, source: list[Any], target: list[Any]) -> list[Any]:
+        merged = [self.run(source[at] if at < len(source) else {}, item) for at, item in enumerate(target)]
+        return merged + source[len(target) :]
+
+    def _knock_out(self, source: list[Any], target: list[Any]) -> None:
+        """Takes what the source knocks out from the target, and the prefixed items from the source.
+
+        Both may be one list. As in Ruby, the walk then goes on over what is left, and what moved up meanwhile is passed over.
+        """
+        kept, at = 0, 0
+        while at < len(source):
+            item = source[at]
+            plain = self._strip(item) if isinstance(item, str) else item
+            if plain != item:
+                target[:] = [each for each in target if each not in (plain, item)]
+            else:
+                source[kept] = item
+                kept += 1
+            at += 1
+        source[kept:at] = []
+
+    def _overwritten(self, source: Any) -> Any:
+        if self._options.knockout is None:
+            return source
+        if isinstance(source, str):
+            return source if self._strip(source) == source else ""
+        if isinstance(source, list):
+            # The library compares the list with itself here, after it took the items out: it is never found changed.
+            source[:] = [item for item in source if not (isinstance(item, str) and self._strip(item) != item)]
+        return source
+
+
+def _stripper(prefix: str | None) -> Callable[[str], str]:
+    """Takes the prefix off at the start of each line. It is a regular expression to the library."""
+    if not prefix:
+        return lambda text: text
+    try:
+        pattern = re.compile(f"^(?:{compile_regexp(prefix).pattern})", re.MULTILINE)
+    except (PrecastError, re.error) as error:
+        raise issues.BAD_MERGE.error(reason=f"knockout_prefix '{prefix}' is no regular expression: {error}") from None
+    return lambda text: pattern.sub("", text)
+
+
+def _copied(value: Any) -> Any:
+    """One level copied: what is inside is shared."""
+    if isinstance(value, list):
+        return list(value)
+    return dict(value) if isinstance(value, dict) else value
+
+
+def union(left: list[Any], right: list[Any]) -> list[Any]:
+    """What either holds, each once, in the order met."""
+    seen: dict[Any, Any] = {}
+    for item in (*left, *right):
+        seen.setdefault(_identity(item), item)
+    return list(seen.values())
+
+
+def _identity(item: Any) -> Any:
+    return strict(_frozen(item))
+
+
+def sorted_values(items: list[Any]) -> list[Any]:
+    """The items in Ruby's order. Raises HIERA-043 where there is none."""
+    kinds = {_order_kind(item) for item in items}
+    if len(items) > 1 and (len(kinds) > 1 or None in kinds):
+        raise issues.CANNOT_SORT.error()
+    return sorted(items, key=lambda item: item.encode() if isinstance(item, str) else item)
+
+
+def _order_kind(item: Any) -> str | None:
+    if isinstance(item, str):
+        return "text"
+    return "number" if isinstance(item, int | float) and not isinstance(item, bool) else None
+
+
+def _thawed(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_thawed(item) for item in value]
+    if isinstance(value, Hash):
+        return {key: _thawed(item) for key, item in value.items()}
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_frozen(item) for item in value)
+    if isinstance(value, dict) and not isinstance(value, Hash | Rich):
+        return Hash.of((key, _frozen(item)) for key, item in value.items())
+    return value

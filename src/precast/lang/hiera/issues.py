@@ -1,0 +1,193 @@
+"""What can go wrong in a look-up: in hiera.yaml, in data files, in a key, in a merge."""
+
+from precast.base.errors import Issue, Kind
+
+BAD_YAML = Issue(
+    "HIERA-001", Kind.INPUT, "this is no YAML: {problem}", "correct the file; the caret shows where reading stopped"
+)
+NOT_ALLOWED_YAML = Issue(
+    "HIERA-002",
+    Kind.INPUT,
+    "data may not hold {what}",
+    "write the value in quotes: data is strings, numbers, booleans, lists and hashes",
+)
+TOO_MUCH_YAML = Issue("HIERA-003", Kind.INPUT, "{what}: more than {limit}", "split the file")
+BAD_JSON = Issue(
+    "HIERA-004", Kind.INPUT, "this is no JSON: {problem}", "correct the file; the caret shows where reading stopped"
+)
+NO_DATA_HASH = Issue(
+    "HIERA-005",
+    Kind.INPUT,
+    "{path}: file does not contain a valid {format} hash",
+    "a data file is one hash: `key: value` line by line",
+)
+WRONG_DATA = Issue("HIERA-006", Kind.INPUT, "{reason}", "change the data at that place")
+OLD_VERSION = Issue(
+    "HIERA-010",
+    Kind.INPUT,
+    "{path} is of Hiera version {version}, which is not supported",
+    "convert it to version 5: `version: 5`, a `hierarchy` with a name and a path with its extension for each level, and "
+    "`data_hash: yaml_data` instead of a backend; see docs/howto/look-up-data.md",
+)
+OLD_VERSION_IGNORED = Issue(
+    "HIERA-011",
+    Kind.INPUT,
+    "hiera.yaml version 3 found at {place} was ignored",
+    "convert it to version 5; see docs/howto/look-up-data.md",
+)
+BAD_VERSION = Issue(
+    "HIERA-012",
+    Kind.INPUT,
+    "{path} has the version {version}, which is unknown",
+    "the version is 5: write `version: 5`",
+)
+BAD_CONFIG = Issue(
+    "HIERA-013", Kind.INPUT, "{path}: {reason}", "see docs/explanation/hiera.md for what hiera.yaml may hold"
+)
+NO_FUNCTION_NAMED = Issue(
+    "HIERA-014",
+    Kind.INPUT,
+    "{path}: the level '{name}' has no function that gives its data",
+    "give the level or `defaults` one of data_hash, lookup_key, data_dig",
+)
+MANY_FUNCTIONS = Issue(
+    "HIERA-015",
+    Kind.INPUT,
+    "{path}: only one of data_hash, lookup_key, data_dig can be given for {where}",
+    "keep one of them",
+)
+MANY_LOCATIONS = Issue(
+    "HIERA-016",
+    Kind.INPUT,
+    "{path}: only one of path, paths, glob, globs, uri, uris, mapped_paths can be given for the level '{name}'",
+    "make a level of its own for each",
+)
+RESERVED_OPTION = Issue(
+    "HIERA-017",
+    Kind.INPUT,
+    "{path}: the option '{name}' in {where} is reserved",
+    "path and uri are given by the level itself",
+)
+NAME_TWICE = Issue(
+    "HIERA-018", Kind.INPUT, "{path}: the hierarchy has two levels named '{name}'", "give each level a name of its own"
+)
+DEFAULT_HIERARCHY = Issue(
+    "HIERA-019",
+    Kind.INPUT,
+    "{path}: default_hierarchy is only for modules",
+    "put the levels at the end of `hierarchy`, or move them to a module's hiera.yaml",
+)
+HIERA3_BACKEND = Issue(
+    "HIERA-020",
+    Kind.INPUT,
+    "{path}: the level '{name}' names the Hiera 3 backend '{backend}', which needs Ruby",
+    "use data_hash: yaml_data or json_data, lookup_key: eyaml_lookup_key, or a function written in Puppet",
+)
+OUTSIDE = Issue(
+    "HIERA-021",
+    Kind.INPUT,
+    "{path} lies outside of the {layer}, which is all that a compile reads",
+    "move the data below the directory of its hiera.yaml and give a relative datadir",
+)
+NO_DATA_FUNCTION = Issue(
+    "HIERA-022",
+    Kind.INPUT,
+    "{path}: unable to find {kind} function named '{name}'{guess}",
+    "functions that give data: yaml_data, json_data, eyaml_lookup_key, or one written in Puppet in functions/ of a module",
+)
+UNSUPPORTED_FUNCTION = Issue(
+    "HIERA-023",
+    Kind.INPUT,
+    "{path}: {name} is not supported",
+    "convert the data to YAML or JSON and use yaml_data or json_data",
+)
+NEEDS_PATH = Issue(
+    "HIERA-024",
+    Kind.INPUT,
+    "'{name}': one of 'path', 'paths' 'glob', 'globs' or 'mapped_paths' must be declared in hiera.yaml when using this function",
+    "give the level a path",
+)
+NOT_A_LIST = Issue(
+    "HIERA-025",
+    Kind.INPUT,
+    "mapped_paths: the variable '{name}' is neither a string nor an array",
+    "name a variable that holds an array",
+)
+BAD_KEY = Issue(
+    "HIERA-030",
+    Kind.INPUT,
+    "Syntax error in key: '{key}'",
+    "a key is name.name.0, with quotes around a part that has dots in it",
+)
+BAD_INTERPOLATION = Issue(
+    "HIERA-031", Kind.INPUT, "Syntax error in string: {text}", "write %{{name}}, %{{name.part.0}} or %{{lookup('key')}}"
+)
+NO_HASH = Issue(
+    "HIERA-032",
+    Kind.INPUT,
+    "Data Provider type mismatch: Got {kind} when a hash-like object was expected to access value using '{segment}' from key '{key}'",
+    "look at what the key holds: precast lookup {root}",
+)
+ALIAS_NOT_WHOLE = Issue(
+    "HIERA-033",
+    Kind.INPUT,
+    "'alias' interpolation is only permitted if the expression is equal to the entire string",
+    "use lookup('…') instead",
+)
+UNKNOWN_METHOD = Issue(
+    "HIERA-034",
+    Kind.INPUT,
+    "Unknown interpolation method '{name}'",
+    "there are lookup, hiera, alias, scope and literal",
+)
+METHOD_NOT_ALLOWED = Issue(
+    "HIERA-035",
+    Kind.INPUT,
+    "Interpolation using method syntax is not allowed in this context",
+    "in hiera.yaml only variables can be interpolated",
+)
+RECURSION = Issue(
+    "HIERA-036",
+    Kind.INPUT,
+    "Recursive lookup detected in [{names}]",
+    "one of these keys refers to itself through the others",
+)
+UNDEFINED_VARIABLE = Issue(
+    "HIERA-037", Kind.INPUT, "Undefined variable '{name}'; ", "check the name, or give the fact a default in a module"
+)
+BAD_MERGE = Issue(
+    "HIERA-040", Kind.INPUT, "{reason}", "see docs/explanation/hiera.md for merge strategies and their options"
+)
+UNKNOWN_STRATEGY = Issue(
+    "HIERA-041", Kind.INPUT, "Unknown merge strategy: '{name}'", "one of first, unique, hash, deep, reverse_deep"
+)
+NO_STRATEGY = Issue(
+    "HIERA-042",
+    Kind.INPUT,
+    "The hash given as 'merge' must contain the name of a strategy in string form for the key 'strategy'",
+    "write {{strategy: deep}}, or only deep",
+)
+CANNOT_SORT = Issue(
+    "HIERA-043",
+    Kind.INPUT,
+    "sort_merged_arrays: a merged array holds values that have no order among each other",
+    "leave sort_merged_arrays out",
+)
+BAD_OPTIONS = Issue(
+    "HIERA-044",
+    Kind.INPUT,
+    "{reason}",
+    "lookup_options is a hash of keys, or of patterns starting with ^, with merge and convert_to",
+)
+BAD_CONVERT_TYPE = Issue(
+    "HIERA-045",
+    Kind.INPUT,
+    "Invalid data type in lookup_options for key '{key}' could not parse '{type}', error: '{reason}",
+    "convert_to takes the name of a data type, such as Integer or Sensitive",
+)
+NOT_CONVERTED = Issue(
+    "HIERA-046",
+    Kind.INPUT,
+    "The convert_to lookup_option for key '{key}' raised error: {reason}",
+    "change the value, or the type in lookup_options",
+)

@@ -1,0 +1,139 @@
+"""A layer of Hiera: the global one, that of the environment, or that of one module; each has its hiera.yaml.
+
+The places of its levels are worked out once for the values of the variables they name. Facts and trusted data cannot change during a
+compile; other variables are looked at in each scope.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from precast.lang.hiera.config import Config, LayerKind, Level
+from precast.lang.hiera.data_functions import DataFunctions
+from precast.lang.hiera.interpolation import Expression, Interpolator, template
+from precast.lang.hiera.invocation import Invocation
+from precast.lang.hiera.keys import Key, split
+from precast.lang.hiera.levels import ResolvedLevel, is_own
+from precast.lang.hiera.locations import Location, Resolver
+from precast.lang.hiera.merging import Strategy, merged
+from precast.lang.hiera.sources import DataSource
+from precast.lang.hiera.variables import FIXED_ROOTS, value_of
+from precast.lang.rubytext import ruby_text
+from precast.lang.values import Hash
+
+if TYPE_CHECKING:
+    from precast.lang.hiera.lookups import Lookups
+
+Resolved = tuple[ResolvedLevel, ...]
+
+
+class Layer:
+    """One layer with a hiera.yaml of version 5."""
+
+    def __init__(self, lookups: "Lookups", kind: LayerKind, config: Config, root: str, module: str = "") -> None:
+        self.lookups = lookups
+        self.kind = kind
+        self.config = config
+        self.module = module
+        self.functions = DataFunctions(self)
+        allowed = (root,) if root.startswith("/") else ()
+        self._resolver = Resolver(lookups.host, root, "module" if module else kind, allowed)
+        self._watched = _watched(config)
+        self._resolved: dict[tuple[Any, ...], tuple[Resolved, Resolved]] = {}
+        self._checked: set[int] = set()
+
+    @property
+    def title(self) -> str:
+        name = f' "{self.module}"' if self.module else ""
+        return f"{self.kind.capitalize()}{name} Data Provider (hiera configuration version 5)"
+
+    def lookup(self, key: Key, invocation: Invocation, how: Strategy) -> Any:
+        """What the hierarchy has for a key; MISSING if nothing. Raises HIERA-036 if the key is being looked up here already."""
+        return self._search(key, invocation, how, 0)
+
+    def lookup_default(self, key: Key, invocation: Invocation, how: Strategy) -> Any:
+        """As lookup, in a module's default_hierarchy."""
+        return self._search(key, invocation, how, 1)
+
+    def _search(self, key: Key, invocation: Invocation, how: Strategy, which: int) -> Any:
+        def fetch(level: ResolvedLevel) -> Any:
+            return level.lookup(key, invocation, how)
+
+        explainer = invocation.explainer
+        with self.lookups.checked(key.text):
+            levels = self._levels(invocation)[which]
+            if explainer is None:
+                return merged(how, levels, fetch, None)
+            with explainer.within(self.title, file=self.config.path):
+                if not levels:
+                    explainer.not_found(key.text)
+                return merged(how, levels, fetch, explainer)
+
+    def _levels(self, invocation: Invocation) -> tuple[Resolved, Resolved]:
+        values = tuple(self._variable(name, invocation) for name in self._watched)
+        found = self._resolved.get(values)
+        if found is None:
+            quiet = invocation._replace(explainer=None)
+            levels = self._resolve(self.config.levels, quiet)
+            found = self._resolved[values] = levels, self._resolve(self.config.defaults or (), quiet)
+        return found
+
+    def _variable(self, name: str, invocation: Invocation) -> Any:
+        segments = split(name)
+        return (
+            None
+            if segments is None
+            else value_of(self.lookups.host, invocation._replace(explainer=None), name, segments, {})
+        )
+
+    def _resolve(self, levels: tuple[Level, ...], invocation: Invocation) -> Resolved:
+        texts = Interpolator(self.lookups, invocation, methods=False)
+        return tuple(
+            ResolvedLevel(self, level, self._resolver.locations(level, texts), texts.value(level.options))
+            for level in levels
+        )
+
+    def shown(self, place: Location) -> str:
+        """A place for people to read; asks for what it left open."""
+        host = self.lookups.host
+        path = ruby_text(host.concrete(place.shown, None))
+        return path if place.is_uri else host.shown_path(path)
+
+    def check_names(self, source: DataSource, function: str) -> None:
+        """Warns once of keys in a module's data that are not the module's own: nobody can find them."""
+        if not self.module or id(source) in self._checked:
+            return
+        self._checked.add(id(source))
+        for name in source.content().entries:
+            if not is_own(name, self.module):
+                self.lookups.host.log(
+                    "warning",
+                    f"Module '{self.module}': Value returned from data_hash function '{function}', when using location "
+                    f"'{source.shown}', must use keys qualified with the name of the module",
+                )
+
+
+def _watched(config: Config) -> tuple[str, ...]:
+    """The variables in the texts of a hiera.yaml that may have another value in another scope."""
+    names: dict[str, None] = {}
+    for level in (*config.levels, *(config.defaults or ())):
+        own = level.locations[1] if level.location_kind == "mapped" else None
+        if level.location_kind == "mapped":
+            names[level.locations[0]] = None
+        for text in (*level.locations, level.datadir, *_texts(level.options)):
+            for part in template(text).parts if "%{" in text else ():
+                if isinstance(part, Expression) and part.is_variable and _root(part.argument) != own:
+                    names[part.argument] = None
+    return tuple(name for name in names if _root(name) not in FIXED_ROOTS)
+
+
+def _root(name: str) -> str:
+    return str((split(name) or ("",))[0])
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, tuple):
+        return tuple(text for item in value for text in _texts(item))
+    if isinstance(value, Hash):
+        return tuple(text for pair in value.items() for item in pair for text in _texts(item))
+    return ()

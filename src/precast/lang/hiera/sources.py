@@ -1,0 +1,78 @@
+"""One data file in one compile: whether it is there, and what it has under a key."""
+
+from typing import Any, Final
+
+from precast.base.errors import PrecastError
+from precast.base.spans import Source
+from precast.lang.datatypes import infer, mismatch, parse_type
+from precast.lang.functions.host import Host
+from precast.lang.hiera import files, issues
+from precast.lang.hiera.locations import Location
+from precast.lang.inputs import ABSENT, DataFile, DataKey
+from precast.lang.rubytext import ruby_text
+from precast.lang.values import Hash
+
+_HASH: Final = parse_type("Hash")
+_UNASKED: Final = object()
+
+
+class DataSource:
+    """A data file with the function that reads it. Each key is a question once; what it answers is kept for the compile."""
+
+    def __init__(self, host: Host, location: Location, reader: str) -> None:
+        self._host = host
+        self._location = location
+        self._reader = reader
+        self._values: dict[str, Any] = {}
+        digest = host.inputs.ask(DataFile(location.path))
+        self.exists = digest is not ABSENT
+        self._digest = digest
+        self._is_told = False
+
+    def raw(self, key: str) -> files.Raw | None:
+        """The value of a key as written, None if the file does not have it. Raises what is wrong with the file, with its place."""
+        found = self._values.get(key, _UNASKED)
+        if found is _UNASKED:
+            found = self._values[key] = self._asked(key)
+        return found  # type: ignore[no-any-return]
+
+    def _asked(self, key: str) -> files.Raw | None:
+        self._host.inputs.ask(DataKey(self._location.path, key, self._reader))
+        content = self.content()
+        found = content.raw(key)
+        if found is not None and not found.is_data:
+            shown = f"Value for key '{key}', in hash returned from data_hash function '{self._reader}', when using location '{self.shown}',"
+            raise issues.WRONG_DATA.error(
+                reason=f"{shown} has wrong type, expects Puppet::LookupValue, got {infer(found.value)}"
+            )
+        return found
+
+    def content(self) -> files.Content:
+        """What the file holds. Raises where that is no hash; an elder habit of YAML files is only warned of."""
+        content = files.content(self._digest, self._reader, self._host.inputs.content_of)
+        if content.problem is not None:
+            raise self._placed(content.problem, content.text)
+        if not isinstance(content.document, Hash) and not self._is_told:
+            self._tell(content)
+        return content
+
+    def _tell(self, content: files.Content) -> None:
+        if self._reader == "json_data":
+            subject = f"Value returned from data_hash function 'json_data', when using location '{self.shown}',"
+            raise issues.WRONG_DATA.error(
+                reason=mismatch.describe(f"{subject} has wrong type,", _HASH, content.document)
+            )
+        error = issues.NO_DATA_HASH.error(path=self.shown, format="yaml")
+        if self._host.settings.strict == "error" and content.document not in (None, False):
+            raise error
+        self._is_told = True
+        self._host.log("warning", error.message)
+
+    @property
+    def shown(self) -> str:
+        """Where the file is, for people: the node's own facts are asked for."""
+        return self._host.shown_path(ruby_text(self._host.concrete(self._location.shown, None)))
+
+    def _placed(self, error: PrecastError, text: str) -> PrecastError:
+        path = ruby_text(self._host.concrete(self._location.shown, None))
+        return type(error)(error.code, error.message, error.hint, Source(path, text), error.span)

@@ -98,7 +98,7 @@ class Asked:
 
     def __init__(self, row: Mapping[str, Any], is_strict: bool) -> None:
         module_path = tuple(row.get("modulepath") or ())
-        self.source = Source("", row["source"])
+        self.source: Source | None = Source("", row["source"])
         node = NodeData.local(row.get("node") or NODE, {**FACTS, **(row.get("facts") or {})})
         files = FileStore(RowTree(row.get("files") or {}, module_path))
         self.answers = NodeAnswers(node, files, constants=CONSTANTS, keyed={"fqdn_rand": _fqdn_rand})
@@ -129,6 +129,7 @@ def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
 
 
 def answer_expression(asked: Asked) -> dict[str, Any]:
+    assert asked.source is not None
     result = evaluate(asked.source, asked.inputs, asked.settings)
     value = asked.filled(result.value)
     answer: dict[str, Any] = {"expect": values.rich(value)}

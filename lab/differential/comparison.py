@@ -1,0 +1,139 @@
+"""What two catalogs have otherwise, and which of it is expected.
+
+Expected differences are rules in rules.yaml, each with its reason; a rule goes by what differs, never by the case it was seen
+in. What no rule covers is a fault.
+"""
+
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml  # type: ignore[import-untyped]
+
+from tests.spec.lang.rows import same
+
+RULES = Path(__file__).with_name("rules.yaml")
+Answer = dict[str, Any]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One thing: `kind` is what part of a catalog, `place` a reference or a parameter, `detail` both values."""
+
+    kind: str
+    place: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.place}: {self.detail}"
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """An expected difference: all three patterns must be found in it."""
+
+    name: str
+    reason: str
+    kind: str
+    place: str = ""
+    detail: str = ""
+
+    def covers(self, difference: Difference) -> bool:
+        return (
+            re.fullmatch(self.kind, difference.kind) is not None
+            and re.search(self.place, difference.place) is not None
+            and re.search(self.detail, difference.detail, re.DOTALL) is not None
+        )
+
+
+@functools.cache
+def rules() -> tuple[Rule, ...]:
+    found = yaml.safe_load(RULES.read_text(encoding="utf-8")) or []
+    return tuple(msgspec.convert(found, list[Rule]))
+
+
+def expected_by(difference: Difference) -> Rule | None:
+    return next((rule for rule in rules() if rule.covers(difference)), None)
+
+
+def unexpected(puppets: Answer, ours: Answer) -> list[Difference]:
+    """The differences that no rule covers."""
+    return [each for each in differences(puppets, ours) if expected_by(each) is None]
+
+
+def differences(puppets: Answer, ours: Answer) -> Iterator[Difference]:
+    """All that Precast has otherwise than Puppet."""
+    if "crash" in ours:
+        yield Difference("crash", "", ours["crash"])
+    elif puppets.get("error") or ours.get("error"):
+        if bool(puppets.get("error")) != bool(ours.get("error")):
+            whose = "puppet" if puppets.get("error") else "precast"
+            yield Difference("outcome", f"only {whose} fails", puppets.get("message") or ours.get("message") or "")
+    else:
+        yield from _catalogs(puppets, ours)
+
+
+def _catalogs(puppets: Answer, ours: Answer) -> Iterator[Difference]:
+    theirs, own = (_by_reference(each) for each in (puppets, ours))
+    for ref in theirs.keys() - own.keys():
+        yield Difference("resource", ref, "only in Puppet's")
+    for ref in own.keys() - theirs.keys():
+        yield Difference("resource", ref, "only in ours")
+    for ref in [ref for ref in theirs if ref in own]:
+        yield from _resource(ref, theirs[ref], own[ref])
+    if list(theirs) != list(own) and theirs.keys() == own.keys():
+        yield Difference("sequence", "", _first_apart(list(theirs), list(own)))
+    if puppets["classes"] != ours["classes"]:
+        yield Difference("classes", "", _first_apart(puppets["classes"], ours["classes"]))
+    for field in ("edges", "relationships"):
+        wanted, got = ({tuple(each) for each in answer[field]} for answer in (puppets, ours))
+        yield from (Difference(field, " -> ".join(each), "only in Puppet's") for each in sorted(wanted - got))
+        yield from (Difference(field, " -> ".join(each), "only in ours") for each in sorted(got - wanted))
+    yield from _order(puppets, ours)
+
+
+def _by_reference(answer: Answer) -> dict[str, Answer]:
+    return {f"{each['type']}[{each['title']}]": each for each in answer["resources"]}
+
+
+def _resource(ref: str, theirs: Answer, own: Answer) -> Iterator[Difference]:
+    wanted, got = theirs.get("parameters") or {}, own.get("parameters") or {}
+    for name in sorted(wanted.keys() | got.keys()):
+        if name not in got:
+            yield Difference("parameter", f"{ref}/{name}", f"ours lacks it, Puppet's is {wanted[name]!r}")
+        elif name not in wanted:
+            yield Difference("parameter", f"{ref}/{name}", f"Puppet's lacks it, ours is {got[name]!r}")
+        elif not same(wanted[name], got[name]):
+            yield Difference("parameter", f"{ref}/{name}", f"ours is {got[name]!r}, Puppet's is {wanted[name]!r}")
+    if set(theirs.get("tags", ())) != set(own.get("tags", ())):
+        more, less = set(own["tags"]) - set(theirs["tags"]), set(theirs["tags"]) - set(own["tags"])
+        yield Difference("tags", ref, f"ours has {sorted(more)} more and lacks {sorted(less)}")
+    for name in ("exported", "virtual"):
+        if bool(theirs.get(name)) != bool(own.get(name)):
+            yield Difference(name, ref, f"ours is {bool(own.get(name))}")
+    if sorted(theirs.get("sensitive_parameters", ())) != sorted(own.get("sensitive_parameters", ())):
+        yield Difference("sensitive", ref, f"ours is {own.get('sensitive_parameters')}")
+
+
+def _order(puppets: Answer, ours: Answer) -> Iterator[Difference]:
+    """Where Puppet's own types refuse a value after the catalog is made, there is no order to compare."""
+    if "order_error" in puppets:
+        return
+    if bool(puppets.get("cycle")) != bool(ours.get("cycle")):
+        yield Difference("cycle", "", f"ours is {bool(ours.get('cycle'))}")
+    elif puppets.get("order") != ours.get("order"):
+        wanted, got = puppets.get("order") or [], ours.get("order") or []
+        if sorted(wanted) != sorted(got):
+            yield Difference(
+                "applied", "", f"ours has {sorted(set(got) - set(wanted))} more, lacks {sorted(set(wanted) - set(got))}"
+            )
+        else:
+            yield Difference("order", "", _first_apart(wanted, got))
+
+
+def _first_apart(wanted: list[str], got: list[str]) -> str:
+    at = next(
+        (at for at, pair in enumerate(zip(wanted, got, strict=False)) if pair[0] != pair[1]), min(len(wanted), len(got))
+    )
+    return f"at {at} of {len(wanted)}: ours {got[at : at + 3]}, Puppet's {wanted[at : at + 3]}"

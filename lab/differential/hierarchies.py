@@ -1,0 +1,78 @@
+"""Hiera for a generated environment: a hierarchy of at least three layers, and values spread over it.
+
+A value stands in the common layer and may be said again nearer to the node. Hashes are merged deep where `lookup_options` says so,
+arrays of names are unique; some texts hold interpolations.
+"""
+
+import json
+import random
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from lab.differential.fact_sets import FactSet
+
+Files = dict[str, str]
+NODE = "nodes/%{trusted.certname}"
+PATHS = {"node": NODE, "name": "os/%{facts.os.name}", "family": "family/%{facts.os.family}", "common": "common"}
+
+
+def hierarchy(chance: random.Random, with_json: bool) -> str:
+    """A hiera.yaml in one of several ways to write the same."""
+    style = chance.randrange(3)
+    if style == 0:
+        layers: list[dict[str, Any]] = [{"name": name, "path": f"{path}.yaml"} for name, path in PATHS.items()]
+    elif style == 1:
+        layers = [{"name": "all", "paths": [f"{path}.yaml" for path in PATHS.values()]}]
+    else:
+        layers = [
+            {"name": "node", "path": f"{NODE}.yaml"},
+            {"name": "interfaces", "mapped_paths": ["facts.nameservers", "ns", "ns/%{ns}.yaml"]},
+            {"name": "system", "paths": ["os/%{facts.os.name}.yaml", "family/%{osfamily}.yaml"]},
+            {"name": "common", "globs": ["common*.yaml"]},
+        ]
+    if with_json:
+        layers.append({"name": "last", "path": "last.json", "data_hash": "json_data"})
+    defaults = {"datadir": "data", "data_hash": "yaml_data"}
+    return str(yaml.safe_dump({"version": 5, "defaults": defaults, "hierarchy": layers}, sort_keys=False))
+
+
+def spread(chance: random.Random, values: dict[str, Any], sets: list[FactSet], options: dict[str, Any]) -> Files:
+    """Data files with the values; what is said nearer to a node is another choice of the same kind."""
+    common: dict[str, Any] = {"lookup_options": options} | values
+    files: dict[str, dict[str, Any]] = {"common": common}
+    places = [
+        *(f"family/{family}" for family in ("Debian", "RedHat")),
+        *(f"os/{name}" for name in ("Ubuntu", "CentOS")),
+    ]
+    places += [f"nodes/{each.certname}" for each in sets if chance.random() < 0.6]
+    for place in places:
+        said = {
+            key: other
+            for key, value in values.items()
+            if chance.random() < 0.15 and (other := varied(chance, value)) != value
+        }
+        if said:
+            files[place] = said
+    moved = {key: common.pop(key) for key in list(values) if chance.random() < 0.1}
+    made = {f"data/{path}.yaml": _document(chance, data) for path, data in files.items()}
+    return made | {"data/last.json": json.dumps(moved, indent=2)}
+
+
+def _document(chance: random.Random, data: dict[str, Any]) -> str:
+    flow = chance.choice((None, False))
+    return "---\n" + str(yaml.safe_dump(data, sort_keys=False, default_flow_style=flow, width=100))
+
+
+def varied(chance: random.Random, value: Any, is_whole: bool = True) -> Any:
+    """Another value that will do in the same place; only a whole hash says less, what is inside it stays complete."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int) and value > 1024:
+        return value + chance.randrange(3)
+    if isinstance(value, list):
+        return value[:1] + [each for each in value[1:] if chance.random() < 0.5]
+    if isinstance(value, dict):
+        kept = {key: each for key, each in value.items() if not is_whole or chance.random() < 0.7}
+        return {key: varied(chance, each, is_whole=False) for key, each in kept.items()}
+    return value

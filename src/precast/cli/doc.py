@@ -10,6 +10,8 @@ from precast.cli.output import print_json, print_table
 from precast.lang.datatypes.documentation import DOCUMENTATION
 from precast.lang.datatypes.documentation import find as find_data_type
 from precast.lang.functions import library, registry
+from precast.lang.functions.modules import library as native
+from precast.lang.functions.modules.declaration import ModuleFunction
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.signatures import Signature
 from precast.types import catalogue
@@ -49,13 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _function(args: argparse.Namespace) -> int:
     library.load()
     if args.name is None:
-        _print_list([(name, function.documentation) for name, function in registry.functions()], args.json)
+        _print_list([(name, function.documentation) for name, function in _functions()], args.json)
         return 0
     name = args.name.lower().removeprefix("::")
-    function = registry.find(name)
+    function = registry.find(name) or native.find(name)
     if function is None:
         raise issues.NOT_DOCUMENTED.error(
-            what="function", name=args.name, guess=_guess(name, [each for each, _ in registry.functions()])
+            what="function", name=args.name, guess=_guess(name, [each for each, _ in _functions()])
         )
     if args.json:
         print_json(_function_data(name, function))
@@ -64,12 +66,18 @@ def _function(args: argparse.Namespace) -> int:
     return 0
 
 
+def _functions() -> list[tuple[str, Function]]:
+    """All that there are, those that a module must bring among them."""
+    return sorted([*registry.functions(), *native.functions()])
+
+
 def _function_data(name: str, function: Function) -> dict[str, Any]:
     return {
         "name": name,
         "documentation": function.documentation,
         "signatures": [_signature(name, dispatch.signature) for dispatch in function.dispatches],
         "is_statement": function.is_statement,
+        "module": function.module if isinstance(function, ModuleFunction) else None,
         "unknown_values": _UNKNOWNS[function.unknowns],
     }
 
@@ -79,6 +87,8 @@ def _print_function(name: str, function: Function) -> None:
     for dispatch in function.dispatches:
         print(f"  {_signature(name, dispatch.signature)}")
     print(f"\n  With a value that is not known yet: {_UNKNOWNS[function.unknowns]}.")
+    if isinstance(function, ModuleFunction):
+        print(f"  It is there where a module of the module path brings it, as {function.module} does.")
 
 
 def _signature(name: str, signature: Signature) -> str:

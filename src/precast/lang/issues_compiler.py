@@ -139,7 +139,7 @@ UNKNOWN_FUNCTION = Issue(
     "LANG-629",
     Kind.INPUT,
     "Unknown function: '{name}'.{guess}",
-    "`precast doc function` lists the functions; those of a module stand in its folder functions",
+    "`precast doc function` lists the functions; those of a module stand in its folders functions and lib/puppet/functions",
 )
 NOT_CALLABLE = Issue("LANG-630", Kind.INPUT, "this expression cannot be called", "call a function by its name")
 TOO_DEEP = Issue(

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+# Rows of functions that modules bring as Ruby: asked with the real modules, run with an empty file in their place.
+OF_MODULES = sorted((HERE / "modules").glob("*.jsonl"))
 # Files of rows by what is asked of them; those of functions are expressions.
 EXPRESSIONS = [
     HERE / "expressions.jsonl",
@@ -16,12 +18,14 @@ EXPRESSIONS = [
     HERE / "types.jsonl",
     HERE / "erb.jsonl",
     *sorted((HERE / "functions").glob("*.jsonl")),
+    *(path for path in OF_MODULES if not path.stem.endswith("_manifests")),
 ]
 MANIFESTS = [
     HERE / "manifests.jsonl",
     HERE / "catalogs.jsonl",
     HERE / "compiler.jsonl",
     HERE / "random_catalogs.jsonl",
+    *(path for path in OF_MODULES if path.stem.endswith("_manifests")),
 ]
 
 Row = dict[str, Any]

@@ -1,10 +1,15 @@
-"""Every function that Puppet has is here, documented, and has rows of truth."""
+"""Every function that Puppet has is here, documented, and has rows of truth; so has every one that a module brings."""
+
+from collections import Counter
 
 from precast.lang.functions import library, registry
-from tests.spec.lang.rows import HERE, read_rows
+from precast.lang.functions.modules import library as modules
+from precast.lang.functions.modules.declaration import ModuleFunction
+from tests.spec.lang.rows import HERE, OF_MODULES, read_rows
 
 OURS = {"future", "futures"}  # Puppet has none of these
 PUPPET_HAS = 104
+FEWEST_ROWS = 3
 
 
 def test_every_function_has_rows_of_truth() -> None:
@@ -15,15 +20,28 @@ def test_every_function_has_rows_of_truth() -> None:
     assert names == asked & names
 
 
+def test_every_function_of_a_module_has_rows_of_truth() -> None:
+    asked = Counter(name for row in read_rows(*OF_MODULES) for name in row["functions"])
+    assert [name for name, _ in modules.functions() if asked[name] < FEWEST_ROWS and name not in modules.NEWER] == []
+
+
+def test_every_function_of_a_module_is_in_the_table() -> None:
+    named = [name for name, _ in modules.functions()]
+    assert named == sorted(ModuleFunction._known)
+    library.load()
+    assert [name for name in named if registry.find(name) is not None] == []
+
+
 def test_every_function_says_what_it_does() -> None:
     library.load()
-    assert [name for name, function in registry.functions() if len(function.documentation) < 10] == []
-    assert [name for name, function in registry.functions() if not function.dispatches] == []
+    both = [*registry.functions(), *modules.functions()]
+    assert [name for name, function in both if len(function.documentation) < 10] == []
+    assert [name for name, function in both if not function.dispatches] == []
 
 
 def test_every_signature_can_be_read() -> None:
     library.load()
-    for _, function in registry.functions():
+    for _, function in [*registry.functions(), *modules.functions()]:
         for dispatch in function.dispatches:
             signature = dispatch.signature
             assert len(signature.types) == len(signature.parameters)

@@ -76,6 +76,16 @@ class CatalogActions(Catalog):
         title = title.removeprefix("::").lower() if type_name == "class" else title
         return self.find(reference(type_name, title)) is not None
 
+    def declared(self, scope: Scope, type_name: str, title: str, with_container: bool = False) -> list[Hash]:
+        title = title.removeprefix("::").lower() if type_name == "class" else title
+        one = self.find(reference(type_name, title)) if title else None
+        found = self.of_type(type_name) if not title else [] if one is None else [one]
+        return [
+            Hash.of((name, parameter.value) for name, parameter in each.parameters.items())
+            for each in found
+            if with_container or each is not scope.frame.resource
+        ]
+
     def is_resource_type(self, scope: Scope, name: str) -> bool:
         return known_types.is_managed(name) or self.run.loader.define_named(name) is not None
 

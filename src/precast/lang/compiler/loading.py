@@ -128,6 +128,15 @@ class Loader:
             found = self.functions.get(name)
         return found
 
+    def ruby_function(self, name: str) -> str | None:
+        """The file in which a module of the path defines a function in Ruby; of `a::b` only module a can."""
+        module, _, rest = name.partition("::")
+        if rest:
+            found = self.module_file(f"lib/puppet/functions/{name.replace('::', '/')}.rb")
+            return found if found is not None and found.startswith(f"{self.module_directory(module)}/") else None
+        newer = self.module_file(f"lib/puppet/functions/{name}.rb")
+        return newer or self.module_file(f"lib/puppet/parser/functions/{name}.rb")
+
     def alias_named(self, name: str) -> tuple[ast.TypeAliasDefinition, Code] | None:
         """A type alias by its name in lower case."""
         found = self.aliases.get(name)

@@ -19,8 +19,10 @@ from precast.lang.compiler.rendering import render
 from precast.lang.compiler.resources import Resource
 from precast.lang.compiler.type_names import TypeNames
 from precast.lang.evaluator.calls import call_by_name
-from precast.lang.evaluator.lambdas import UserFunction
+from precast.lang.functions import issues as function_issues
 from precast.lang.functions import registry
+from precast.lang.functions.modules import library as native_functions
+from precast.lang.functions.registry import Function
 from precast.lang.hiera.lookups import Lookups
 from precast.lang.inputs import ABSENT, Constant, Inputs
 from precast.lang.moments import Timestamp, from_seconds
@@ -48,6 +50,7 @@ class Run:
         self.place: tuple[Source | None, Span | None] = (None, None)
         self.has_unknowns = False
         self.types: dict[Any, Any] = {}
+        self._native: dict[str, Function] = {}
         self.main = Resource("class", "main", None)
         self._node = NodeVariables(inputs, settings)
         self._warned: set[str] = set()
@@ -196,12 +199,36 @@ class Run:
 
     # Functions and types
 
-    def user_function(self, scope: Scope, name: str) -> UserFunction:
-        """A function written in Puppet. Raises where there is none of that name."""
+    def call_loaded(
+        self,
+        scope: Scope,
+        name: str,
+        args: Sequence[Any],
+        block: Any = None,
+        source: Source | None = None,
+        span: Span | None = None,
+    ) -> Any:
+        """Calls a function that is not built in: of the Puppet language, or one that a module brings as Ruby. Raises if there is none."""
         found = self.loader.function_named(name)
-        if found is None:
+        if found is not None:
+            return found.call(scope, args, block)
+        native = self._native.get(name)
+        if native is None:
+            native = self._native[name] = self._native_function(name)
+        if span is not None:
+            self.place = (source, span)
+        return native.call(self, scope, args, block, span)
+
+    def _native_function(self, name: str) -> Function:
+        """Our own version of a function that some module of the path has as Ruby."""
+        path = self.loader.ruby_function(name)
+        if path is None:
             known = [each for each, _ in registry.functions()] + list(self.loader.functions)
             raise issues.UNKNOWN_FUNCTION.error(name=name, guess=did_you_mean(name, known))
+        found = native_functions.find(name)
+        if found is None:
+            module = path.partition("/lib/puppet/")[0].rpartition("/")[2]
+            raise function_issues.RUBY_FUNCTION.error(name=name, module=module, path=path)
         return found
 
     def call_function(self, scope: Scope, name: str, args: Sequence[Any], block: Any = None) -> Any:

@@ -90,7 +90,7 @@ class _Invocation:
             if self.builtin is not None:
                 run.place = (self.source, self.span)
                 return self.builtin.call(run, scope, args, block, self.span)
-            return run.user_function(scope, self.name).call(scope, args, block)
+            return run.call_loaded(scope, self.name, args, block, self.source, self.span)
         except PrecastError as error:
             raise place(error, self.source, self.span) from None
         except ControlFlow as jump:
@@ -106,4 +106,4 @@ def call_by_name(scope: Scope, name: str, args: tuple[Any, ...], block: Any) -> 
     builtin = registry.find(name)
     if builtin is not None:
         return builtin.call(scope.run, scope, args, block, None)
-    return scope.run.user_function(scope, name).call(scope, args, block)
+    return scope.run.call_loaded(scope, name, args, block)

@@ -67,6 +67,12 @@ class CatalogActions(Protocol):
     def is_declared(self, scope: Any, type_name: str, title: str) -> bool:
         """Whether the resource stands in the catalog so far; of a class the type name is `class`."""
 
+    def declared(self, scope: Any, type_name: str, title: str, with_container: bool = False) -> "Sequence[Hash]":
+        """The parameters of a declared resource, or without a title of all of a type; none if there is none.
+
+        The class or define that calls is left out unless `with_container`.
+        """
+
     def is_resource_type(self, scope: Any, name: str) -> bool:
         """Whether `name` is a managed type or a define."""
 

@@ -225,3 +225,10 @@ NOT_TEXT_INSIDE = Issue(
 TOO_MANY_DIGITS = Issue(
     "LANG-465", Kind.INPUT, "a number of {count} digits is longer than {most}", "check where the text comes from"
 )
+REFUSED = Issue("LANG-470", Kind.INPUT, "{name}(): {reason}", "see `precast doc function {name}`")
+RUBY_FUNCTION = Issue(
+    "LANG-471",
+    Kind.INPUT,
+    "The function '{name}' of module {module} is written in Ruby ({path}), and Precast has none of its own for it",
+    "write it in the Puppet language, as functions/NAME.pp of a module; `precast doc function` lists those that Precast has",
+)

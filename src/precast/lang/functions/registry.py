@@ -18,7 +18,7 @@ What a value that is not known yet does to a call is said by the declaration (`u
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from precast.base.spans import Span
 from precast.lang.functions.host import Block, Call, Host
@@ -51,6 +51,8 @@ class Dispatch(NamedTuple):
 class Function:
     """A declared function. Declaring it twice under one name is a bug and raises."""
 
+    _known: ClassVar["dict[str, Function]"] = {}
+
     def __init__(
         self,
         name: str,
@@ -69,7 +71,20 @@ class Function:
         self.dispatches: list[Dispatch] = []
         self._by_count: dict[int, tuple[tuple[Fits, Body, bool], ...]] = {}
         for each in (name, *aliases):
-            _declare(each, self)
+            if each in self._known:
+                raise ValueError(f"function {each} is declared twice")
+            self._known[each] = self
+
+    @classmethod
+    def named(cls, name: str) -> "Function | None":
+        """The function of that name, in lower case and without leading `::`, among those declared so far."""
+        return cls._known.get(name)
+
+    @classmethod
+    def all(cls) -> "Iterator[tuple[str, Function]]":
+        """Every function by name; an alias comes under its own."""
+        for name in sorted(cls._known):
+            yield name, cls._known[name]
 
     def dispatch(self, signature: str, *, pure: bool = True) -> Callable[[BodyT], BodyT]:
         """Declares what runs for a signature; a body that is not pure gets the Call first."""
@@ -133,21 +148,11 @@ def _is_unknown(value: Any) -> bool:
     return isinstance(value, Unknown)
 
 
-_declared: dict[str, Function] = {}
-
-
-def _declare(name: str, function: Function) -> None:
-    if name in _declared:
-        raise ValueError(f"function {name} is declared twice")
-    _declared[name] = function
-
-
 def find(name: str) -> Function | None:
-    """The function of that name, in lower case and without leading `::`; `library` must have been imported."""
-    return _declared.get(name)
+    """The built-in function of that name, in lower case and without leading `::`; `library` must have been imported."""
+    return Function.named(name)
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Every function by name; an alias comes under its own."""
-    for name in sorted(_declared):
-        yield name, _declared[name]
+    """Every built-in function by name; an alias comes under its own."""
+    return Function.all()

@@ -7,7 +7,6 @@ import pytest
 
 from precast.base.errors import PrecastError
 from precast.lang.datatypes import Type, parse_type
-from precast.lang.functions import registry
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.signatures import Signature, split
@@ -55,7 +54,7 @@ def declare() -> Iterator[Callable[..., Function]]:
 
     yield function
     for name in made:
-        del registry._declared[name]
+        del Function._known[name]
 
 
 def call(function: Function, *args: Any, block: Lambda | None = None) -> Any:

@@ -155,7 +155,7 @@ def answer_manifest(asked: Asked) -> dict[str, Any]:
         "classes": list(body.classes),
         "relationships": sorted(_relationships(body)),
     }
-    order, stuck = application_order(body)
+    order, stuck = application_order(body, result.types)
     if stuck:
         answer["cycle"] = True
     else:

@@ -76,7 +76,7 @@ def finder(node: NodeData) -> unknown.Find:
 
 
 def _print_summary(result: CompileResult, node: NodeData) -> None:
-    order, cycle = application_order(result.body)
+    order, cycle = application_order(result.body, result.types)
     places = result.source_map.places
     rows = [(ref, f"{places[ref].file}:{places[ref].line}" if ref in places else None) for ref in order]
     print_table(["RESOURCE", "DECLARED AT"], rows)

@@ -94,17 +94,17 @@ class FileStore:
         return self._modules[roots]
 
     def module_file(self, path: str, roots: tuple[str, ...]) -> Answer:
-        """The first module's file of that path inside it; each folder is looked through once."""
-        folder, _, leaf = path.rpartition("/")
+        """The first module's file or directory of that path inside it; each folder is looked through once."""
+        folder, _, wanted = path.rpartition("/")
         known = self._module_files.get((folder, roots))
         if known is None:
             known = self._module_files[folder, roots] = {}
             for directory in self.modules(roots).values():
                 names = self.names(f"{directory}/{folder}")
                 for name in () if names is ABSENT else names:
-                    if not name.endswith("/"):
-                        known.setdefault(name, f"{directory}/{folder}/{name}")
-        return known.get(leaf, ABSENT)
+                    leaf = name.rstrip("/")
+                    known.setdefault(leaf, f"{directory}/{folder}/{leaf}")
+        return known.get(wanted, ABSENT)
 
 
 class NodeData(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ from precast.lang.compiler.run import Run
 from precast.lang.control import Break, ControlFlow, Next
 from precast.lang.inputs import ABSENT, CompilerVersion, Inputs, Listing, Read
 from precast.lang.settings import LogLine, Settings
+from precast.types.declaration import ManagedType
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -42,6 +43,8 @@ class CompileResult(msgspec.Struct, frozen=True):
     source_map: SourceMap
     logs: tuple[LogLine, ...]
     trace: tuple[Read, ...]
+    # The types in it that modules declare: whoever orders or applies the catalog needs to know what they follow.
+    types: dict[str, ManagedType] = {}
 
 
 class CompileFailure(Exception):
@@ -97,7 +100,7 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
         body, source_map = finish(run)
     except PrecastError as error:
         raise CompileFailure(error, tuple(run.logs)) from None
-    return CompileResult(body, source_map, tuple(run.logs), inputs.trace)
+    return CompileResult(body, source_map, tuple(run.logs), inputs.trace, run.types_known.of_modules)
 
 
 def _start(inputs: Inputs, settings: Settings) -> Run:

@@ -97,7 +97,7 @@ class ModulePlace(Question, frozen=True, tag="module"):
 
 
 class ModuleFile(Question, frozen=True, tag="module_file"):
-    """The first file of this path inside any module of the module path, or its absence: which module brings a type or function."""
+    """The first file or directory of this path in any module, or its absence: which module brings a type or function."""
 
     path: str
     roots: tuple[str, ...]

@@ -253,6 +253,12 @@ ALIAS_TAKEN = Issue(
     "Cannot alias {ref} to '{alias}'; a resource of that name is already declared at {where}",
     "two resources must not manage one thing: keep one of them",
 )
+NO_TITLE_PATTERN = Issue(
+    "LANG-760",
+    Kind.INPUT,
+    'No set of title patterns matched the title "{title}" of {ref}',
+    "`precast doc type {type} --environment DIR` shows the forms that titles of this type have",
+)
 DEFAULT_TWICE = Issue(
     "LANG-673",
     Kind.INPUT,

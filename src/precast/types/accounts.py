@@ -102,5 +102,5 @@ SSHKEY = ManagedType(
         "type": "kind of key: ssh-ed25519, ssh-rsa, …",
     },
     namevars=("name", "type"),
-    title_patterns=(TitlePattern(r"^(.*?)@(.*)$", ("name", "type")), TitlePattern(r"^([^@]+)$", ("name",))),
+    title_patterns=(TitlePattern(r"(?s)^(.*?)@(.*)$", ("name", "type")), TitlePattern(r"(?s)^([^@]+)$", ("name",))),
 )

@@ -23,10 +23,12 @@ class AutoRelation(Struct, frozen=True):
     attributes: tuple[str, ...]
     derivation: Derivation = "title"
     kind: Literal["require", "before"] = "require"
+    # Titles that are the same for every resource of the type.
+    titles: tuple[str, ...] = ()
 
 
 class TitlePattern(Struct, frozen=True):
-    """A title of this form sets these attributes, one per group."""
+    """A title of this form sets these attributes, one per group; a group without an attribute only matches."""
 
     pattern: str
     attributes: tuple[str, ...]
@@ -46,10 +48,20 @@ class ManagedType(Struct, frozen=True, dict=True):
     relations: tuple[AutoRelation, ...] = ()
     # Attributes that must be known when the catalog is compiled, beside namevars and metaparameters.
     never_deferred: tuple[str, ...] = ("provider",)
+    # What attributes are if nothing is given, and the words they may be, as far as the declaration says. Applied on the node.
+    defaults: Mapping[str, object] = {}
+    words: Mapping[str, tuple[str, ...]] = {}
+    # True if the declaration could not be read to its end: every attribute is taken.
+    is_open: bool = False
 
     @property
     def namevar(self) -> str:
         return self.namevars[0]
+
+    @property
+    def title_attribute(self) -> str:
+        """What a title stands for where nothing else is said: the one namevar, or of several the name."""
+        return self.namevars[0] if len(self.namevars) == 1 else "name"
 
     @functools.cached_property
     def attributes(self) -> frozenset[str]:
@@ -59,17 +71,22 @@ class ManagedType(Struct, frozen=True, dict=True):
         """Whether a value that is known only on the node may stand there."""
         return attribute in self.attributes and attribute not in self.namevars and attribute not in self.never_deferred
 
+    def has_form_for(self, title: str) -> bool:
+        """Whether a title can name a resource: it can if there are no forms to fit."""
+        return not self._patterns or any(pattern.search(title) for pattern, _ in self._patterns)
+
     def names_of_title(self, title: str) -> dict[str, str]:
         """The attributes that a title sets: the first pattern that fits, else the whole title names the resource."""
         for pattern, attributes in self._patterns:
-            found = pattern.match(title)
+            found = pattern.search(title)
             if found is not None:
-                return dict(zip(attributes, found.groups(), strict=True))
-        return {self.namevar: title}
+                pairs = zip(attributes, found.groups(), strict=False)
+                return {name: value for name, value in pairs if name and value is not None}
+        return {self.title_attribute: title}
 
     @functools.cached_property
     def _patterns(self) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
-        return tuple((re.compile(each.pattern, re.DOTALL), each.attributes) for each in self.title_patterns)
+        return tuple((re.compile(each.pattern), each.attributes) for each in self.title_patterns)
 
     def title_to_namevar(self, title: str) -> str:
         return self.names_of_title(title).get(self.namevar, title)

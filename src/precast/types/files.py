@@ -44,7 +44,7 @@ FILE = ManagedType(
         "validate_replacement": "what in validate_cmd stands for the new file's path (%)",
     },
     namevars=("path",),
-    title_patterns=(TitlePattern(r"^(/|.+:/|.*[^/])/*\Z", ("path",)),),
+    title_patterns=(TitlePattern(r"(?s)^(/|.+:/|.*[^/])/*\Z", ("path",)),),
     relations=(
         AutoRelation("file", ("path",), "parents"),
         AutoRelation("file", ("target",), "path"),
@@ -104,7 +104,7 @@ MOUNT = ManagedType(
         "provider": "which implementation to use",
         "remounts": "whether mount -o remount works for it",
     },
-    title_patterns=(TitlePattern(r"^(/|.*[^/])/*\Z", ("name",)),),
+    title_patterns=(TitlePattern(r"(?s)^(/|.*[^/])/*\Z", ("name",)),),
     relations=(
         AutoRelation("mount", ("name",), "parents"),
         AutoRelation("file", ("name",), "path", "before"),

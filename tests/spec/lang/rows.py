@@ -26,6 +26,7 @@ MANIFESTS = [
     HERE / "compiler.jsonl",
     HERE / "random_catalogs.jsonl",
     *(path for path in OF_MODULES if path.stem.endswith("_manifests")),
+    HERE / "module_types.jsonl",
 ]
 
 Row = dict[str, Any]

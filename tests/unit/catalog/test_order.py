@@ -7,7 +7,7 @@ from tests.unit.lang.compiling import compiled
 
 
 def order(code: str) -> list[str]:
-    found, cycle = application_order(compiled(code).body)
+    found, cycle = application_order(compiled(code).body, {})
     assert cycle == []
     return found
 
@@ -28,7 +28,7 @@ def test_who_waits_for_a_class_waits_for_all_it_contains() -> None:
 
 def test_cycle_is_named() -> None:
     body = compiled("notify { 'a': require => Notify['b'] } notify { 'b': require => Notify['a'] }").body
-    done, cycle = application_order(body)
+    done, cycle = application_order(body, {})
     assert done == []
     assert sorted(cycle) == ["Notify[a]", "Notify[b]"]
 
@@ -40,7 +40,7 @@ def test_cycle_names_only_those_in_it() -> None:
     include a, b
     notify { 'waits': require => Class['a'] }
     """
-    _, cycle = application_order(compiled(code).body)
+    _, cycle = application_order(compiled(code).body, {})
     assert "Notify[waits]" not in cycle
     assert {"Notify[a]", "Notify[b]"} <= set(cycle)
 

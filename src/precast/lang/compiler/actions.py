@@ -5,7 +5,6 @@ from typing import Any
 
 from precast.lang import datatypes
 from precast.lang import issues_compiler as issues
-from precast.lang.compiler import known_types
 from precast.lang.compiler.catalog import Catalog
 from precast.lang.compiler.collectors import Realization
 from precast.lang.compiler.relations import ref_of
@@ -87,7 +86,7 @@ class CatalogActions(Catalog):
         ]
 
     def is_resource_type(self, scope: Scope, name: str) -> bool:
-        return known_types.is_managed(name) or self.run.loader.define_named(name) is not None
+        return self.run.types_known.find(name) is not None or self.run.loader.define_named(name) is not None
 
     def is_class(self, scope: Scope, name: str) -> bool:
         return self.run.loader.class_named(name) is not None

@@ -11,7 +11,6 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
 from precast.lang import issues_compiler as issues
-from precast.lang.compiler import known_types
 from precast.lang.compiler.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.evaluation import evaluate_resource
@@ -35,6 +34,7 @@ class Catalog:
         self.resources: dict[str, Resource] = {}
         self.aliases: dict[str, Resource] = {}
         self.edges: dict[tuple[str, str], None] = {}
+        self._keys: dict[tuple[str, tuple[Any, ...]], Resource] = {}
         self.classes: list[str] = []
         self._by_type: dict[str, list[Resource]] = {}
         self._waiting: list[Resource] = []
@@ -66,7 +66,7 @@ class Catalog:
         if type_name == "class":
             return self._declare_class(scope, title, attributes, source, span)
         definition = None
-        if not known_types.is_managed(type_name):
+        if self.run.types_known.find(type_name) is None:
             definition = self.run.loader.define_named(type_name)
             if definition is None:
                 raise issues.UNKNOWN_TYPE.error(name=type_name, guess=self._guess_type(type_name))
@@ -84,15 +84,16 @@ class Catalog:
         """The attributes, those asked for that cannot wait for a value: names, relationships, tags and their kin."""
         if not self.run.has_unknowns:
             return attributes
+        known = self.run.types_known
         return [
-            (name, self.run.concrete(value) if known_types.must_be_known(type_name, name) else value, adds)
+            (name, self.run.concrete(value) if known.must_be_known(type_name, name) else value, adds)
             for name, value, adds in attributes
         ]
 
     def _guess_type(self, name: str) -> str:
         from precast.lang.compiler.guesses import did_you_mean
 
-        return did_you_mean(name, [*known_types.names(), *self.run.loader.defines])
+        return did_you_mean(name, [*self.run.types_known.names(), *self.run.loader.defines])
 
     def _declare_class(
         self, scope: Scope, title: str, attributes: Iterable[Attribute], source: Source | None, span: Span | None
@@ -164,9 +165,22 @@ class Catalog:
         for name in flatten(given) if given is not None else ():
             self._add_alias(resource, str(name))
         if resource.definition is None and not resource.is_class:
-            key = known_types.unique_key(resource)
-            if key is not None and key != resource.title:
-                self._add_alias(resource, key)
+            self._add_key(resource, self.run.types_known.unique_key(resource))
+
+    def _add_key(self, resource: Resource, key: tuple[Any, ...] | None) -> None:
+        """A resource is also known by what names it, where that is one thing; where it is several, they must be new together."""
+        if key is None or key == (resource.title,) or all(part is None for part in key):
+            return
+        if len(key) == 1:
+            if isinstance(key[0], str):
+                self._add_alias(resource, key[0])
+            return
+        earlier = self._keys.setdefault((resource.type_name, key), resource)
+        if earlier is not resource:
+            shown = ", ".join("undef" if part is None else str(part) for part in key)
+            raise issues.ALIAS_TAKEN.error(
+                resource.source, resource.span, ref=resource.ref, alias=shown, where=earlier.place()
+            )
 
     def _add_alias(self, resource: Resource, name: str) -> None:
         ref = reference(resource.type_name, name)

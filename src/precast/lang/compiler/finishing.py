@@ -8,9 +8,9 @@ from precast.catalog.body import Body, Edge, ResourceData
 from precast.catalog.source_map import Place, SourceMap
 from precast.lang import datatypes
 from precast.lang import issues_compiler as issues
-from precast.lang.compiler import known_types
 from precast.lang.compiler.contents import pinned_content
 from precast.lang.compiler.guesses import did_you_mean
+from precast.lang.compiler.known_types import KnownTypes, is_handed_down, is_metaparameter
 from precast.lang.compiler.relations import ref_of
 from precast.lang.compiler.resources import RELATIONS, Parameter, Resource, capitalized, flatten
 from precast.lang.compiler.serial import parameter_data
@@ -40,7 +40,7 @@ def finish(run: "Run") -> tuple[Body, SourceMap]:
                 error.source, error.span = resource.source, resource.span
             raise
     body = Body(
-        resources=tuple(_data(resource, tags[resource.ref]) for resource in kept),
+        resources=tuple(_data(run.types_known, resource, tags[resource.ref]) for resource in kept),
         edges=tuple(Edge(*pair) for pair in catalog.edges if pair[0] in refs and pair[1] in refs),
         classes=("settings", *catalog.classes),
         tags=tuple(
@@ -81,7 +81,7 @@ def _hand_down(run: "Run", catalog: "Catalog", tags: dict[str, dict[str, None]])
         given = {
             name: parameter
             for name, parameter in catalog.resources[source].parameters.items()
-            if known_types.is_handed_down(name) and parameter.value is not None
+            if is_handed_down(name) and parameter.value is not None
         }
         for ref in inside.get(source, ()):
             target = catalog.resources[ref]
@@ -98,20 +98,20 @@ def _check(run: "Run", catalog: "Catalog", resource: Resource) -> None:
     is_managed = resource.definition is None and not resource.is_class and resource.type_name != "node"
     for name, parameter in resource.parameters.items():
         if is_managed:
-            _check_name(resource, name)
+            _check_name(run.types_known, resource, name)
         if parameter.value is None:
             continue
         if name in RELATIONS:
             parameter.value = run.concrete(parameter.value)
             if not resource.virtual:  # what stays virtual is applied elsewhere or not at all
                 _check_relation(catalog, resource, name, parameter.value)
-        elif known_types.is_metaparameter(name) and run.has_unknowns and holds_unknown(parameter.value):
+        elif is_metaparameter(name) and run.has_unknowns and holds_unknown(parameter.value):
             parameter.value = run.concrete(parameter.value)
 
 
-def _check_name(resource: Resource, name: str) -> None:
-    if not known_types.has_parameter(resource.type_name, name):
-        guess = did_you_mean(name, known_types.parameters(resource.type_name))
+def _check_name(known: KnownTypes, resource: Resource, name: str) -> None:
+    if not known.has_parameter(resource.type_name, name):
+        guess = did_you_mean(name, known.parameters(resource.type_name))
         raise issues.NO_PARAMETER_OF_TYPE.error(name=name, ref=resource.ref, guess=guess, type=resource.type_name)
 
 
@@ -126,10 +126,10 @@ def _check_relation(catalog: "Catalog", resource: Resource, name: str, value: An
             raise issues.RELATION_PARAMETER_MISSING.error(missing=ref_of(target), name=name, ref=resource.ref)
 
 
-def _data(resource: Resource, tags: dict[str, None]) -> ResourceData:
+def _data(known: KnownTypes, resource: Resource, tags: dict[str, None]) -> ResourceData:
     parameters: dict[str, Any] = {}
     secret: list[str] = []
-    for name, parameter in known_types.with_namevar(resource).items():
+    for name, parameter in known.with_title(resource).items():
         value = parameter
         if isinstance(value, Sensitive):
             secret.append(name)

@@ -1,41 +1,27 @@
-"""What the compiler must know of the managed types: their names, parameters and keys. The room `types` declares them."""
+"""What one compile knows of managed types: those that Precast brings, and those that modules declare in Ruby.
+
+A module's type is found by its name alone: the first `lib/puppet/type/NAME.rb` on the module path. What was read of a file is kept for
+its content; a compile asks for every file all the same, so that its trace does not depend on what the process read before.
+"""
 
 from typing import Any
 
+from precast.lang import issues_compiler as issues
+from precast.lang.compiler.loading import Loader
 from precast.lang.compiler.resources import RELATIONS, Resource
+from precast.lang.inputs import Inputs
+from precast.lang.rubycode.code import Code, code_of
+from precast.lang.rubycode.types import NotThisType, read_type
 from precast.types import catalogue
+from precast.types.declaration import ManagedType
 
-
-def is_managed(name: str) -> bool:
-    return catalogue.find(name) is not None
-
-
-def names() -> list[str]:
-    return catalogue.names()
+# What was read, by the type's file and the further files that it led to, each with its digest. Bounded as the loader's units are.
+_read: dict[tuple[str, str], tuple[tuple[str, ...], dict[tuple[str | None, ...], ManagedType | None]]] = {}
+_READ_KEPT = 2000
 
 
 def is_metaparameter(name: str) -> bool:
     return name in catalogue.METAPARAMETERS
-
-
-def has_parameter(type_name: str, name: str) -> bool:
-    declared = catalogue.find(type_name)
-    return declared is not None and (name in declared.attributes or is_metaparameter(name) or name == "name")
-
-
-def parameters(type_name: str) -> list[str]:
-    declared = catalogue.find(type_name)
-    return sorted(declared.attributes) if declared is not None else []
-
-
-def must_be_known(type_name: str, name: str) -> bool:
-    """Whether a parameter steers the catalog itself or names the thing: it cannot wait for a value."""
-    if is_metaparameter(name):
-        return True
-    declared = catalogue.find(type_name)
-    if declared is None:
-        return name == "name"
-    return name in declared.never_deferred or (name in declared.namevars and declared.is_isomorphic)
 
 
 def is_handed_down(name: str) -> bool:
@@ -43,23 +29,133 @@ def is_handed_down(name: str) -> bool:
     return is_metaparameter(name) and name not in RELATIONS
 
 
-def unique_key(resource: Resource) -> str | None:
-    """What no other resource of the type may share, where it has such a thing: the file's path, the user's name."""
-    declared = catalogue.find(resource.type_name)
-    if declared is None or not declared.is_isomorphic or len(declared.namevars) != 1:
-        return None
-    given = resource.value(declared.namevar)
-    if given is None and declared.namevar != "name":
-        given = resource.value("name")
-    return given if isinstance(given, str) else declared.title_to_namevar(resource.title)
+class KnownTypes:
+    """The managed types that a compile has met."""
+
+    def __init__(self, loader: Loader, inputs: Inputs) -> None:
+        self._loader = loader
+        self._inputs = inputs
+        self._found: dict[str, ManagedType | None] = {}
+
+    @property
+    def of_modules(self) -> dict[str, ManagedType]:
+        """Those found so far that a module brings."""
+        return {name: each for name, each in self._found.items() if each is not None}
+
+    def find(self, name: str) -> ManagedType | None:
+        """The type of a name in lower case; None if neither Precast nor a module has one."""
+        known = catalogue.find(name)
+        if known is not None or "::" in name:
+            return known
+        if name not in self._found:
+            self._found[name] = self._of_module(name)
+        return self._found[name]
+
+    def names(self) -> list[str]:
+        return [*catalogue.names(), *self.of_modules]
+
+    def has_parameter(self, type_name: str, name: str) -> bool:
+        declared = self.find(type_name)
+        if declared is None:
+            return False
+        if name in declared.attributes or is_metaparameter(name) or name == "name" or declared.is_open:
+            return True
+        return name == "provider" and self._loader.module_file(f"lib/puppet/provider/{type_name}") is not None
+
+    def parameters(self, type_name: str) -> list[str]:
+        declared = self.find(type_name)
+        return sorted(declared.attributes) if declared is not None else []
+
+    def must_be_known(self, type_name: str, name: str) -> bool:
+        """Whether a parameter steers the catalog itself or names the thing: it cannot wait for a value."""
+        if is_metaparameter(name):
+            return True
+        declared = self.find(type_name)
+        if declared is None:
+            return name == "name"
+        return name in declared.never_deferred or (name in declared.namevars and declared.is_isomorphic)
+
+    def unique_key(self, resource: Resource) -> tuple[Any, ...] | None:
+        """What no other resource of the type may share, where it has such a thing: the file's path, the user's name.
+
+        Raises where the title has none of the forms that the type knows.
+        """
+        declared = self.find(resource.type_name)
+        if declared is None:
+            return None
+        if not declared.has_form_for(resource.title):
+            raise issues.NO_TITLE_PATTERN.error(
+                resource.source, resource.span, title=resource.title, ref=resource.ref, type=resource.type_name
+            )
+        if not declared.is_isomorphic:
+            return None
+        values: dict[str, Any] = dict(declared.names_of_title(resource.title))
+        values |= {
+            name: value for name in declared.attributes | {"name"} if (value := resource.value(name)) is not None
+        }
+        named = values.get(declared.title_attribute) or values.get("name") or resource.title
+        values.setdefault(declared.title_attribute, named)
+        values.setdefault("name", named)
+        return tuple(values.get(name) for name in sorted(declared.namevars))
+
+    def with_title(self, resource: Resource) -> dict[str, Any]:
+        """The parameters' values, first those that the title stands for; what only repeats the title is left out."""
+        values = {name: parameter.value for name, parameter in resource.parameters.items()}
+        if resource.is_class:
+            return values
+        declared = self.find(resource.type_name) if resource.definition is None else None
+        naming = "name" if declared is None else declared.title_attribute
+        if declared is not None:
+            values = {**declared.names_of_title(resource.title), **values}
+        if naming != "name" and values.get("name") is not None and not _has_name(declared):
+            values[naming] = values.pop("name")
+        if values.get(naming) == resource.title:
+            del values[naming]
+        return values
+
+    # Reading a module's file
+
+    def _of_module(self, name: str) -> ManagedType | None:
+        path = self._loader.module_file(f"lib/puppet/type/{name}.rb")
+        found = self._inputs.text(path) if path is not None else None
+        if path is None or found is None:
+            return None
+        digest, text = found
+        asked, known = _read.get((path, digest), ((), {}))
+        key = tuple(self._digest(each) for each in asked)
+        if key in known:
+            return known[key]
+        if len(_read) >= _READ_KEPT:
+            _read.clear()
+        library = _Library(self._loader, self._inputs)
+        try:
+            made = read_type(name, code_of(path, digest, text), library.file)
+        except NotThisType:
+            made = None
+        _, kept = _read.setdefault((path, digest), (tuple(library.asked), {}))
+        kept[tuple(self._digest(each) for each in library.asked)] = made
+        return made
+
+    def _digest(self, path: str) -> str | None:
+        place = self._loader.module_file(f"lib/{path}")
+        return None if place is None else self._inputs.digest(place)
 
 
-def with_namevar(resource: Resource) -> dict[str, Any]:
-    """The parameters' values, and first the name that the title stands for where the two differ."""
-    values = {name: parameter.value for name, parameter in resource.parameters.items()}
-    declared = catalogue.find(resource.type_name) if resource.definition is None else None
-    if declared is not None and declared.title_patterns:
-        for name, value in declared.names_of_title(resource.title).items():
-            if value != resource.title and name not in values:
-                values = {name: value, **values}
-    return values
+def _has_name(declared: ManagedType | None) -> bool:
+    """Whether name is an attribute of its own rather than another word for what names the resource."""
+    return declared is not None and "name" in declared.attributes
+
+
+class _Library:
+    """Files below `lib` of modules, and which of them were asked for."""
+
+    def __init__(self, loader: Loader, inputs: Inputs) -> None:
+        self._loader = loader
+        self._inputs = inputs
+        self.asked: dict[str, None] = {}
+
+    def file(self, path: str) -> Code | None:
+        self.asked[path] = None
+        place = self._loader.module_file(f"lib/{path}")
+        found = self._inputs.text(place) if place is not None else None
+        return None if place is None or found is None else code_of(place, *found)

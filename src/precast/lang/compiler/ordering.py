@@ -1,38 +1,46 @@
 """The order of a catalog with what the managed types add to it by themselves: a file follows its directory, a service its package."""
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 
 from precast.catalog.body import Body, ResourceData
 from precast.catalog.order import Order
 from precast.types import catalogue
 from precast.types.declaration import AutoRelation, ManagedType
 
+# Types that modules bring, by name.
+Types = Mapping[str, ManagedType]
 
-def is_container(type_name: str) -> bool:
+
+def is_container(type_name: str, types: Types) -> bool:
     """Whether resources of a type only hold others: classes, stages, node blocks, defines."""
     name = type_name.lower()
-    return name in ("class", "stage", "node") or catalogue.find(name) is None
+    return name in ("class", "stage", "node") or _find(name, types) is None
 
 
-def application_order(body: Body) -> tuple[list[str], list[str]]:
-    """References in the order they are applied, and one cycle of references if there is any."""
-    order = Order(body, is_container)
-    by_name = _names(body)
+def _find(name: str, types: Types) -> ManagedType | None:
+    return catalogue.find(name) or types.get(name)
+
+
+def application_order(body: Body, types: Types) -> tuple[list[str], list[str]]:
+    """References in the order they are applied, and one cycle of references if there is any; `types` are those of modules."""
+    order = Order(body, functools.partial(is_container, types=types))
+    by_name = _names(body, types)
     for resource in body.resources:
-        declared = catalogue.find(resource.type.lower())
+        declared = _find(resource.type.lower(), types)
         if declared is not None:
             for other, is_before in _followed(resource, declared, by_name):
                 order.follow(other, resource.ref) if not is_before else order.follow(resource.ref, other)
     return order.resources()
 
 
-def _names(body: Body) -> dict[tuple[str, str], str]:
+def _names(body: Body, types: Types) -> dict[tuple[str, str], str]:
     """References by type and by title as well as by the name that tells the managed things apart."""
     names: dict[tuple[str, str], str] = {}
     for resource in body.resources:
         kind = resource.type.lower()
         names[kind, resource.title] = resource.ref
-        declared = catalogue.find(kind)
+        declared = _find(kind, types)
         if declared is not None:
             names.setdefault((kind, _name(resource, declared)), resource.ref)
     return names
@@ -56,6 +64,7 @@ def _followed(
 
 
 def _titles(resource: ResourceData, declared: ManagedType, relation: AutoRelation) -> Iterator[str]:
+    yield from relation.titles
     for attribute in relation.attributes:
         value = resource.parameters.get(attribute)
         if value is None and attribute in declared.namevars:

@@ -14,6 +14,7 @@ from precast.lang import issues_compiler as issues
 from precast.lang.compiler.actions import CatalogActions
 from precast.lang.compiler.facts import NodeVariables
 from precast.lang.compiler.guesses import did_you_mean
+from precast.lang.compiler.known_types import KnownTypes, is_metaparameter
 from precast.lang.compiler.loading import Loader
 from precast.lang.compiler.rendering import render
 from precast.lang.compiler.resources import Resource
@@ -44,6 +45,7 @@ class Run:
         self.settings = settings
         self.logs: list[LogLine] = []
         self.loader = Loader(inputs, settings, self.log)
+        self.types_known = KnownTypes(self.loader, inputs)
         self.catalog = CatalogActions(self)
         self.frames: dict[str, Frame] = {}
         self.output: list[list[Any]] = []
@@ -242,15 +244,13 @@ class Run:
 
     def resource_parameter(self, type_name: Any, title: str, name: Any) -> Any:
         """A parameter of a declared resource. Raises where the resource or the parameter does not exist."""
-        from precast.lang.compiler import known_types
-
         resource = self.catalog.resource(str(type_name).lower(), title)
         value = resource.value(name)
         if value is None:
             is_own = resource.definition is not None and name in resource.definition.names
-            if not is_own and not known_types.has_parameter(resource.type_name, name):
+            if not is_own and not self.types_known.has_parameter(resource.type_name, name):
                 raise issues.UNKNOWN_RESOURCE_PARAMETER.error(reference=resource.ref, name=name)
-            if resource.definition is not None and not known_types.is_metaparameter(name) and not is_own:
+            if resource.definition is not None and not is_metaparameter(name) and not is_own:
                 raise issues.UNKNOWN_RESOURCE_PARAMETER.error(reference=resource.ref, name=name)
         return value
 

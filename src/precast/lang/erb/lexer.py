@@ -105,16 +105,16 @@ def lex(source: Source) -> list[Token]:
             tokens += [Token("\n", None, place), Token("text", part.text, place), Token("\n", None, place)]
         elif part.sort == "output":
             tokens.append(Token("output", None, place))
-            tokens += _Lexer(source, part.text, part.at).run()
+            tokens += CodeLexer(source, part.text, part.at).run()
             tokens += [Token("output end", None, place), Token("\n", None, place)]
         else:
-            tokens += _Lexer(source, part.text, part.at).run()
+            tokens += CodeLexer(source, part.text, part.at).run()
             tokens.append(Token("\n", None, place))
     end = len(source.text)
     return [*tokens, Token("end of template", None, Span(end, end))]
 
 
-class _Lexer:
+class CodeLexer:
     """One piece of code."""
 
     def __init__(self, source: Source, text: str, at: int) -> None:
@@ -357,7 +357,7 @@ class _Lexer:
 
     def _code(self, at: int) -> tuple[list[Token], int]:
         """The tokens of `#{…}`, and where it ends."""
-        inner = _Lexer(self.source, self.text, self.base)
+        inner = type(self)(self.source, self.text, self.base)
         inner.at, depth = at, 0
         while inner.at < len(inner.text):
             if (blank := _BLANK.match(inner.text, inner.at)) is not None:

@@ -40,6 +40,15 @@ def parse(source: Source) -> Node:
     return body
 
 
+def parse_tokens(source: Source, tokens: list[Token]) -> Node:
+    """The tree of a piece of code that is no template: statements up to a token that ends them all."""
+    end = tokens[-1].span if tokens else Span(0, 0)
+    parser = _Parser(source, [*tokens, Token("end of template", None, end)])
+    body = parser.statements()
+    parser.expect("end of template")
+    return body
+
+
 class _Parser(TokenReader):
     def __init__(self, source: Source, tokens: list[Token]) -> None:
         super().__init__(source, tokens)

@@ -31,7 +31,7 @@ module Plain
     when Float then value.finite? ? value : { '__ptype' => 'Float', '__pvalue' => value.to_s }
     when String
       value.valid_encoding? && value.encoding != Encoding::BINARY ? value : { '__ptype' => 'Bytes', '__pvalue' => Base64.strict_encode64(value) }
-    when Symbol then value == :default ? { '__ptype' => 'Default' } : value.to_s
+    when Symbol then { '__ptype' => 'Symbol', '__pvalue' => value.to_s }
     when Array then value.map { |each| of(each) }
     when Hash
       value.keys.all?(String) ? value.transform_values { |each| of(each) } : { '__ptype' => 'Hash', '__pvalue' => value.map { |pair| of(pair) } }
@@ -56,6 +56,10 @@ class WatchedScope < SimpleDelegator
 
   def lookupvar(name, *rest)
     __getobj__.lookupvar(name, *rest).tap { |found| @asked['variables'][name.to_s] = Plain.of(found) }
+  end
+
+  def to_hash(*rest)
+    __getobj__.to_hash(*rest).tap { |found| found.each { |name, value| @asked['variables'][name] = Plain.of(value) } }
   end
 
   def call_function(name, args, &block)

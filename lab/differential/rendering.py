@@ -6,6 +6,7 @@ template is judged alone, whatever the catalog around it looks like.
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import msgspec
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.lang.erb.template import render
+from precast.lang.erb.values import Symbol, to_ruby
 from precast.lang.values import Hash, Sensitive
 
 Record = dict[str, Any]
@@ -30,10 +32,11 @@ class Rendered(msgspec.Struct, frozen=True):
 class RecordedHost:
     """Answers a template from a record."""
 
-    def __init__(self, record: Record) -> None:
-        self._variables = {
-            _plain_name(name): value(each) for name, each in {**record["variables"], **record["own"]}.items()
-        }
+    def __init__(self, record: Record, text: str) -> None:
+        set_by_itself = re.findall(r"scope\.setvar\('(\w+)'", text)
+        asked = {name: each for name, each in record["variables"].items() if name not in set_by_itself}
+        self._variables = {_plain_name(name): value(each) for name, each in {**asked, **record["own"]}.items()}
+        self._kept = {name: symbols(each) for name, each in asked.items() if _has_symbols(each)}
         self._calls = [(name, value(args), value(result)) for name, args, result in record["calls"]]
 
     def variable(self, scope: Any, name: str) -> Any:
@@ -46,14 +49,30 @@ class RecordedHost:
         at = next((at for at, each in enumerate(self._calls) if each[:2] == (name, tuple(args))), None)
         if at is None:
             raise LookupError(f"Puppet's rendering did not call {name} with {args}")
-        return self._calls[at][2]
+        return self._calls.pop(at)[2]
 
     def concrete(self, value: Any, span: Any) -> Any:
         return value
 
+    def kept(self, scope: Any) -> dict[str, Any]:
+        return self._kept
+
 
 def _plain_name(name: str) -> str:
     return name.removeprefix("::")
+
+
+def _has_symbols(data: Any) -> bool:
+    return isinstance(data, dict) and data.get("__ptype") == "Hash" and "Symbol" in str(data)
+
+
+def symbols(data: Any) -> Any:
+    """An object that templates made themselves, as they see it."""
+    if isinstance(data, dict) and data.get("__ptype") == "Hash":
+        return {symbols(key): symbols(each) for key, each in data["__pvalue"]}
+    if isinstance(data, dict) and data.get("__ptype") == "Symbol":
+        return Symbol(data["__pvalue"])
+    return to_ruby(value(data))
 
 
 def value(data: Any) -> Any:
@@ -77,7 +96,7 @@ def again(record: Record) -> Rendered:
     template = record["file"] or "inline"
     text = record["text"] or Path(template).read_text(encoding="utf-8")
     try:
-        made = render(RecordedHost(record), None, Source(template, text))
+        made = render(RecordedHost(record, text), None, Source(template, text))
     except PrecastError as error:
         return Rendered(template, f"{error.code} {error.message}")
     except Exception as error:  # noqa: BLE001 - the boundary: one template must not end the others

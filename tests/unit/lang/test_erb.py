@@ -29,6 +29,9 @@ class Host:
     def call_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any:
         return (name, *args) if block is None else block.call(*args)
 
+    def kept(self, scope: Any) -> dict[str, Any]:
+        return {}
+
     def concrete(self, value: Any, span: Any) -> Any:
         self.asked.append(value)
         return "node1.example.org"

@@ -56,6 +56,7 @@ class Run:
         self.main = Resource("class", "main", None)
         self._node = NodeVariables(inputs, settings)
         self._warned: set[str] = set()
+        self._kept: dict[int, dict[str, Any]] = {}
         self.type_names = TypeNames(self)
         self.lookups = Lookups(self)
         frame = Frame("", self.main, None, "", is_open=True)
@@ -145,6 +146,10 @@ class Run:
             source, span = self.place
             return self._unknown(name, source or Source("", ""), span or Span(0, 0))
         return found
+
+    def kept(self, scope: Scope) -> dict[str, Any]:
+        """What templates have set in the class or define around a scope."""
+        return self._kept.setdefault(id(scope.frame), {})
 
     def has_variable(self, scope: Scope, name: str) -> bool:
         return (self.qualified(name) if "::" in name else scope.find(name)) is not MISSING

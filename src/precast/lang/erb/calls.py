@@ -5,7 +5,7 @@ from typing import Any
 
 from precast.lang import issues_erb as issues
 from precast.lang.erb.rendering import Rendering, no_method
-from precast.lang.erb.values import Constant, Pattern, Proc, Range, RubyScope, Symbol, range_items, to_s
+from precast.lang.erb.values import Constant, Pattern, Proc, Range, RubyScope, RubyScopeHash, Symbol, range_items, to_s
 from precast.lang.values import Unknown
 
 Method = Callable[[Rendering, Any, list[Any], Proc | None], Any]
@@ -16,6 +16,7 @@ GLOBALS: dict[str, Callable[[Rendering, list[Any], Proc | None], Any]] = {}
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "Boolean"), (str, "String"), (list, "Array"), (dict, "Hash"), (int, "Integer"), (float, "Float"),
     (Symbol, "Symbol"), (Range, "Range"), (Pattern, "Regexp"), (Proc, "Proc"), (RubyScope, "Scope"), (Constant, "Class"),
+    (RubyScopeHash, "Scope hash"),
 )  # fmt: skip
 _PARENTS = {"Integer": "Numeric", "Float": "Numeric"}
 # Of an array or hash that holds something not known yet: these do not look at it.

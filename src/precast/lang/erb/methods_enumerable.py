@@ -58,12 +58,21 @@ def _flat_map(rendering: Rendering, this: list[Any], args: Args, block: Proc | N
     return found
 
 
-@enumerable("each_with_index", "each_index")
+@enumerable("each_with_index")
 def _each_with_index(rendering: Rendering, this: list[Any], args: Args, block: Proc | None) -> list[Any]:
     if block is None:
         return [[item, at] for at, item in enumerate(this)]
     for at, item in enumerate(this):
         rendering.yield_to(block, item, at)
+    return this
+
+
+@enumerable("each_index")
+def _each_index(rendering: Rendering, this: list[Any], args: Args, block: Proc | None) -> list[Any]:
+    if block is None:
+        return list(range(len(this)))
+    for at in range(len(this)):
+        rendering.yield_to(block, at)
     return this
 
 

@@ -1,5 +1,6 @@
 """What a template reaches outside its own values: the scope of the manifest, functions, conversions, JSON and YAML."""
 
+import ipaddress
 import json
 import posixpath
 from typing import Any
@@ -17,6 +18,7 @@ from precast.lang.erb.values import (
     Proc,
     Range,
     RubyScope,
+    RubyScopeHash,
     Symbol,
     class_name,
     from_ruby,
@@ -45,9 +47,35 @@ def _call_function(rendering: Rendering, this: RubyScope, args: Args, block: Pro
     return rendering.function(shown(rendering, args[0]), given if isinstance(given, list) else [given], block)
 
 
+@method("Scope", "setvar")
+def _set(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
+    kept, name = rendering.host.kept(rendering.scope), shown(rendering, args[0])
+    if name in kept or rendering.host.has_variable(rendering.scope, name):
+        raise issues.BAD_CALL.error(name="setvar", reason=f"Cannot reassign variable '${name}'")
+    kept[name] = args[1]
+    return args[1]
+
+
 @method("Scope", "to_hash")
-def _no_hash(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> Any:
-    raise issues.NOT_IN_SUBSET.error(construct="scope.to_hash, which would read every variable")
+def _to_hash(rendering: Rendering, this: RubyScope, args: Args, block: Proc | None) -> RubyScopeHash:
+    return RubyScopeHash()
+
+
+@method("Scope hash", "[]", "fetch", "dig")
+def _item(rendering: Rendering, this: RubyScopeHash, args: Args, block: Proc | None) -> Any:
+    found = rendering.look_up(shown(rendering, args[0]))
+    return args[1] if found is None and len(args) > 1 else found
+
+
+@method("Scope hash", "has_key?", "key?", "include?", "member?")
+def _has_item(rendering: Rendering, this: RubyScopeHash, args: Args, block: Proc | None) -> bool:
+    """A variable that is undef is not in it."""
+    return rendering.look_up(shown(rendering, args[0])) is not None
+
+
+@method("Scope hash", "each", "keys", "values", "map", "select", "reject", "to_a", "sort", "to_yaml", "to_json", "size")
+def _no_whole(rendering: Rendering, this: RubyScopeHash, args: Args, block: Proc | None) -> Any:
+    raise issues.NOT_IN_SUBSET.error(construct="all of scope.to_hash, which would read every variable")
 
 
 @method("Scope", "environment", "compiler", "catalog", "resource", "known_resource_types", "lookup_qualified_variable")
@@ -195,6 +223,8 @@ def _new(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -
         case "Regexp":
             found = args[0]
             return found if isinstance(found, Pattern) else Pattern(text(found), compile_regexp(text(found)))
+        case "IPAddr":  # what is no address is an ArgumentError, which is what templates call it for
+            return str(ipaddress.ip_interface(text(args[0])).ip)
         case _:
             raise issues.NOT_IN_SUBSET.error(construct=f"{this.name}.new")
 

@@ -291,8 +291,9 @@ class _Parser(TokenReader):
     def _begins_argument(self) -> bool:
         """Whether `foo x` is a call with an argument: a blank before, and something that begins a value and no operator."""
         token, following = self.token, self.tokens[min(self.at + 1, len(self.tokens) - 1)]
-        if not token.is_spaced:
-            return False
+        if not token.is_spaced:  # `include?name` needs none
+            before = self.tokens[self.at - 1]
+            return before.sort == "name" and before.value[-1] in "?!" and token.sort in ("name", "ivar", "string")
         if token.sort in ("[", "-", "*", "&", "::", ":"):
             return token.sort in ("[", "-", "*") and not following.is_spaced and following.sort != "\n"
         return token.sort in _BEGINS

@@ -23,6 +23,9 @@ class TemplateHost(Protocol):
 
     def concrete(self, value: Any, span: Any) -> Any: ...
 
+    def kept(self, scope: Any) -> dict[str, Any]:
+        """What templates have set where they are called, for those that are called there later: the very objects."""
+
 
 class Leaving(Exception):
     """next, break or return on its way to who takes it."""
@@ -68,6 +71,8 @@ class Rendering:
     def ivar(self, name: str) -> Any:
         """A variable of the manifest, or one the template has set; nil if there is none."""
         if name not in self.own:
+            if name in (kept := self.host.kept(self.scope)):
+                return kept[name]
             if not self.host.has_variable(self.scope, name):
                 return None
             self.own[name] = to_ruby(self.host.variable(self.scope, name))
@@ -76,6 +81,8 @@ class Rendering:
     def look_up(self, name: Any) -> Any:
         """`scope['name']`: nil if there is none."""
         text = name.name if isinstance(name, Symbol) else str(name)
+        if text in (kept := self.host.kept(self.scope)):
+            return kept[text]
         text = text.removeprefix("::") if text.count("::") == 1 and text.startswith("::") else text
         return to_ruby(self.host.variable(self.scope, text)) if self.host.has_variable(self.scope, text) else None
 

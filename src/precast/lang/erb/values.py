@@ -59,6 +59,12 @@ class RubyScope:
         return "scope"
 
 
+class RubyScopeHash:
+    """What `scope.to_hash` is: asked for one name, it looks that one up, so that nothing else is read."""
+
+    __slots__ = ()
+
+
 SCOPE = RubyScope()
 
 

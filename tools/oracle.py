@@ -116,8 +116,13 @@ class Asked:
         )
 
     def logs(self, lines: Iterable[LogLine]) -> dict[str, Any]:
-        said = [[line.level, values.to_string(self.filled(line.message))] for line in lines if line.level in LOGGED]
+        said = [[line.level, _shown(self.filled(line.message))] for line in lines if line.level in LOGGED]
         return {"logs": said} if said else {}
+
+
+def _shown(message: Any) -> str:
+    """A line of the log, with the environment's directory as the rows have it."""
+    return values.to_string(message).replace(CONSTANTS["environment_path"], "ENV")
 
 
 def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:

@@ -107,6 +107,16 @@ class FileStore:
         return known.get(wanted, ABSENT)
 
 
+class Decryptor(Protocol):
+    """Who has the keys for encrypted data. The options are those of a level of hiera.yaml, without their secrets."""
+
+    def fingerprint(self, options: Mapping[str, str]) -> str | None:
+        """Of the key that the options name; None if there is none."""
+
+    def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
+        """The plain content of a PKCS7 envelope. Raises InputError HIERA-052."""
+
+
 class NodeData(msgspec.Struct, frozen=True):
     """What is known of a node before its compile."""
 
@@ -140,14 +150,20 @@ class NodeAnswers:
         files: FileStore,
         constants: Mapping[str, Any] | None = None,
         keyed: Mapping[str, Keyed] | None = None,
+        decryptor: Decryptor | None = None,
     ) -> None:
         self.node = node
         self._files = files
         self._constants = dict(constants or {})
+        self._decryptor = decryptor
         self._keyed = {"fqdn_rand": _fqdn_rand, **(keyed or {})}
 
     def content(self, digest: digests.Digest) -> bytes:
         return self._files.content(digest)
+
+    def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
+        assert self._decryptor is not None, "asked only where there is a key"
+        return self._decryptor.decrypt(data, dict(options))
 
     def answer(self, question: Question) -> Answer:
         match question:
@@ -202,6 +218,9 @@ class NodeAnswers:
                 return COMPILER_VERSION
             case inputs.KeyedResult(function, arguments) if function in self._keyed:
                 return self._keyed[function](self, tuple(arguments))
+            case inputs.DecryptionKey(options):
+                found = self._decryptor.fingerprint(dict(options)) if self._decryptor is not None else None
+                return ABSENT if found is None else found
             case inputs.ExportedQuery():
                 return ()
             case _:

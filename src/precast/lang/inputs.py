@@ -117,6 +117,12 @@ class DataKey(Question, frozen=True, tag="data_key"):
     reader: str
 
 
+class DecryptionKey(Question, frozen=True, tag="decryption_key"):
+    """The fingerprint of the key that these options of hiera.yaml name, or its absence; never the key."""
+
+    options: tuple[tuple[str, str], ...]
+
+
 class ExportedQuery(Question, frozen=True, tag="exported"):
     """The resources that other nodes export and a collector's query matches."""
 
@@ -157,6 +163,9 @@ class Answers(Protocol):
     def content(self, digest: digests.Digest) -> bytes:
         """The bytes of a file whose digest was an answer."""
 
+    def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
+        """What an encrypted value of the environment holds. Only asked where there is a key. Raises InputError HIERA-052."""
+
 
 class Inputs:
     """The one way out of the language: asks, and keeps the trace."""
@@ -190,6 +199,10 @@ class Inputs:
     def content_of(self, digest: digests.Digest) -> bytes:
         """The bytes of a file whose digest was an answer."""
         return self._answers.content(digest)
+
+    def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
+        """An encrypted value with the key whose fingerprint is in the trace."""
+        return self._answers.decrypt(data, options)
 
     def digest(self, path: str) -> digests.Digest | None:
         digest = self.ask(FileDigest(path))

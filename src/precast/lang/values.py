@@ -8,8 +8,8 @@ and for true, and minds the case of strings; Puppet does neither, so values are 
 import base64
 import math
 import re
+from collections.abc import Callable, Sequence
 from collections.abc import Iterator as PythonIterator
-from collections.abc import Sequence
 from typing import Any, Final
 
 from precast.lang import issues_types as issues
@@ -159,6 +159,16 @@ class Object(Rich):
 
     def __str__(self) -> str:
         return f"{self.type.label}({literal(self.rich_value())})"
+
+
+class ActiveObject(Object):
+    """An object of the language itself whose functions are ours: what they do depends on more than its attributes."""
+
+    __slots__ = ()
+
+    def function(self, name: str) -> "Callable[[Sequence[Value], Value], Value] | None":
+        """What a call of one of its functions runs, with arguments and block; None if it has none of that name."""
+        return None
 
 
 class Iterator(Rich):

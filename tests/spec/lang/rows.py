@@ -17,6 +17,7 @@ EXPRESSIONS = [
     HERE / "evaluator.jsonl",
     HERE / "types.jsonl",
     HERE / "erb.jsonl",
+    HERE / "hiera.jsonl",
     *sorted((HERE / "functions").glob("*.jsonl")),
     *(path for path in OF_MODULES if not path.stem.endswith("_manifests")),
 ]
@@ -27,6 +28,7 @@ MANIFESTS = [
     HERE / "random_catalogs.jsonl",
     *(path for path in OF_MODULES if path.stem.endswith("_manifests")),
     HERE / "module_types.jsonl",
+    HERE / "hiera_catalogs.jsonl",
 ]
 
 Row = dict[str, Any]

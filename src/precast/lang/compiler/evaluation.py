@@ -78,13 +78,15 @@ def open_scope(frame: Frame) -> Scope:
 
 def _bind(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> None:
     _check_names(resource, definition)
+    if definition.is_class:
+        _look_up(run, scope, resource, definition)
     variables = scope.variables
     for parameter in definition.parameters:
         name = parameter.name
         given = resource.parameters.get(name)
         value = None if given is None else given.value
         if value is None:
-            value = _absent(run, scope, resource, definition, parameter, given is not None)
+            value = _absent(scope, resource, parameter, given is not None)
             if value is not None:
                 resource.set(name, Parameter(value, scope.frame))
         if parameter.is_typed:
@@ -92,14 +94,20 @@ def _bind(run: "Run", scope: Scope, resource: Resource, definition: Definition) 
         variables[name] = value
 
 
-def _absent(
-    run: "Run", scope: Scope, resource: Resource, definition: Definition, parameter: ParameterCode, is_undef: bool
-) -> Any:
-    """The value of a parameter nobody set: from data, else its default."""
-    if definition.is_class:
-        value = run.lookups.find(Invocation(scope), f"{definition.name}::{parameter.name}", None)
+def _look_up(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> None:
+    """Takes from Hiera the parameters of a class that nobody set, before any of them is a variable. An undef there leaves the default."""
+    invocation = Invocation(scope)
+    for parameter in definition.parameters:
+        given = resource.parameters.get(parameter.name)
+        if given is not None and given.value is not None:
+            continue
+        value = run.lookups.find(invocation, f"{definition.name}::{parameter.name}", None)
         if value is not MISSING and not (value is None and parameter.default is not None):
-            return value
+            resource.set(parameter.name, Parameter(value, scope.frame))
+
+
+def _absent(scope: Scope, resource: Resource, parameter: ParameterCode, is_undef: bool) -> Any:
+    """The value of a parameter that neither a declaration nor data set: its default."""
     if parameter.default is not None:
         return parameter.default(scope)
     if is_undef:

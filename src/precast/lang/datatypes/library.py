@@ -27,6 +27,14 @@ ERROR: Final = ObjectType(
     type_parameters={"kind": _NARROWING, "issue_code": _NARROWING},
 ).named("Error")
 
+# What a function that gives data for Hiera is called with; its functions are called through the object itself.
+LOOKUP_CONTEXT: Final = ObjectType(
+    attributes=(
+        Attribute("environment_name", NON_EMPTY_STRING, kind="derived"),
+        Attribute("module_name", _OPTIONAL_NAME),
+    ),
+).named("Puppet::LookupContext")
+
 DEFERRED: Final = ObjectType(
     attributes=(
         Attribute("name", PatternType((Regexp(r"\A[$]?[a-z][a-z0-9_]*(?:::[a-z][a-z0-9_]*)*\z"),))),

@@ -9,7 +9,7 @@ from precast.lang.datatypes.combined import NOT_UNDEF, OPTIONAL, SENSITIVE, TYPE
 from precast.lang.datatypes.groups import DATA, RICH_DATA, RICH_DATA_KEY, SCALAR
 from precast.lang.datatypes.initial import INIT
 from precast.lang.datatypes.iterables import ITERABLE, ITERATOR
-from precast.lang.datatypes.library import DEFERRED, ERROR
+from precast.lang.datatypes.library import DEFERRED, ERROR, LOOKUP_CONTEXT
 from precast.lang.datatypes.moments import SEM_VER, SEM_VER_RANGE, TIMESPAN, TIMESTAMP
 from precast.lang.datatypes.objects import OBJECT
 from precast.lang.datatypes.references import CATALOG_ENTRY, CLASS, RESOURCE, TypeAlias, TypeReference
@@ -40,6 +40,9 @@ CORE: Final[dict[str, Type]] = {
     "typealias": TypeAlias("UnresolvedAlias", TypeReference()),
     "error": ERROR,
     "deferred": DEFERRED,
+    "puppet::lookupcontext": LOOKUP_CONTEXT,
+    "puppet::lookupkey": TypeAlias("Puppet::LookupKey", RICH_DATA_KEY, is_core=True),
+    "puppet::lookupvalue": TypeAlias("Puppet::LookupValue", RICH_DATA, is_core=True),
 }
 
 

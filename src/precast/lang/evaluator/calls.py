@@ -14,7 +14,7 @@ from precast.lang.evaluator.translation import Code, Translator, place, translat
 from precast.lang.functions import library, registry
 from precast.lang.scope import MISSING, Scope
 from precast.lang.uris import PARTS, URI
-from precast.lang.values import Object
+from precast.lang.values import ActiveObject, Object
 
 library.load()
 
@@ -44,6 +44,10 @@ def call_method(to: Translator, node: ast.CallMethod) -> Code:
 
     def code(scope: Scope) -> Any:
         given = receiver(scope)
+        if given and isinstance(given[0], ActiveObject):
+            act = given[0].function(node.name)
+            if act is not None:
+                return _acted(scope, act, rest(scope), block, node.span)
         if given and isinstance(given[0], Object | URI):
             found = _member(given[0], node.name)
             if found is not MISSING:
@@ -53,6 +57,10 @@ def call_method(to: Translator, node: ast.CallMethod) -> Code:
     if node.name in fact_paths.READERS and block is None:
         return fact_paths.shortened(to, node.name, (node.receiver, *node.arguments), node.span, code)
     return code
+
+
+def _acted(scope: Scope, act: Any, args: tuple[Any, ...], block: LambdaCode | None, span: Span) -> Any:
+    return act(args, None if block is None else block.at(scope))
 
 
 def _member(value: Object | URI, name: str) -> Any:

@@ -8,6 +8,8 @@ from precast.lang.functions import issues
 from precast.lang.functions.catalog import INCLUDE
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.hiera.context import LookupContext
+from precast.lang.hiera.files import READERS
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.merging import strategy
 from precast.lang.scope import MISSING
@@ -131,7 +133,12 @@ _declare_elder("hiera_include", "unique", "Includes the classes found for a key.
 
 
 def _declare_data_function(name: str) -> None:
-    function = Function(name, "Reads a data file for Hiera: named in hiera.yaml, never called in a manifest.")
+    function = Function(name, "Reads a data file for Hiera: named in hiera.yaml, or called by a function that is.")
+    if name in READERS:
+
+        @function.dispatch("Struct[{path=>String[1]}] options, Puppet::LookupContext context")
+        def read(options: Hash, context: LookupContext) -> Hash:
+            return context.data(options["path"], name)
 
     @function.dispatch("Any *args")
     def refuse(*args: Any) -> NoReturn:

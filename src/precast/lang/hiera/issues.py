@@ -185,6 +185,30 @@ BAD_CONVERT_TYPE = Issue(
     "Invalid data type in lookup_options for key '{key}' could not parse '{type}', error: '{reason}",
     "convert_to takes the name of a data type, such as Integer or Sensitive",
 )
+BAD_CONTEXT_CALL = Issue(
+    "HIERA-047",
+    Kind.INPUT,
+    "Puppet::LookupContext: '{name}' {reason}",
+    "see docs/explanation/hiera.md for what a context can do",
+)
+UNKNOWN_SCHEME = Issue(
+    "HIERA-050",
+    Kind.INPUT,
+    "the value is encrypted with {scheme}, which is not supported",
+    "encrypt it with PKCS7: `eyaml encrypt -n pkcs7`",
+)
+NO_DECRYPTION_KEY = Issue(
+    "HIERA-051",
+    Kind.INPUT,
+    "the value is encrypted, and there is no private key to decrypt it",
+    "name the key pair in hiera.yaml: options with pkcs7_private_key and pkcs7_public_key",
+)
+NOT_DECRYPTED = Issue(
+    "HIERA-052",
+    Kind.INPUT,
+    "the value cannot be decrypted: {reason}",
+    "encrypt it again with the public key of this deployment",
+)
 NOT_CONVERTED = Issue(
     "HIERA-046",
     Kind.INPUT,

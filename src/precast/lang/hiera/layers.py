@@ -102,12 +102,16 @@ class Layer:
         if not self.module or id(source) in self._checked:
             return
         self._checked.add(id(source))
-        for name in source.content().entries:
-            if not is_own(name, self.module):
+        entries = source.content().entries
+        if not all(is_own(name, self.module) for name in entries):
+            self.warn_of_names(entries, f"data_hash function '{function}', when using location '{source.shown}',")
+
+    def warn_of_names(self, entries: Hash, title: str) -> None:
+        for name in entries:
+            if self.module and not is_own(name, self.module):
                 self.lookups.host.log(
                     "warning",
-                    f"Module '{self.module}': Value returned from data_hash function '{function}', when using location "
-                    f"'{source.shown}', must use keys qualified with the name of the module",
+                    f"Module '{self.module}': Value returned from {title} must use keys qualified with the name of the module",
                 )
 
 

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from precast.base.errors import PrecastError
+from precast.base.spans import Source
+from precast.lang.functions import issues as function_issues
 from precast.lang.functions.host import Host
 from precast.lang.hiera import issues
 from precast.lang.hiera.config import FILE_NAME, Config, LayerKind, config
+from precast.lang.hiera.files import READERS
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import OPTIONS, Key, parse_key
 from precast.lang.hiera.layers import Layer
@@ -217,6 +220,21 @@ class Lookups:
             raise issues.OLD_VERSION.error(path=path, version=judged)
         self.host.warn_once(f"hiera 3 {path}", issues.OLD_VERSION_IGNORED.error(place=place).message)
         return None
+
+    def file_text(self, path: str) -> str:
+        """The text of a file that a function names. Raises HIERA-021 where it lies outside, LANG-442 where there is none."""
+        inside = self.host.environment_path(path) if path.startswith("/") else path
+        if inside is None:
+            raise issues.OUTSIDE.error(path=path, layer="environment")
+        found = self.host.inputs.text(inside)
+        if found is None:
+            raise function_issues.NO_FILE.error(paths=path)
+        return found[1]
+
+    def whole_file(self, path: str, reader: str) -> Hash:
+        """The entries of a data file that a function names."""
+        document = READERS[reader](Source(path, self.file_text(path)))
+        return document if isinstance(document, Hash) else Hash()
 
     def source(self, place: Location, reader: str) -> DataSource:
         key = (place.path, reader)

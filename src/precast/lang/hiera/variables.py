@@ -44,6 +44,8 @@ def _value(
     if root in invocation.overrides:
         return dig(name, below, invocation.overrides[root])
     plain = root.removeprefix("::")
+    if root.isdigit():
+        return dig(name, below, invocation.scope.match_group(int(root[:9])))
     if below and "::" not in plain and host.is_fact(invocation.scope, plain, plain != root):
         found = _below_fact(host, plain, below, name)
         if found is not ABSENT:
@@ -52,7 +54,7 @@ def _value(
         return dig(name, below, host.variable(invocation.scope, root))
     if root in invocation.defaults:
         return dig(name, below, invocation.defaults[root])
-    if plain not in _ALWAYS and not plain.isdigit():
+    if plain not in _ALWAYS:
         _complain(host, plain)
     return MISSING
 

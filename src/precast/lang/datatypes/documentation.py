@@ -102,6 +102,12 @@ DOCUMENTATION: Final[dict[str, Documentation]] = {
     "Pattern": Documentation(
         "A string that matches one of some regular expressions.", ("Pattern", "Pattern[REGEXP, …]")
     ),
+    "Puppet::LookupContext": Documentation(
+        "What a function that gives data for Hiera is called with: not_found, interpolate, cache, explain and their kin.",
+        ("Puppet::LookupContext",),
+    ),
+    "Puppet::LookupKey": Documentation("A key of data: a string or a number.", ("Puppet::LookupKey",)),
+    "Puppet::LookupValue": Documentation("A value of data: RichData.", ("Puppet::LookupValue",)),
     "Regexp": Documentation(
         "A regular expression, or exactly one.",
         ("Regexp", "Regexp[REGEXP]"),

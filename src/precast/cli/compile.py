@@ -11,11 +11,11 @@ import msgspec
 
 from precast.catalog import unknown
 from precast.catalog.envelope import seal
-from precast.cli.environments import DirectoryTree, directory, read_facts
+from precast.cli.environments import open_environment, read_facts
 from precast.cli.eval import print_logs
 from precast.cli.output import print_json, print_table
 from precast.lang import issues_compiler as issues
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, follow
+from precast.lang.answers import NodeAnswers, NodeData, follow
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.compiler.ordering import application_order
 from precast.lang.inputs import ABSENT, Inputs
@@ -33,10 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    place = directory(args.environment)
+    _, files, constants = open_environment(args.environment)
     node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
-    constants = {"environment_path": str(place.resolve())}
-    inputs = Inputs(NodeAnswers(node, FileStore(DirectoryTree(place)), constants))
+    inputs = Inputs(NodeAnswers(node, files, constants))
     settings = Settings.puppet8() if args.strict else Settings()
     try:
         result = compile_catalog(inputs, settings)

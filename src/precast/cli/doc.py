@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         command.add_argument("name", metavar="NAME", nargs="?", help="which one")
         command.add_argument("--json", action="store_true", help="print one JSON document")
         command.set_defaults(run=run)
+    command.add_argument(
+        "--environment", metavar="DIR", help="also know the types that modules of this environment bring"
+    )
 
 
 # Functions
@@ -112,7 +116,7 @@ def _type(args: argparse.Namespace) -> int:
         managed = [(name, _known(name).summary) for name in catalogue.names()]
         _print_list([*managed, *((name, each.summary) for name, each in DOCUMENTATION.items())], args.json)
         return 0
-    declared = catalogue.find(args.name.lower())
+    declared = catalogue.find(args.name.lower()) or _of_module(args)
     if declared is None:
         return _data_type(args)
     if args.json:
@@ -120,6 +124,24 @@ def _type(args: argparse.Namespace) -> int:
     else:
         _print_type(declared)
     return 0
+
+
+def _of_module(args: argparse.Namespace) -> ManagedType | None:
+    """A type that a module of the environment brings."""
+    if args.environment is None:
+        return None
+    from precast.cli.environments import open_environment
+    from precast.lang.answers import NodeAnswers, NodeData
+    from precast.lang.compiler.environment import with_environment
+    from precast.lang.compiler.known_types import KnownTypes
+    from precast.lang.compiler.loading import Loader
+    from precast.lang.inputs import Inputs
+    from precast.lang.settings import Settings
+
+    _, files, constants = open_environment(args.environment)
+    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
+    loader = Loader(inputs, with_environment(inputs, Settings()), lambda level, text: None)
+    return KnownTypes(loader, inputs).find(args.name.lower())
 
 
 def _data_type(args: argparse.Namespace) -> int:
@@ -156,9 +178,18 @@ def _type_data(declared: ManagedType) -> dict[str, Any]:
         "parameters": dict(declared.parameters),
         "metaparameters": dict(catalogue.METAPARAMETERS),
         "follows": [
-            {"type": each.type_name, "attributes": list(each.attributes), "kind": each.kind}
+            {
+                "type": each.type_name,
+                "attributes": list(each.attributes),
+                "titles": list(each.titles),
+                "kind": each.kind,
+            }
             for each in declared.relations
         ],
+        "titles": [each.pattern for each in declared.title_patterns],
+        "defaults": dict(declared.defaults),
+        "values": {name: list(words) for name, words in declared.words.items()},
+        "takes_others": declared.is_open,
     }
 
 
@@ -172,12 +203,22 @@ def _print_type(declared: ManagedType) -> None:
         print()
     for each in declared.relations:
         order = "before" if each.kind == "before" else "after"
-        followed = _FOLLOWED[each.derivation].format(type=each.type_name, attributes=" or ".join(each.attributes))
-        print(f"  By itself it comes {order} {followed}.")
+        named = _FOLLOWED[each.derivation].format(type=each.type_name, attributes=" or ".join(each.attributes))
+        followed = [named] if each.attributes else []
+        followed += [f"{each.type_name} {title}" for title in each.titles]
+        print(f"  By itself it comes {order} {', '.join(followed)}.")
+    for each_form in declared.title_patterns if len(declared.namevars) > 1 else ():
+        print(f"  A title of the form {each_form.pattern.removeprefix('(?m)')} sets {', '.join(each_form.attributes)}.")
+    if declared.is_open:
+        print("  Its declaration could not be read to the end: other attributes are taken too.")
     print("\n  Every resource also takes: " + ", ".join(sorted(catalogue.METAPARAMETERS)) + ".")
 
 
 def _noted(declared: ManagedType, name: str, text: str) -> str:
+    words = declared.words.get(name)
+    text = f"{text} ({', '.join(words)})" if words else text
+    if name in declared.defaults:
+        text = f"{text} [default: {json.dumps(declared.defaults[name])}]"
     if name in declared.namevars:
         return f"{text} [names the resource]"
     return text if declared.may_be_deferred(name) else f"{text} [never deferred]"

@@ -1,7 +1,8 @@
 """What a command takes from the disk to compile: an environment's files, and a node's facts.
 
-An environment is a directory. Nothing outside of it is read: a link that leads out counts as absent, so that a compile here reads
-what a server would have stored.
+An environment is a directory. Nothing outside of it is read but the module directories that its environment.conf names: a link that
+leads out counts as absent, so that a compile here reads what a server would have stored. In a module directory outside, a module
+itself may be a link, as distributions have it.
 """
 
 import os
@@ -11,6 +12,10 @@ from typing import Any
 from precast.agent.facts import formats
 from precast.cli import issues
 from precast.cli.files import read_bytes
+from precast.lang.answers import FileStore, NodeAnswers, NodeData
+from precast.lang.compiler.environment import with_environment
+from precast.lang.inputs import Inputs
+from precast.lang.settings import Settings
 
 
 class DirectoryTree:
@@ -19,6 +24,7 @@ class DirectoryTree:
     def __init__(self, root: Path, module_paths: tuple[Path, ...] = ()) -> None:
         self._root = root.resolve()
         self._allowed = (self._root, *(path.resolve() for path in module_paths))
+        self._outside = tuple(path.absolute() for path in module_paths)
 
     def read(self, path: str) -> bytes | None:
         place = self._place(path)
@@ -33,14 +39,42 @@ class DirectoryTree:
         place = self._place(path)
         if place is None or not place.is_dir():
             return None
-        with os.scandir(place) as found:
-            return tuple(sorted(entry.name + ("/" if entry.is_dir() else "") for entry in found))
+        try:
+            with os.scandir(place) as found:
+                return tuple(sorted(entry.name + ("/" if entry.is_dir() else "") for entry in found))
+        except OSError as error:
+            raise issues.NO_FILE.error(path=str(place), reason=error.strerror) from error
 
     def _place(self, path: str) -> Path | None:
         if "\0" in path:
             return None
-        place = (self._root / path).resolve()
-        return place if any(place.is_relative_to(root) for root in self._allowed) else None
+        try:
+            place = (self._root / path).resolve()
+            inside = any(place.is_relative_to(root) for root in self._allowed) or self._is_of_module(path, place)
+        except (OSError, RuntimeError):  # a link that leads to itself
+            return None
+        return place if inside else None
+
+    def _is_of_module(self, path: str, place: Path) -> bool:
+        """Whether a file belongs to a module that a directory outside links to."""
+        for root in self._outside:
+            if path.startswith(f"{root}/"):
+                module = path[len(str(root)) + 1 :].partition("/")[0]
+                return module not in ("", ".", "..") and place.is_relative_to((root / module).resolve())
+        return False
+
+
+def open_environment(path: str) -> tuple[Path, FileStore, dict[str, Any]]:
+    """An environment with the module directories outside that it names: its place, its files, and what is constant for it.
+
+    Raises NotFoundError CLI-030, or InputError LANG-761 or LANG-762 for its environment.conf.
+    """
+    place = directory(path)
+    constants = {"environment_path": str(place.resolve())}
+    answers = NodeAnswers(NodeData.local("localhost", {}), FileStore(DirectoryTree(place)), constants)
+    settings = with_environment(Inputs(answers), Settings())
+    outside = tuple(Path(each) for each in settings.module_path if each.startswith("/"))
+    return place, FileStore(DirectoryTree(place, outside)), constants
 
 
 def directory(path: str) -> Path:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.base.spans import Source, visible
-from precast.cli.environments import DirectoryTree, directory, read_facts
+from precast.cli.environments import open_environment, read_facts
 from precast.cli.files import read_source
 from precast.cli.output import print_json
 from precast.lang import datatypes, unknowns
@@ -56,9 +56,8 @@ def _inputs(args: argparse.Namespace) -> Inputs:
     node = NodeData.local(args.node, facts)
     if args.environment is None:
         return Inputs(NodeAnswers(node, FileStore(TextTree({}))))
-    place = directory(args.environment)
-    constants = {"environment_path": str(place.resolve())}
-    return Inputs(NodeAnswers(node, FileStore(DirectoryTree(place)), constants))
+    _, files, constants = open_environment(args.environment)
+    return Inputs(NodeAnswers(node, files, constants))
 
 
 def _filled(value: Any, inputs: Inputs) -> Any:

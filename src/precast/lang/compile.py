@@ -17,7 +17,7 @@ from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
 from precast.lang import issues_compiler as issues
 from precast.lang.compiler.definitions import Unit
-from precast.lang.compiler.environment import with_environment
+from precast.lang.compiler.environment import remarks, with_environment
 from precast.lang.compiler.finishing import finish
 from precast.lang.compiler.loading import translated
 from precast.lang.compiler.nodes import evaluate_node
@@ -58,7 +58,7 @@ class CompileFailure(Exception):
 
 def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
     """The value of the code's last expression; the classes and defines it declares run too. Raises CompileFailure."""
-    run = _start(inputs, with_environment(inputs, settings))
+    run = _started(inputs, settings)
     try:
         with _nothing_to_leave():
             value = _evaluate_main(run, _unit(source))
@@ -83,13 +83,12 @@ def _collector_at_rest() -> Iterator[None]:
 @_collector_at_rest()
 def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None = None) -> CompileResult:
     """The catalog of the node behind the inputs; `manifest` stands for the environment's own. Raises CompileFailure."""
-    run = _start(inputs, with_environment(inputs, settings))
+    run = _started(inputs, settings)
     try:
-        units = [_unit(manifest)] if manifest is not None else _manifests(inputs)
+        place = run.settings.manifest
+        units = [_unit(manifest)] if manifest is not None else _manifests(inputs, place)
         if not units:
-            run.log(
-                "warning", "the environment has no code in its folder manifests: only classes given to the node count"
-            )
+            run.log("warning", f"the environment has no code in {place}: only classes given to the node count")
         for unit in units:
             run.loader.add(unit)
         with _nothing_to_leave():
@@ -101,6 +100,17 @@ def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None 
     except PrecastError as error:
         raise CompileFailure(error, tuple(run.logs)) from None
     return CompileResult(body, source_map, tuple(run.logs), inputs.trace, run.types_known.of_modules)
+
+
+def _started(inputs: Inputs, settings: Settings) -> Run:
+    """A run with the environment's own settings. Raises CompileFailure where these are wrong."""
+    try:
+        run = _start(inputs, with_environment(inputs, settings))
+    except PrecastError as error:
+        raise CompileFailure(error, ()) from None
+    for level, text in remarks(inputs):
+        run.log(level, text)
+    return run
 
 
 def _start(inputs: Inputs, settings: Settings) -> Run:
@@ -133,9 +143,9 @@ def _unit(source: Source) -> Unit:
     return translated(source.path, digests.of_bytes(source.text.encode()), source.text, "")
 
 
-def _manifests(inputs: Inputs) -> list[Unit]:
-    """The environment's manifests, below `manifests`, in the order of their names."""
-    paths = list(_below(inputs, "manifests"))
+def _manifests(inputs: Inputs, place: str) -> list[Unit]:
+    """The environment's manifests: one file, or all in a directory in the order of their names."""
+    paths = [place] if place.endswith(".pp") else _below(inputs, place)
     found = [(path, inputs.text(path)) for path in paths]
     return [translated(path, text[0], text[1], "") for path, text in found if text is not None]
 

@@ -253,6 +253,18 @@ ALIAS_TAKEN = Issue(
     "Cannot alias {ref} to '{alias}'; a resource of that name is already declared at {where}",
     "two resources must not manage one thing: keep one of them",
 )
+ENVIRONMENT_VARIABLE = Issue(
+    "LANG-761",
+    Kind.INPUT,
+    "environment.conf: ${name} in '{text}' is not known",
+    "write the path in full; $environment and $basemodulepath are known",
+)
+MANIFEST_OUTSIDE = Issue(
+    "LANG-762",
+    Kind.INPUT,
+    "environment.conf: the manifest {path} is outside of the environment",
+    "put it into the environment: a compile reads its own manifests only",
+)
 NO_TITLE_PATTERN = Issue(
     "LANG-760",
     Kind.INPUT,

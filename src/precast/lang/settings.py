@@ -45,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True):
     identity_trusted: tuple[str, ...] = IDENTITY_TRUSTED
     environment: str = "production"
     module_path: tuple[str, ...] = ("modules",)
+    # A file, or a directory with all manifests below it.
+    manifest: str = "manifests"
 
     @staticmethod
     def puppet8(**others: object) -> "Settings":

@@ -1,7 +1,6 @@
 """What one compile knows of managed types: those that Precast brings, and those that modules declare in Ruby.
 
-A module's type is found by its name alone: the first `lib/puppet/type/NAME.rb` on the module path. What was read of a file is kept for
-its content; a compile asks for every file all the same, so that its trace does not depend on what the process read before.
+A module's type is found by its name alone: the first `lib/puppet/type/NAME.rb` on the module path.
 """
 
 from typing import Any
@@ -10,14 +9,8 @@ from precast.lang import issues_compiler as issues
 from precast.lang.compiler.loading import Loader
 from precast.lang.compiler.resources import RELATIONS, Resource
 from precast.lang.inputs import Inputs
-from precast.lang.rubycode.code import Code, code_of
-from precast.lang.rubycode.types import NotThisType, read_type
 from precast.types import catalogue
 from precast.types.declaration import ManagedType
-
-# What was read, by the type's file and the further files that it led to, each with its digest. Bounded as the loader's units are.
-_read: dict[tuple[str, str], tuple[tuple[str, ...], dict[tuple[str | None, ...], ManagedType | None]]] = {}
-_READ_KEPT = 2000
 
 
 def is_metaparameter(name: str) -> bool:
@@ -113,49 +106,16 @@ class KnownTypes:
             del values[naming]
         return values
 
-    # Reading a module's file
-
     def _of_module(self, name: str) -> ManagedType | None:
         path = self._loader.module_file(f"lib/puppet/type/{name}.rb")
-        found = self._inputs.text(path) if path is not None else None
-        if path is None or found is None:
+        if path is None:
             return None
-        digest, text = found
-        asked, known = _read.get((path, digest), ((), {}))
-        key = tuple(self._digest(each) for each in asked)
-        if key in known:
-            return known[key]
-        if len(_read) >= _READ_KEPT:
-            _read.clear()
-        library = _Library(self._loader, self._inputs)
-        try:
-            made = read_type(name, code_of(path, digest, text), library.file)
-        except NotThisType:
-            made = None
-        _, kept = _read.setdefault((path, digest), (tuple(library.asked), {}))
-        kept[tuple(self._digest(each) for each in library.asked)] = made
-        return made
+        # Reads Ruby, which a catalog without types of modules has no need of.
+        from precast.lang.compiler.module_types import type_in
 
-    def _digest(self, path: str) -> str | None:
-        place = self._loader.module_file(f"lib/{path}")
-        return None if place is None else self._inputs.digest(place)
+        return type_in(path, name, self._loader, self._inputs)
 
 
 def _has_name(declared: ManagedType | None) -> bool:
     """Whether name is an attribute of its own rather than another word for what names the resource."""
     return declared is not None and "name" in declared.attributes
-
-
-class _Library:
-    """Files below `lib` of modules, and which of them were asked for."""
-
-    def __init__(self, loader: Loader, inputs: Inputs) -> None:
-        self._loader = loader
-        self._inputs = inputs
-        self.asked: dict[str, None] = {}
-
-    def file(self, path: str) -> Code | None:
-        self.asked[path] = None
-        place = self._loader.module_file(f"lib/{path}")
-        found = self._inputs.text(place) if place is not None else None
-        return None if place is None or found is None else code_of(place, *found)

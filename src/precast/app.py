@@ -271,10 +271,13 @@ def _status_api(database: "Database", settings: ServerSettings, authority: "Held
 
 def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: "SessionService") -> "NodesApi":
     from precast.api.nodes import NodesApi
+    from precast.services.classification import Classifier
     from precast.services.facts import COMPILE, FACTS
     from precast.services.known_nodes import KnownNodes
     from precast.services.nodes import NodeService
     from precast.services.targets import TargetService
+    from precast.services.work_kinds import DECIDE
+    from precast.store.classification import Classifications
     from precast.store.facts import Facts
     from precast.store.fleet import Fleet
     from precast.store.sessions import Sessions
@@ -284,9 +287,21 @@ def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: 
     fleet, sessions = Fleet(database), Sessions(database)
     known = KnownNodes(database, fleet, sessions)
     targets = TargetService(known, database.clock)
-    work = WorkQueue(database, [FACTS, COMPILE])
+    work = WorkQueue(database, [FACTS, COMPILE, DECIDE])
+    classifier = Classifier(fleet, Classifications(database), work)
     service = NodeService(
-        database, fleet, nodes, known, targets, Facts(database), sessions, Streams(database), orders, work, audit
+        database,
+        fleet,
+        nodes,
+        known,
+        targets,
+        Facts(database),
+        sessions,
+        Streams(database),
+        orders,
+        work,
+        audit,
+        classifier,
     )
     return NodesApi(service, targets)
 

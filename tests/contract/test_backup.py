@@ -21,7 +21,7 @@ from precast.store.nodes import Certificate, Nodes
 from precast.store.query import Row, Unit
 from precast.store.schema import Schema
 from precast.store.streams import Streams
-from precast.store.tables import TABLES
+from precast.store.tables import PAGE_ROWS, TABLES
 from precast.store.tokens import EnrolmentToken, PersonToken, Tokens
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import WorkKind
@@ -44,7 +44,7 @@ async def filled(database: Database, clock: ManualClock) -> Database:
     await asyncio.gather(
         *(
             queue.enqueue("compile", f"node{number}", bytes([number % 256]) * 100, due_at=later)
-            for number in range(backup.PAGE_ROWS + 50)
+            for number in range(PAGE_ROWS + 50)
         )
     )
     await queue.enqueue("compile", "dead", b"\x00")

@@ -10,6 +10,7 @@ from precast.base.errors import PrecastError
 from precast.base.ids import CountedIds
 from precast.services import nodes as node_service
 from precast.services import targets as target_service
+from precast.services.classification import Classifier
 from precast.services.fact_decisions import EveryChange
 from precast.services.facts import COMPILE, FACTS, FactService
 from precast.services.issuance import GRACE_S
@@ -18,7 +19,9 @@ from precast.services.nodes import NodeService
 from precast.services.recognition import is_accepted
 from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
+from precast.services.work_kinds import DECIDE
 from precast.store.audit import AuditLog
+from precast.store.classification import Classifications
 from precast.store.database import Database
 from precast.store.facts import Facts
 from precast.store.fleet import Fleet
@@ -41,6 +44,7 @@ REFERRING = {
     "fact_history",
     "session",
     "session_stream",
+    "node_said",
     *OLD,
 }
 
@@ -51,7 +55,7 @@ class House:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.nodes, self.sessions, self.streams = Nodes(database), Sessions(database), Streams(database)
-        self.work = WorkQueue(database, [FACTS, COMPILE])
+        self.work = WorkQueue(database, [FACTS, COMPILE, DECIDE])
         self.audit = AuditLog(database, CountedIds())
         self.facts = FactService(database, Facts(database), self.work, EveryChange())
         fleet = Fleet(database)
@@ -69,6 +73,7 @@ class House:
             SessionService(database, self.sessions, self.nodes, self.streams, self.audit, Facts(database).newest),
             self.work,
             self.audit,
+            Classifier(fleet, Classifications(database), self.work),
         )
 
     async def add(self, name: str, facts: dict[str, Any] | None = None, **extensions: str) -> None:
@@ -277,6 +282,7 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
         await house.facts.work_off("worker")
         await house.connect(name)
         await house.streams.append(PREFIX + name, [b"order"])
+        await house.service.classify(NodesClassification(some(name), Classification(role="web")), "person:ann")
     for name in ("web1", "web10"):
         await house.facts.submit(name, FactsBody(digests.of_bytes(canonical.encode({"x": 3})), {}, {"x": 3}))
     before = await holding(house.database, "web1")
@@ -288,6 +294,8 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
     assert set(await holding(house.database, "web1")) == {"audit"}
     assert await holding(house.database, "web10") == others
     assert await house.deeds() == [
+        ("person:ann", "node.classify", "web1"),
+        ("person:ann", "node.classify", "web10"),
         ("person:ann", "node.deactivate", "web1"),
         ("person:ann", "node.purge", "web1"),
     ]

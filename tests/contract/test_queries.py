@@ -30,6 +30,7 @@ TEXTS = {
     *("until_node", "environment"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision"),
+    *("version", "source", "commit_id", "deployed_by", "policy", "classes", "parameters", "problem", "which", "marks"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {
@@ -45,10 +46,11 @@ BYTES = {
     "changes",
     "request",
     "certificate",
+    "data",
 }
 
 # Many values as one JSON list.
-LISTS = {"names", "nodes", "keys", "items", "serials"}
+LISTS = {"names", "nodes", "keys", "items", "serials", "digests"}
 
 
 def sample(query: Query) -> dict[str, object]:
@@ -111,6 +113,13 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "server": {"sessions"},
         "session": {"sessions"},
         "session_stream": {"sessions"},
+        "blob": {"blobs"},
+        "blob_chunk": {"blobs"},
+        "blob_reference": {"blobs"},
+        "environment": {"environments"},
+        "environment_version": {"environments"},
+        "node_said": {"classification"},
+        "node_rule": {"classification"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }

@@ -5,7 +5,6 @@ treated wholly or not at all. Whoever is cut off asks again; nodes that are as w
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +12,13 @@ import msgspec
 
 from precast.base.errors import PrecastError
 from precast.services import issues, texts
+from precast.services.classification import Classifier, check
 from precast.services.known_nodes import KnownNode, KnownNodes
 from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
 from precast.store import fact_views
 from precast.store.audit import AuditLog
+from precast.store.classification import Saying
 from precast.store.database import Database
 from precast.store.facts import Facts
 from precast.store.fleet import Fleet
@@ -47,8 +48,6 @@ LISTED = 500
 # How long a purge waits for connections to end that a deactivation has just ended.
 GONE_S = 10.0
 GONE_EVERY_S = 0.2
-_ENVIRONMENT = re.compile(r"[a-z][a-z0-9_]{0,99}")
-_ROLE = re.compile(r"[a-z][a-z0-9_]*(::[a-z][a-z0-9_]*)*")
 
 Deed = Callable[[str], Unit[bool]]
 
@@ -69,6 +68,7 @@ class NodeService:
         orders: SessionService,
         work: WorkQueue,
         audit: AuditLog,
+        classifier: Classifier,
     ) -> None:
         self._database = database
         self._fleet = fleet
@@ -81,6 +81,7 @@ class NodeService:
         self._orders = orders
         self._work = work
         self._audit = audit
+        self._classifier = classifier
 
     async def everyone(self, after: str) -> list[NodeRow]:
         """All nodes by name, also those that are deactivated; a page of them."""
@@ -95,7 +96,7 @@ class NodeService:
 
     async def classify(self, body: NodesClassification, actor: str) -> NodesDone:
         """Set environment or role. Raises InputError NODE-002 and what targets raise."""
-        check(body.values)
+        check(said_by(body.values))
         return await self._treat(body.nodes, lambda node: self._classifying(node, body.values, actor))
 
     async def deactivate(self, body: NodesDeed, actor: str) -> NodesDone:
@@ -168,15 +169,11 @@ class NodeService:
         said = yield from self._fleet.said(node)
         if said is None or not said.is_active:
             return False
-        before = {"environment": said.environment, "role": said.role}
-        after = {**before, **msgspec.to_builtins(values)}
-        changed = {name: value for name, value in after.items() if value != before[name]}
+        changed = yield from self._classifier.setting(node, values)
         if not changed:
             return False
-        yield from self._fleet.classifying(node, after["environment"], after["role"])
-        yield from self._audit.adding(
-            actor, "node.classify", node, before={name: before[name] for name in changed}, after=changed
-        )
+        before, after = ({name: one[when] for name, one in changed.items()} for when in ("before", "after"))
+        yield from self._audit.adding(actor, "node.classify", node, before=before, after=after)
         return True
 
     def _deactivating(self, node: str, why: str, actor: str) -> Unit[bool]:
@@ -203,6 +200,7 @@ class NodeService:
         for kind in self._work.kinds:
             yield from self._work.dropping(kind, node)
         yield from fact_views.forgetting(node)
+        yield from self._classifier.forgetting(node)
         yield from self._sessions.forgetting(node)
         yield from self._streams.forgetting(PREFIX + node)
         yield from self._fleet.forgetting(node)
@@ -210,11 +208,11 @@ class NodeService:
         return True
 
 
-def check(values: Classification) -> None:
-    """Raises InputError NODE-002 for what is no name of an environment or role."""
-    for what, value, form in (("environment", values.environment, _ENVIRONMENT), ("role", values.role, _ROLE)):
-        if isinstance(value, str) and (len(value) > 200 or not form.fullmatch(value)):
-            raise issues.BAD_CLASSIFICATION.error(what=what, value=repr(value[:80]))
+def said_by(values: Classification) -> Saying:
+    """What an operator says, as a saying of its own."""
+    return msgspec.convert(
+        {name: value for name, value in msgspec.to_builtins(values).items() if value is not None}, Saying
+    )
 
 
 def trusted_of(node: KnownNode) -> dict[str, Any]:

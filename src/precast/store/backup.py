@@ -27,7 +27,6 @@ from precast.store.schema import Schema
 from precast.store.tables import TABLES, Table
 
 FORMAT = 1
-PAGE_ROWS = 200
 # No page comes near this; a length beyond it is damage.
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 
@@ -105,11 +104,11 @@ def _taking(now: datetime, source: str, file: BinaryIO) -> Unit[dict[str, int]]:
     counts = {}
     for table in TABLES:
         counts[table.name] = 0
-        page = yield table.first_page(PAGE_ROWS)
+        page = yield table.first_page(table.page_rows)
         while page:
             _write(file, Page(table.name, list(table.columns), [list(row) for row in page]))
             counts[table.name] += len(page)
-            page = yield table.page_after(page[-1], PAGE_ROWS)
+            page = yield table.page_after(page[-1], table.page_rows)
     _write(file, End(counts))
     return counts
 

@@ -1,9 +1,11 @@
 """The rows of nodes themselves: listed, classified, deactivated, forgotten. Their certificates are in `nodes`."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
+from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.database import Database
 from precast.store.nodes import REVOKED_TOPIC
@@ -44,11 +46,28 @@ KNOWN = Query(
 CLASSIFY = Query(
     "nodes.classify",
     """
-    UPDATE node SET environment = :environment, role = :role
-    WHERE name = :node AND deactivated_at IS NULL
+    UPDATE node SET environment = :environment, role = :role, classes = :classes, parameters = :parameters
+    WHERE name = :node
     """,
 )
-CLASSIFICATION = Query("nodes.classification", "SELECT environment, role, deactivated_at FROM node WHERE name = :node")
+CLASSIFICATION = Query(
+    "nodes.classification",
+    "SELECT environment, role, deactivated_at, classes, parameters FROM node WHERE name = :node",
+)
+IN_ENVIRONMENT = Query(
+    "nodes.in_environment",
+    """
+    SELECT name FROM node WHERE environment = :environment AND name > :after AND deactivated_at IS NULL
+    ORDER BY name LIMIT :limit
+    """,
+)
+IN_NO_ENVIRONMENT = Query(
+    "nodes.in_no_environment",
+    """
+    SELECT name FROM node WHERE environment IS NULL AND name > :after AND deactivated_at IS NULL
+    ORDER BY name LIMIT :limit
+    """,
+)
 DEACTIVATE = Query(
     "nodes.deactivate",
     "UPDATE node SET deactivated_at = :now WHERE name = :node AND deactivated_at IS NULL RETURNING name",
@@ -100,11 +119,13 @@ class GivenCertificate(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What operators have said about a node."""
+    """How a node is classified, whoever said so; `precast.store.classification` knows who."""
 
     environment: str | None
     role: str | None
     is_active: bool
+    classes: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, Any] = {}
 
 
 class Fleet:
@@ -135,10 +156,22 @@ class Fleet:
 
     def said(self, node: str) -> Unit[Said | None]:
         rows = yield CLASSIFICATION(node=node)
-        return Said(rows[0][0], rows[0][1], rows[0][2] is None) if rows else None
+        return _said(*rows[0]) if rows else None
 
-    def classifying(self, node: str, environment: str | None, role: str | None) -> Unit[None]:
-        yield CLASSIFY(node=node, environment=environment, role=role)
+    def classifying(self, node: str, said: Said) -> Unit[None]:
+        yield CLASSIFY(
+            node=node,
+            environment=said.environment,
+            role=said.role,
+            classes=encode_optional(said.classes),
+            parameters=encode_optional(said.parameters),
+        )
+
+    def in_environment(self, environment: str | None, after: str, limit: int) -> Unit[list[str]]:
+        """Active nodes that are in an environment, or in none, by name, from after one on."""
+        if environment is None:
+            return [row[0] for row in (yield IN_NO_ENVIRONMENT(after=after, limit=limit))]
+        return [row[0] for row in (yield IN_ENVIRONMENT(environment=environment, after=after, limit=limit))]
 
     def deactivating(self, node: str) -> Unit[bool]:
         """The node is no target any more and cannot connect; False if that is so already. Its connection ends."""
@@ -161,6 +194,23 @@ class Fleet:
 
     async def list(self, after: str = "", limit: int = 100) -> list[Node]:
         return await self._database.read(self.listing, after, limit)
+
+
+def encode_optional(values: dict[str, Any]) -> str | None:
+    """Data as a column has it: nothing for what is empty."""
+    return canonical.encode(values).decode() if values else None
+
+
+def _said(
+    environment: str | None, role: str | None, left: int | None, classes: str | None, parameters: str | None
+) -> Said:
+    return Said(
+        environment,
+        role,
+        left is None,
+        msgspec.json.decode(classes) if classes else {},
+        msgspec.json.decode(parameters) if parameters else {},
+    )
 
 
 def _node(row: Row) -> Node:

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from precast.store.query import Query, Row, Statement
 
+# Rows that are read at once, where they are not large.
+PAGE_ROWS = 200
+
 
 class Table(NamedTuple):
     """A table; the key comes first among its columns and gives a total order."""
@@ -11,6 +14,7 @@ class Table(NamedTuple):
     name: str
     key: tuple[str, ...]
     others: tuple[str, ...]
+    page_rows: int = PAGE_ROWS
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -52,7 +56,7 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table("work_dead", ("kind", "key"), ("lane", "payload", "attempts", "last_error", "queued_at", "died_at")),
-    Table("node", ("name",), ("created_at", "deactivated_at", "environment", "role")),
+    Table("node", ("name",), ("created_at", "deactivated_at", "environment", "role", "classes", "parameters")),
     Table(
         "certificate",
         ("serial",),
@@ -101,6 +105,25 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("session_stream", ("node", "instance"), ("received", "at")),
     Table("fact_history", ("node", "at"), ("count", "changes")),
+    Table("blob", ("digest",), ("size", "created_at", "whole_at")),
+    Table("blob_chunk", ("digest", "number"), ("data",), page_rows=8),
+    Table("blob_reference", ("digest", "owner"), ()),
+    Table("environment", ("name",), ("version", "number", "policy", "changed_at")),
+    Table(
+        "environment_version",
+        ("environment", "number"),
+        ("version", "source", "commit_id", "deployed_by", "deployed_at"),
+    ),
+    Table(
+        "node_said",
+        ("node", "source"),
+        ("detail", "environment", "role", "classes", "parameters", "said_at", "problem", "problem_at"),
+    ),
+    Table(
+        "node_rule",
+        ("number",),
+        ("name", "extensions", "environment", "role", "classes", "parameters", "created_by", "created_at"),
+    ),
     Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),

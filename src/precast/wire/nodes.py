@@ -63,6 +63,8 @@ class Classification(msgspec.Struct, frozen=True):
 
     environment: str | msgspec.UnsetType | None = msgspec.UNSET
     role: str | msgspec.UnsetType | None = msgspec.UNSET
+    classes: dict[str, dict[str, Any]] | msgspec.UnsetType | None = msgspec.UNSET  # their parameters by name
+    parameters: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class NodesDeed(msgspec.Struct, frozen=True):

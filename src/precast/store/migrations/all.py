@@ -9,6 +9,7 @@ from precast.store.migrations import (
     m0005_requests,
     m0006_classification,
     m0007_fact_history,
+    m0008_environments,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -19,4 +20,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0005_requests.MIGRATION,
     m0006_classification.MIGRATION,
     m0007_fact_history.MIGRATION,
+    m0008_environments.MIGRATION,
 )

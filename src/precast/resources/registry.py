@@ -1,0 +1,27 @@
+"""Which class handles which type. Imported when the first resource of the type is met: a run pays for what its catalog has."""
+
+import functools
+import importlib
+
+from precast.resources.contract import Handler
+
+# Type: module and class.
+_HANDLERS: dict[str, tuple[str, str]] = {
+    "exec": ("precast.resources.exec", "Exec"),
+    "notify": ("precast.resources.notify", "Notify"),
+}
+
+
+def names() -> list[str]:
+    """All types that can be applied."""
+    return sorted(_HANDLERS)
+
+
+@functools.cache
+def find(type_name: str) -> type[Handler] | None:
+    """The class for a type, by its name in lower case; None if there is none."""
+    place = _HANDLERS.get(type_name)
+    if place is None:
+        return None
+    found: type[Handler] = getattr(importlib.import_module(place[0]), place[1])
+    return found

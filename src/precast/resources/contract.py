@@ -8,7 +8,7 @@ several; what they share is in `Node`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol, TypeVar
 
 from precast.base.clock import Clock
 
@@ -114,10 +114,13 @@ class Node(Protocol):
     def pinned_below(self, source: str) -> Mapping[str, str]:
         """Digests of all that lies below a source that is a directory, by relative path."""
 
-    def content(self, digest: str) -> bytes:
-        """The bytes of this sha256. Raises NotFoundError RESOURCE-003 if neither the environment nor the store has them."""
+    def resources(self, type_name: str) -> Sequence["Wanted"]:
+        """All resources of a type in this catalog, those whose values are known: what one that gathers others looks through."""
 
-    def backup(self, data: bytes, path: str) -> str:
+    def content(self, digest: str) -> BinaryIO:
+        """The content of this sha256, to be read and closed. Raises NotFoundError RESOURCE-003 if nobody here has it."""
+
+    def backup(self, file: BinaryIO, path: str) -> str:
         """Keep a former content in the bucket; its digest, sha256."""
 
 

@@ -12,8 +12,11 @@ import msgspec
 from precast.base import canonical, digests
 
 
+DEFINED = "defined_type"
+
+
 class ResourceData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One resource. Relationships are in its parameters, as references."""
+    """One resource. Relationships are in its parameters, as references. `kind` tells a define, which only holds others, from a type."""
 
     type: str
     title: str
@@ -21,6 +24,7 @@ class ResourceData(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...]
     exported: bool = False
     sensitive_parameters: tuple[str, ...] = ()
+    kind: str = ""
 
     @property
     def ref(self) -> str:

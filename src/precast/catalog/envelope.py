@@ -50,6 +50,8 @@ def _resource(resource: Any, places: SourceMap | None) -> dict[str, Any]:
     }
     if resource.sensitive_parameters:
         data["sensitive_parameters"] = list(resource.sensitive_parameters)
+    if resource.kind:
+        data["kind"] = resource.kind
     place = places.places.get(resource.ref) if places is not None else None
     if place is not None:
         data["file"], data["line"] = place.file, place.line

@@ -1,33 +1,36 @@
 """The order in which a catalog is applied: relationships first, then the order of declaration.
 
 A container (class, define, stage) is two moments, before and after all it contains; whoever waits for it waits for the second. Of
-what is ready, the resource declared first comes first. A cycle is found by what never becomes ready.
+what is ready, the resource declared first comes first. A cycle is found by what never becomes ready. Some of what makes wait also
+carries refreshes: notify and subscribe, and containment both ways, so that a class hands on what it gets to all it contains, and what
+changes inside to those who subscribe to it.
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from precast.catalog.body import Body
+from precast.catalog.body import Body, ResourceData
 
 Moment = tuple[str, str]  # start, end or do; and the reference
 RELATIONS = {"before": False, "notify": False, "require": True, "subscribe": True}
+REFRESHING = ("notify", "subscribe")
 
 
 class Order:
     """The graph of one catalog's moments."""
 
-    def __init__(self, body: Body, is_container: Callable[[str], bool]) -> None:
-        self._after: dict[Moment, dict[Moment, None]] = {}
+    def __init__(self, body: Body, is_container: Callable[[ResourceData], bool]) -> None:
+        # What comes after each moment, and whether a refresh goes along.
+        self._after: dict[Moment, dict[Moment, bool]] = {}
         self._waits: dict[Moment, int] = {}
         self._priority: dict[str, int] = {}
-        self._containers = {each.ref: None for each in body.resources if is_container(each.type)}
+        self._containers = {each.ref: None for each in body.resources if is_container(each)}
         for index, resource in enumerate(body.resources):
-            self._priority[resource.ref] = index
-            self._add(self._start(resource.ref))
-            self._add(self._end(resource.ref))
+            ref = resource.ref
+            self._priority[ref] = index
+            self._add(self._start(ref))
+            self._add(self._end(ref))
         self._contain(body)
-        for before, after in relations(body):
-            self.wait(before, after)
 
     def _start(self, ref: str) -> Moment:
         return ("start" if ref in self._containers else "do", ref)
@@ -39,23 +42,47 @@ class Order:
         self._after.setdefault(moment, {})
         self._waits.setdefault(moment, 0)
 
-    def _edge(self, one: Moment, other: Moment) -> None:
-        if other not in self._after[one]:
-            self._after[one][other] = None
+    def _edge(self, one: Moment, other: Moment, refreshes: bool) -> None:
+        following = self._after[one]
+        if other not in following:
+            following[other] = refreshes
             self._waits[other] += 1
+        elif refreshes:
+            following[other] = True
 
     def _contain(self, body: Body) -> None:
-        for ref in self._containers:
-            self._edge(("start", ref), ("end", ref))
+        inhabited = set()
         for edge in body.edges:
             if edge.source in self._containers and edge.target in self._priority:
-                self._edge(("start", edge.source), self._start(edge.target))
-                self._edge(self._end(edge.target), ("end", edge.source))
+                inhabited.add(edge.source)
+                self._edge(("start", edge.source), self._start(edge.target), True)
+                self._edge(self._end(edge.target), ("end", edge.source), True)
+        for ref in self._containers:
+            self._edge(("start", ref), ("end", ref), ref not in inhabited)
 
-    def wait(self, before: str, after: str) -> None:
+    def wait(self, before: str, after: str, refreshes: bool = False) -> None:
         """The second waits for the first; what is not in the catalog waits for nothing."""
         if before in self._priority and after in self._priority:
-            self._edge(self._end(before), self._start(after))
+            self._edge(self._end(before), self._start(after), refreshes)
+
+    def moments(self) -> Iterator[Moment]:
+        """All moments, as declared."""
+        return iter(self._after)
+
+    def needs(self) -> dict[Moment, list[Moment]]:
+        """What each moment waits for."""
+        found: dict[Moment, list[Moment]] = {moment: [] for moment in self._after}
+        for moment, following in self._after.items():
+            for after in following:
+                found[after].append(moment)
+        return found
+
+    def refreshed(self, moment: Moment) -> list[Moment]:
+        """What a refresh goes on to from there."""
+        return [after for after, refreshes in self._after[moment].items() if refreshes]
+
+    def is_container(self, ref: str) -> bool:
+        return ref in self._containers
 
     def follow(self, before: str, after: str) -> None:
         """As wait, unless the two already wait the other way round: what is said by hand goes before what follows by itself."""
@@ -110,12 +137,13 @@ class Order:
         return [ref for index, ref in enumerate(refs) if index == 0 or ref != refs[index - 1]]
 
 
-def relations(body: Body) -> Iterable[tuple[str, str]]:
-    """Who comes before whom, by the relationship parameters."""
+def relations(body: Body) -> Iterable[tuple[str, str, bool]]:
+    """Who comes before whom by the relationship parameters, and whether a change refreshes."""
     for resource in body.resources:
         for name, backwards in RELATIONS.items():
             given = resource.parameters.get(name)
             if given is None:
                 continue
+            refreshes = name in REFRESHING
             for target in given if isinstance(given, list | tuple) else (given,):
-                yield (target, resource.ref) if backwards else (resource.ref, target)
+                yield (target, resource.ref, refreshes) if backwards else (resource.ref, target, refreshes)

@@ -9,17 +9,16 @@ from typing import Any
 
 import msgspec
 
-from precast.catalog import unknown
+from precast.catalog import issues, unknown
 from precast.catalog.envelope import seal
 from precast.cli.environments import open_environment, read_facts
 from precast.cli.eval import print_logs
 from precast.cli.output import print_json, print_table
-from precast.lang import issues_compiler as issues
 from precast.lang.answers import NodeAnswers, NodeData, follow
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
-from precast.lang.compiler.ordering import application_order
 from precast.lang.inputs import ABSENT, Inputs
 from precast.lang.settings import Settings
+from precast.types.ordering import application_order
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

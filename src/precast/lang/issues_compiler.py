@@ -436,4 +436,3 @@ TEMPLATE_PARAMETER_UNKNOWN = Issue(
     "the template has no parameter named '{name}'{guess}",
     "declare it at its top: <%- | $name | -%>",
 )
-CYCLE = Issue("LANG-732", Kind.INPUT, "Found a dependency cycle: {cycle}", "take one of these relationships away")

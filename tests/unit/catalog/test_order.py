@@ -2,7 +2,7 @@
 
 import pytest
 
-from precast.lang.compiler.ordering import application_order
+from precast.types.ordering import application_order
 from tests.unit.lang.compiling import compiled
 
 

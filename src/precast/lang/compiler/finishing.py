@@ -4,7 +4,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
-from precast.catalog.body import Body, Edge, ResourceData
+from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.catalog.source_map import Place, SourceMap
 from precast.lang import datatypes
 from precast.lang import issues_compiler as issues
@@ -144,6 +144,7 @@ def _data(known: KnownTypes, resource: Resource, tags: dict[str, None]) -> Resou
         tags=tuple(sorted(tags)),
         exported=resource.exported,
         sensitive_parameters=tuple(secret),
+        kind=DEFINED if resource.definition is not None and not resource.is_class else "",
     )
 
 

@@ -8,10 +8,11 @@ import functools
 from collections.abc import Callable
 
 from precast.agent import issues
-from precast.agent.facts import commands, formats
+from precast.agent.facts import formats
 from precast.agent.facts.directory import MAX_FILE_BYTES, TrustedFile, trusted_files
 from precast.agent.facts.machine import Machine
 from precast.agent.facts.sources import Found, Source
+from precast.base import commands
 from precast.base.errors import PrecastError
 
 DIRECTORIES = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from precast.agent.facts.commands import ENVIRONMENT, run
+from precast.base.commands import ENVIRONMENT, run
 
 LIMIT = 1000
 

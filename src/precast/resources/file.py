@@ -1,0 +1,333 @@
+"""file: a file, directory or link.
+
+Reading is one look and, where content is wanted, one read: the checksum decides, never size or time, since both can be kept by who
+changes a byte. A change of content, kind or target writes the whole thing anew with the wanted owner and mode, so that there is no
+moment at which a secret is open to others; owner, group and mode alone are changed in place.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+from typing import Any, Final
+
+from precast.resources.contract import Change, Handler, Node, State, Wanted
+from precast.resources.files import (
+    backups,
+    checksums,
+    diffs,
+    issues,
+    modes,
+    owners,
+    places,
+    recursion,
+    settling,
+    sources,
+    writing,
+)
+from precast.resources.files.parameters import Spec
+
+_KINDS: Final = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "characterSpecial",
+    stat.S_IFBLK: "blockSpecial",
+}
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_REDACTED = "[redacted]"
+_NEW_FILE, _NEW_DIRECTORY = 0o644, 0o755
+
+
+class File(Handler):
+    def __init__(self, wanted: Wanted, node: Node) -> None:
+        super().__init__(wanted, node)
+        self.spec = spec = Spec(wanted)
+        self._owners = owners.of(node)
+        self._audited = wanted.metaparameters.get("audit") is not None
+        self._source: sources.Source | None = sources.Text(spec.content) if spec.content is not None else None
+        self._checksum: str | None = None
+        self._found: os.stat_result | None = None
+        if spec.backup:
+            backups.check(node, spec.backup)
+        if spec.validate_cmd is not None and node.root and not node.is_chroot:
+            raise issues.NO_COMMANDS.error(root=node.root)
+
+    # Reading
+
+    def read(self) -> State:
+        spec = self.spec
+        self._owners = owners.of(self.node)
+        path = places.inside(self.node.root, spec.path, spec.is_followed)
+        if spec.sources and not spec.is_absent:
+            self._source, self._checksum = sources.find(self.node, spec.sources, spec.is_followed), None
+        try:
+            found = os.stat(path) if spec.is_followed else os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            self._found = None
+            return {"ensure": "absent"}
+        self._found = found
+        kind = _KINDS[stat.S_IFMT(found.st_mode)]
+        state: dict[str, Any] = {
+            "ensure": kind,
+            "owner": self._owners.user(found.st_uid),
+            "group": self._owners.group(found.st_gid),
+            "mode": modes.written(stat.S_IMODE(found.st_mode)),
+        }
+        if kind == "link":
+            state["target"] = os.readlink(path)
+        elif kind == "file" and (self._audited or self._wants_content):
+            state["content"] = self._present_checksum(path, found)
+        if self._audited:
+            state |= {"type": kind, "mtime": _moment(found.st_mtime), "ctime": _moment(found.st_ctime)}
+        return state
+
+    @property
+    def _wants_content(self) -> bool:
+        return self.spec.is_replaced and (self._source is not None or self.spec.checksum_value is not None)
+
+    def _present_checksum(self, path: str, found: os.stat_result) -> str:
+        kind = self._checksum_kind
+        if kind in checksums.TIMES:
+            return checksums.of_time(kind, found)
+        handle = os.open(path, _READ if self.spec.is_followed else _READ | os.O_NOFOLLOW)
+        try:
+            if found.st_size < checksums.PIECE_BYTES:
+                data = os.read(handle, checksums.PIECE_BYTES)
+                if len(data) < checksums.PIECE_BYTES:
+                    return checksums.of_bytes(kind, data)
+                os.lseek(handle, 0, os.SEEK_SET)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                return checksums.of_stream(kind, file)
+        finally:
+            os.close(handle)
+
+    @property
+    def _checksum_kind(self) -> str:
+        """Content without a time, as the environment's, is compared by its digest."""
+        kind = self.spec.checksum
+        has_time = self._source is None or self._source.found is not None
+        return "sha256" if kind in checksums.TIMES and not has_time else kind
+
+    # Comparing
+
+    def compare(self, state: State) -> Sequence[Change]:
+        spec, present = self.spec, state["ensure"]
+        if spec.is_absent:
+            return self._compare_absent(present)
+        kind = self._kind()
+        if present == "absent":
+            return () if kind is None and spec.ensure is None else (self._ensure(present, kind or "file"),)
+        if spec.is_replaced:
+            if kind is not None and kind != present:
+                return (self._ensure(present, kind),)
+            return (*self._compare_content(state), *self._compare_target(state), *self._compare_access(state))
+        return self._compare_access(state)
+
+    def _kind(self) -> str | None:
+        """What must be there; None if any kind will do."""
+        if self._source is not None:
+            return self._source.kind
+        return None if self.spec.ensure == "present" else self.spec.ensure
+
+    def _compare_absent(self, present: str) -> Sequence[Change]:
+        if present == "absent":
+            return ()
+        if present == "directory" and not self.spec.is_forced:
+            self.say("warning", "Not removing directory; use 'force' to override")
+            return ()
+        return (Change("ensure", present, "absent", "removed"),)
+
+    def _ensure(self, present: str, kind: str) -> Change:
+        desired = kind if self.spec.sources else self.spec.ensure or kind
+        if kind == "file" and self._source is not None:
+            if self.spec.is_secret:
+                return Change("ensure", _REDACTED, _REDACTED, f"changed {_REDACTED} to {_REDACTED}", is_sensitive=True)
+            return Change("ensure", present, desired, f"defined content as '{self._wanted_checksum()}'")
+        said = "created" if present == "absent" else f"ensure changed '{present}' to '{desired}'"
+        return Change("ensure", present, desired, said)
+
+    def _wanted_checksum(self) -> str:
+        if self.spec.checksum_value is not None:
+            return f"{{{self.spec.checksum}}}{self.spec.checksum_value}"
+        if self._checksum is None:
+            assert self._source is not None
+            self._checksum = self._source.checksum(self._checksum_kind)
+        return self._checksum
+
+    def _compare_content(self, state: State) -> tuple[Change, ...]:
+        if state["ensure"] != "file" or self._source is None:
+            return ()
+        wanted, present = self._wanted_checksum(), state["content"]
+        if wanted == present or self._is_newer():
+            return ()
+        if self.spec.is_secret:
+            said = f"changed {_REDACTED} to {_REDACTED}"
+            return (Change("content", _REDACTED, _REDACTED, said, "[diff redacted]", is_sensitive=True),)
+        diff = self._diff() if self.spec.shows_diff else None
+        return (Change("content", present, wanted, f"content changed '{present}' to '{wanted}'", diff),)
+
+    def _is_newer(self) -> bool:
+        """Where only times decide: whether what is there is as new as the source."""
+        kind, source = self.spec.checksum, self._source
+        if kind not in checksums.TIMES or source is None or source.found is None or self._found is None:
+            return False
+        name = f"st_{kind}"
+        return bool(getattr(self._found, name) >= getattr(source.found, name))
+
+    def _diff(self) -> str:
+        assert self._source is not None
+        path = places.inside(self.node.root, self.spec.path, self.spec.is_followed)
+        with open(path, "rb") as old, self._source.open() as new:
+            return diffs.between(self.spec.path, old, new)
+
+    def _compare_target(self, state: State) -> tuple[Change, ...]:
+        wanted, present = self._target(), state.get("target")
+        if present is None or wanted is None or wanted == present:
+            return ()
+        return (Change("target", present, wanted, f"target changed '{present}' to '{wanted}'"),)
+
+    def _target(self) -> str | None:
+        if self._source is not None:
+            return self._source.target if self._source.kind == "link" else None
+        return self.spec.target
+
+    def _compare_access(self, state: State) -> tuple[Change, ...]:
+        found = self._found
+        assert found is not None
+        uid, gid = self._wanted_owner(), self._wanted_group()
+        changes = []
+        if uid not in (-1, found.st_uid):
+            changes.append(_changed("owner", state["owner"], self._owners.user(uid)))
+        if gid not in (-1, found.st_gid):
+            changes.append(_changed("group", state["group"], self._owners.group(gid)))
+        bits = stat.S_IMODE(found.st_mode)
+        wanted = self._wanted_mode(bits, state["ensure"] == "directory")
+        if wanted != bits and state["ensure"] != "link":
+            note = f" ({self.spec.mode_text})" if self.spec.mode is not None and self.spec.mode.is_relative else ""
+            changes.append(_changed("mode", modes.written(bits), modes.written(wanted), note))
+        return tuple(changes)
+
+    def _wanted_owner(self) -> int:
+        """-1 if any will do."""
+        if self.spec.owner is not None:
+            return self._owners.uid(self.spec.owner)
+        model = self._model()
+        return -1 if model is None else model.st_uid
+
+    def _wanted_group(self) -> int:
+        if self.spec.group is not None:
+            return self._owners.gid(self.spec.group)
+        model = self._model()
+        return -1 if model is None else model.st_gid
+
+    def _wanted_mode(self, present: int, is_directory: bool) -> int:
+        if self.spec.mode is not None:
+            return self.spec.mode.bits(present, is_directory)
+        model = self._model()
+        return present if model is None else stat.S_IMODE(model.st_mode)
+
+    def _model(self) -> os.stat_result | None:
+        """The source, if owner and mode come from it."""
+        if self.spec.permissions == "ignore" or self._source is None:
+            return None
+        if self.spec.permissions == "use_when_creating" and self._found is not None:
+            return None
+        return self._source.found
+
+    # Applying
+
+    def apply(self, change: Change) -> None:
+        if change.property in ("ensure", "content", "target"):
+            self._make("absent" if self.spec.is_absent else self._kind() or "file")
+            return
+        with settling.opened(self.node.root, self.spec.path, self.spec.is_followed) as handle:
+            if change.property == "owner":
+                settling.change_owner(handle, self._wanted_owner(), -1)
+            elif change.property == "group":
+                settling.change_owner(handle, -1, self._wanted_group())
+            # Giving a file away takes its set-uid bits, so the wanted mode comes after each.
+            found = os.fstat(handle)
+            bits = stat.S_IMODE(found.st_mode)
+            wanted = self._wanted_mode(bits, stat.S_ISDIR(found.st_mode))
+            if wanted != bits:
+                settling.change_mode(handle, wanted)
+
+    def _make(self, kind: str) -> None:
+        spec = self.spec
+        with places.parent(self.node.root, spec.path) as (directory, name):
+            present = _look(directory, name)
+            is_directory = present is not None and stat.S_ISDIR(present.st_mode)
+            if is_directory and not spec.is_forced:
+                raise issues.IS_DIRECTORY.error(path=spec.path)
+            for text in backups.keep(self.node, spec.backup, directory, name, spec.path):
+                self.say("info", text)
+            if is_directory or kind == "absent":
+                writing.remove(directory, name)
+            if kind == "absent":
+                return
+            uid, gid = self._wanted_owner(), self._wanted_group()
+            if kind == "link":
+                writing.make_link(directory, name, self._target() or "", uid=uid, gid=gid)
+            elif kind == "directory":
+                mode = self._wanted_mode(_NEW_DIRECTORY, True)
+                writing.make_directory(directory, name, mode=mode, uid=uid, gid=gid)
+            else:
+                self._write(directory, name, uid, gid)
+
+    def _write(self, directory: int, name: str, uid: int, gid: int) -> None:
+        """Where a file is replaced by a file, what is not managed stays as it was."""
+        former = self._found if self._found is not None and stat.S_ISREG(self._found.st_mode) else None
+        mode = self._wanted_mode(_NEW_FILE if former is None else stat.S_IMODE(former.st_mode), False)
+        if former is not None:
+            uid, gid = (former.st_uid if uid == -1 else uid), (former.st_gid if gid == -1 else gid)
+        source = self._source or sources.Text(b"")
+        self._verify(source)
+        with source.open() as content:
+            writing.write(
+                directory, name, content, mode=mode, uid=uid, gid=gid,
+                check=self._validate if self.spec.validate_cmd is not None else None,
+            )  # fmt: skip
+
+    def _verify(self, source: sources.Source) -> None:
+        if self.spec.checksum_value is not None and self._source is not None:
+            found, wanted = source.checksum(self.spec.checksum), self._wanted_checksum()
+            if found != wanted:
+                raise issues.WRONG_CHECKSUM.error(path=self.spec.path, found=found, wanted=wanted)
+
+    def _validate(self, temporary: str) -> None:
+        """The user's own command line: it goes through a shell, as Puppet has it."""
+        beside = f"{self.spec.path.rpartition('/')[0]}/{temporary}"
+        command = str(self.spec.validate_cmd).replace(self.spec.validate_replacement, beside)
+        ended = self.node.run(["/bin/sh", "-c", command])
+        if not ended.is_success:
+            raise issues.NOT_VALID.error(command=command, exit_code=ended.exit_code, output=ended.output.rstrip())
+
+    # Recursion
+
+    def expand(self, state: State) -> Sequence[Handler]:
+        spec = self.spec
+        if not spec.recurse or spec.is_absent or self._kind() not in ("directory", None):
+            return ()
+        is_directory = state["ensure"] == "directory"
+        return [
+            File(each, self.node) for each in recursion.children(self.wanted, spec, self.node, is_directory, self.say)
+        ]
+
+
+def _look(directory: int, name: str) -> os.stat_result | None:
+    try:
+        return os.lstat(name, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+
+
+def _changed(name: str, present: Any, wanted: Any, note: str = "") -> Change:
+    return Change(name, present, wanted, f"{name} changed '{present}' to '{wanted}'{note}")
+
+
+def _moment(seconds: float) -> str:
+    import datetime
+
+    return f"{datetime.datetime.fromtimestamp(int(seconds), datetime.UTC):%Y-%m-%d %H:%M:%S +0000}"

@@ -1,0 +1,135 @@
+"""What can be wrong with a resource about files, and what can keep it from being set in place. Codes 100 to 149 of RESOURCE."""
+
+from precast.base.errors import Issue, Kind
+
+BAD_MODE = Issue(
+    "RESOURCE-100",
+    Kind.INPUT,
+    "{mode} is no file mode: {reason}",
+    "write it in octal as a string ('0644'), or symbolic as in chmod ('u=rw,go=r')",
+)
+RELATIVE_PATH = Issue(
+    "RESOURCE-101",
+    Kind.INPUT,
+    "the path {path} is not absolute",
+    "write the path from / on; it is the title if not given",
+)
+SEVERAL_CONTENTS = Issue(
+    "RESOURCE-102",
+    Kind.INPUT,
+    "only one of content, source and target may be given, not {names}",
+    "decide for one of them",
+)
+BAD_CHECKSUM = Issue(
+    "RESOURCE-103",
+    Kind.INPUT,
+    "{name} cannot be used with checksum {kind}: {reason}",
+    "leave checksum out: it is sha256",
+)
+REMOTE_WITHOUT_SOURCE = Issue(
+    "RESOURCE-104", Kind.INPUT, "recurse => remote needs a source", "give a source, or recurse => true"
+)
+BAD_SOURCE = Issue(
+    "RESOURCE-105",
+    Kind.INPUT,
+    "{source} cannot be a source: {reason}",
+    "use puppet:///modules/MODULE/PATH, or an absolute path on the node",
+)
+NO_SOURCE = Issue(
+    "RESOURCE-106",
+    Kind.NOT_FOUND,
+    "none of the sources exists: {sources}",
+    "check the path below the module's files directory, then compile again",
+)
+NO_USER = Issue("RESOURCE-107", Kind.NOT_FOUND, "could not find user {name}", "declare the user, or correct the owner")
+NO_GROUP = Issue(
+    "RESOURCE-108", Kind.NOT_FOUND, "could not find group {name}", "declare the group, or correct the group's name"
+)
+LED_ASTRAY = Issue(
+    "RESOURCE-109",
+    Kind.DENIED,
+    "{path}: the link {link} belongs to user {uid}, and leads to what belongs to user {other}",
+    "name the file by its real path, or give the link to root in a directory of root's",
+)
+TOO_MANY_LINKS = Issue(
+    "RESOURCE-110", Kind.INPUT, "{path}: too many links on the way", "look for a link that leads back to itself"
+)
+NO_PARENT = Issue(
+    "RESOURCE-111",
+    Kind.NOT_FOUND,
+    "cannot create {path}; parent directory {parent} does not exist",
+    "declare the directory as a resource too",
+)
+IS_DIRECTORY = Issue(
+    "RESOURCE-112",
+    Kind.CONFLICT,
+    "{path} is a directory, and is not removed without force",
+    "add force => true to replace the directory and all in it",
+)
+NOT_VALID = Issue(
+    "RESOURCE-113",
+    Kind.INPUT,
+    "Execution of '{command}' returned {exit_code}: {output}",
+    "the new content was not put in place; correct it, or the validate_cmd",
+)
+WRONG_CHECKSUM = Issue(
+    "RESOURCE-114",
+    Kind.INPUT,
+    "the source of {path} has the checksum {found}, not {wanted}",
+    "correct checksum_value, or the source",
+)
+TOO_MANY_FILES = Issue(
+    "RESOURCE-115",
+    Kind.INPUT,
+    "{path} holds {count} entries, more than max_files allows ({limit})",
+    "raise max_files, or recurse less deep with recurselimit",
+)
+NO_BUCKET = Issue(
+    "RESOURCE-116",
+    Kind.INPUT,
+    "there is no filebucket {name} in the catalog",
+    "declare it, or use backup => puppet, or a suffix: backup => '.bak'",
+)
+SHARED_FILE = Issue(
+    "RESOURCE-117",
+    Kind.DENIED,
+    "{path} has a further name, and its directory belongs to user {uid}, not to its owner",
+    "remove the file: it may be a trap",
+)
+NO_LINE_MATCH = Issue(
+    "RESOURCE-120",
+    Kind.INPUT,
+    "when match is given, line must match it: {line} does not match {pattern}",
+    "correct one of the two, or set replace => false",
+)
+SEVERAL_LINES = Issue(
+    "RESOURCE-121",
+    Kind.CONFLICT,
+    "more than one line in {path} matches {pattern}",
+    "make the pattern more precise, or add multiple => true",
+)
+NO_FILE = Issue("RESOURCE-122", Kind.NOT_FOUND, "there is no file {path}", "declare it as a resource of type file")
+BAD_FRAGMENT = Issue(
+    "RESOURCE-123",
+    Kind.INPUT,
+    "the fragment {fragment} of {path} is no {format}: {reason}",
+    "correct the fragment's content",
+)
+FRAGMENT_CONFLICT = Issue(
+    "RESOURCE-124",
+    Kind.CONFLICT,
+    "fragments of {path} disagree about {key}",
+    "use force => true on the concat to let the later one win",
+)
+NO_TARGET = Issue(
+    "RESOURCE-125",
+    Kind.INPUT,
+    "target concat_file with path or title of {target} not found in the catalog",
+    "declare the concat, or correct the fragment's target",
+)
+NO_COMMANDS = Issue(
+    "RESOURCE-118",
+    Kind.INPUT,
+    "validate_cmd cannot be run for a file below {root}",
+    "add --chroot if {root} holds a whole system",
+)

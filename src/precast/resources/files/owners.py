@@ -1,0 +1,83 @@
+"""Names of users and groups, as the node's own files have them; below another root, those of that root.
+
+Looked up once a run for each name. A name that is not found is looked up again the next time: a resource before may have made it.
+"""
+
+import grp
+import pwd
+from collections.abc import Callable
+
+from precast.resources.contract import Node
+from precast.resources.files import issues, places
+
+SNAPSHOT = "owners"
+
+
+class Owners:
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._ids: dict[tuple[str, str | int], int] = {}
+        self._names: dict[tuple[str, int], str | int] = {}
+
+    def uid(self, name: str | int) -> int:
+        """Raises NotFoundError RESOURCE-107."""
+        return self._id("passwd", name)
+
+    def gid(self, name: str | int) -> int:
+        """Raises NotFoundError RESOURCE-108."""
+        return self._id("group", name)
+
+    def user(self, uid: int) -> str | int:
+        """The name of a user, or the number if nobody has it."""
+        return self._name("passwd", uid)
+
+    def group(self, gid: int) -> str | int:
+        return self._name("group", gid)
+
+    def _id(self, table: str, name: str | int) -> int:
+        found = self._ids.get((table, name))
+        if found is None:
+            found = self._ids[table, name] = self._look_up(table, name)
+        return found
+
+    def _look_up(self, table: str, name: str | int) -> int:
+        if isinstance(name, int) or name.isdecimal():
+            return int(name)
+        if self._root:
+            for entry, number in self._entries(table):
+                if entry == name:
+                    return number
+        else:
+            try:
+                return pwd.getpwnam(name).pw_uid if table == "passwd" else grp.getgrnam(name).gr_gid
+            except KeyError:
+                pass
+        raise (issues.NO_USER if table == "passwd" else issues.NO_GROUP).error(name=name)
+
+    def _name(self, table: str, number: int) -> str | int:
+        found = self._names.get((table, number))
+        if found is None:
+            found = self._names[table, number] = self._look_up_name(table, number)
+        return found
+
+    def _look_up_name(self, table: str, number: int) -> str | int:
+        if self._root:
+            return next((entry for entry, other in self._entries(table) if other == number), number)
+        try:
+            return pwd.getpwuid(number).pw_name if table == "passwd" else grp.getgrgid(number).gr_name
+        except KeyError:
+            return number
+
+    def _entries(self, table: str) -> list[tuple[str, int]]:
+        try:
+            with open(places.inside(self._root, f"/etc/{table}", is_followed=True), encoding="utf-8") as file:
+                lines = [line.split(":") for line in file]
+        except OSError:
+            return []
+        return [(parts[0], int(parts[2])) for parts in lines if len(parts) > 2 and parts[2].strip().isdecimal()]
+
+
+def of(node: Node) -> Owners:
+    """This run's names."""
+    take: Callable[[], Owners] = lambda: Owners(node.root)  # noqa: E731
+    return node.snapshot(SNAPSHOT, take)

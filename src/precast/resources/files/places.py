@@ -1,0 +1,143 @@
+"""Where a managed path leads, without being led astray.
+
+Two dangers: below `--root` a link with an absolute target must stay below that root; and a run as root that writes in a directory of
+somebody else's must not follow a link of theirs to a place they could not write to themselves. So every change is made relative to an
+open directory, reached step by step. A link is followed freely if root (or who runs us) owns it and the directory it lies in;
+any other only if what it leads to belongs to whom the link (or its directory) belongs. The last name of a path is never followed.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from precast.resources.files import issues
+
+_MAX_LINKS = 40  # as the kernel has it
+_STEP = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def inside(root: str, path: str, is_followed: bool = False) -> str:
+    """The path to read: below `root`, with every link on the way (and at its end, if it is followed) kept inside.
+
+    Raises InputError RESOURCE-110 if links go in circles.
+    """
+    if not root:
+        return path
+    here: list[str] = []
+    waiting = path.split("/")[::-1]
+    links = 0
+    while waiting:
+        name = waiting.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            del here[-1:]
+            continue
+        here.append(name)
+        if not waiting and not is_followed:
+            break
+        try:
+            target = os.readlink("/".join((root, *here)))
+        except OSError:
+            continue  # no link, or nothing: who reads it will see
+        links += 1
+        if links > _MAX_LINKS:
+            raise issues.TOO_MANY_LINKS.error(path=path)
+        here = [] if target.startswith("/") else here[:-1]
+        waiting += target.split("/")[::-1]
+    return "/".join((root, *here))
+
+
+@contextlib.contextmanager
+def parent(root: str, path: str) -> Iterator[tuple[int, str]]:
+    """The open directory that holds a path, and the path's last name; to be used with `dir_fd`.
+
+    Raises DeniedError RESOURCE-109 for a link that is not to be trusted, NotFoundError RESOURCE-111 if there is no such directory.
+    """
+    directory, _, name = path.rpartition("/")
+    walk = _Walk(root, path)
+    try:
+        walk.go(directory)
+        yield walk.fd, name or "."
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR) and not walk.is_there:
+            raise issues.NO_PARENT.error(path=path, parent=directory or "/") from None
+        raise
+    finally:
+        walk.close()
+
+
+class _Walk:
+    """Open directories from the root down to where the walk is."""
+
+    def __init__(self, root: str, path: str) -> None:
+        self._path = path
+        self._trusted = (0, os.geteuid())
+        self._fds = [os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
+        self._owners = [os.fstat(self._fds[0]).st_uid]
+        self._links = 0
+        self.is_there = False
+
+    @property
+    def fd(self) -> int:
+        return self._fds[-1]
+
+    def go(self, directory: str) -> None:
+        for name in directory.split("/"):
+            self._step(name)
+        self.is_there = True
+
+    def _step(self, name: str) -> None:
+        if name in ("", "."):
+            return
+        if name == "..":
+            if len(self._fds) > 1:
+                os.close(self._fds.pop())
+                self._owners.pop()
+            return
+        fd = os.open(name, _STEP, dir_fd=self.fd)
+        try:
+            found = os.fstat(fd)
+            if stat.S_ISLNK(found.st_mode):
+                self._follow(name, os.readlink("", dir_fd=fd), found.st_uid)
+                return
+            if not stat.S_ISDIR(found.st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self._path)
+            self._fds.append(fd)
+            self._owners.append(found.st_uid)
+            fd = -1
+        finally:
+            if fd >= 0:
+                os.close(fd)
+
+    def _follow(self, link: str, target: str, owner: int) -> None:
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            raise issues.TOO_MANY_LINKS.error(path=self._path)
+        answerable = next((uid for uid in (owner, self._owners[-1]) if uid not in self._trusted), None)
+        if target.startswith("/"):
+            for fd in self._fds[1:]:
+                os.close(fd)
+            del self._fds[1:], self._owners[1:]
+        for name in target.split("/"):
+            self._step(name)
+        if answerable is not None and self._owners[-1] != answerable:
+            raise issues.LED_ASTRAY.error(path=self._path, link=link, uid=answerable, other=self._owners[-1])
+
+    def close(self) -> None:
+        for fd in self._fds:
+            os.close(fd)
+
+
+def flush(directory: int) -> None:
+    """Names made in an open directory are on the disk after this. One that may not be read is left to the system."""
+    try:
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+    except PermissionError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -19,6 +19,11 @@ def write_public(path: Path, data: bytes) -> None:
     _replace(path, data, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
 
 
+def write_owned(path: Path, data: bytes, mode: int, owner: tuple[int, int]) -> None:
+    """The same with a mode and an owner (uid, gid) of its own; who is not root can only give it to himself."""
+    _replace(path, data, mode, owner if os.geteuid() == 0 else None)
+
+
 def _umask() -> int:
     """There is no other way to read it than to set it. Files that another thread makes at this moment are too private at most."""
     mask = os.umask(0o077)
@@ -26,11 +31,13 @@ def _umask() -> int:
     return mask
 
 
-def _replace(path: Path, data: bytes, mode: int) -> None:
+def _replace(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
     handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), mode)
+            if owner is not None:
+                os.fchown(file.fileno(), *owner)
+            os.fchmod(file.fileno(), mode)  # after the owner: that takes set-id bits away
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

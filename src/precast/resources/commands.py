@@ -14,7 +14,8 @@ from precast.base import commands
 from precast.resources import issues
 from precast.resources.contract import Completed
 
-ENVIRONMENT: Mapping[str, str] = {"PATH": commands.SEARCH_PATH, "LANG": "C", "LC_ALL": "C"}
+SEARCH_PATH = commands.SEARCH_PATH
+ENVIRONMENT: Mapping[str, str] = {"PATH": SEARCH_PATH, "LANG": "C", "LC_ALL": "C"}
 MAX_BYTES = 16 << 20
 
 
@@ -68,9 +69,9 @@ def run(
     return Completed(ended.code, _text(ended.out), _text(ended.error))
 
 
-def is_there(program: str, root: str = "") -> bool:
-    """Whether a program can be found on the fixed search path (or at its absolute place) of the system at `root`."""
-    return _find(program, commands.SEARCH_PATH, root) is not None
+def is_there(program: str, root: str = "", search_path: str = commands.SEARCH_PATH) -> bool:
+    """Whether a program can be found on a search path (or at its absolute place) of the system at `root`."""
+    return _find(program, search_path, root) is not None
 
 
 def _text(data: bytes) -> str:

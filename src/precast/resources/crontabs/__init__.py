@@ -1,0 +1,1 @@
+"""Crontabs of users: their text, and where they are."""

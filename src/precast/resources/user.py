@@ -1,0 +1,163 @@
+"""user: a local account, through the programs of the shadow suite.
+
+A password's hash never stands on a command line, where every user of the machine could read it: chpasswd takes it as its input.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from precast.resources import accounts, properties
+from precast.resources.commands import is_there
+from precast.resources.contract import Change, Instance, Node, State, Wanted
+from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# Property: the option of useradd and usermod.
+_OPTIONS = {"home": "-d", "uid": "-u", "gid": "-g", "comment": "-c", "shell": "-s", "groups": "-G", "expiry": "-e"}
+# Property: the option of chage.
+_AGES = {"password_min_age": "-m", "password_max_age": "-M", "password_warn_days": "-W"}
+
+
+class User(PropertyHandler):
+    order: ClassVar[tuple[str, ...]] = (
+        "home", "uid", "gid", "comment", "shell", "password", *_AGES, "groups", "expiry",
+    )  # fmt: skip
+    can_be_purged: ClassVar[bool] = True
+    locks: ClassVar[tuple[str, ...]] = (accounts.KIND,)
+    invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND,)
+
+    def __init__(self, wanted: Wanted, node: Node) -> None:
+        self._is_whole = properties.one_of(wanted, "membership", ("inclusive", "minimum")) == "inclusive"
+        super().__init__(wanted, node)
+        self._manages_home = properties.truth(wanted, "managehome")
+        self._may_repeat = properties.truth(wanted, "allowdupe")
+        self._is_system = properties.truth(wanted, "system")
+        self._is_local = properties.truth(wanted, "forcelocal")
+        for name in ("roles", "profiles", "auths", "keys", "attributes", "loginclass", "project", "salt", "iterations"):
+            if name in wanted.parameters:
+                self.say("info", f"{name} does not exist on Linux; not managed")
+
+    def munge(self, name: str, value: Any) -> Any:
+        if name in ("uid", *_AGES):
+            return properties.number(self.wanted, name)
+        if name == "gid":
+            return int(value) if str(value).isdecimal() else str(value)
+        if name == "groups":
+            return self._group_names(value)
+        text = str(value)
+        if name == "expiry":
+            if text != ABSENT and not _DATE.fullmatch(text):
+                raise properties.bad(self.wanted, name, value, "it is a date as 2030-12-31, or absent")
+        elif name in ("home", "shell") and not text.startswith("/"):
+            raise properties.bad(self.wanted, name, value, "it is an absolute path")
+        if ":" in text or "\n" in text:
+            raise properties.bad(self.wanted, name, value, "it has no colon and no line break")
+        return text
+
+    def _group_names(self, value: Any) -> list[str]:
+        names = properties.listed(value)
+        for name in names:
+            if name.isdecimal() or "," in name or not name:
+                raise properties.bad(self.wanted, "groups", name, "it is the name of a group, one in each element")
+        return sorted(set(names))
+
+    def read(self) -> State:
+        found = accounts.find_user(self.node, self.name, self._is_local)
+        if found is None:
+            return {"ensure": ABSENT}
+        return _properties(found, sorted(accounts.accounts(self.node).groups_of.get(self.name, ())))
+
+    def is_in_sync(self, name: str, previous: Any, desired: Any) -> bool:
+        if name == "groups" and not self._is_whole:
+            return set(desired) <= set(previous)
+        if name == "gid" and isinstance(desired, str):
+            group = accounts.find_group(self.node, desired, self._is_local)
+            return group is not None and group.gid == previous
+        return bool(previous == desired)
+
+    def change(self, name: str, previous: Any, desired: Any) -> Change:
+        if name == "password":
+            return Change(name, previous, desired, "changed [redacted] to [redacted]", is_sensitive=True)
+        if name == "groups":
+            desired = desired if self._is_whole else sorted({*previous, *desired})
+            return Change(
+                name, previous, desired, properties.words(name, ",".join(previous), properties.shown(desired))
+            )
+        return super().change(name, previous, desired)
+
+    def apply(self, change: Change) -> None:
+        if change.property != "ensure":
+            self._set(change.property, change.desired)
+        elif change.desired == ABSENT:
+            accounts.run_tool(self.node, ["userdel", *(["-r"] if self._manages_home else []), self.name])
+        else:
+            self._add()
+
+    def _add(self) -> None:
+        argv = ["useradd", *self._home_option(), *(["-r"] if self._is_system else [])]
+        for name, option in _OPTIONS.items():
+            desired = self.desired.get(name)
+            if desired not in (None, ABSENT, []):
+                argv += [option, _word(desired)]
+        self._check_shell()
+        argv += ["-o"] if self._may_repeat and "uid" in self.desired else []
+        accounts.run_tool(self.node, [*argv, self.name])
+        for name in ("password", *_AGES):
+            if name in self.desired:
+                self._set(name, self.desired[name])
+
+    def _home_option(self) -> list[str]:
+        """useradd fails for a home directory that is there under a prefix, so it is not asked to make that one."""
+        if not self._manages_home:
+            return ["-M"]
+        home = self.desired.get("home", f"/home/{self.name}")
+        return ["-M"] if Path(self.node.path(home)).is_dir() else ["-m"]
+
+    def _set(self, name: str, desired: Any) -> None:
+        if name == "password":
+            accounts.run_tool(self.node, ["chpasswd", "-e"], stdin=f"{self.name}:{desired}\n".encode())
+        elif name in _AGES:
+            accounts.run_tool(self.node, ["chage", _AGES[name], str(desired), self.name])
+        else:
+            if name == "shell":
+                self._check_shell()
+            repeat = ["-o"] if name == "uid" and self._may_repeat else []
+            word = "" if desired == ABSENT else _word(desired)
+            accounts.run_tool(self.node, ["usermod", _OPTIONS[name], word, *repeat, self.name])
+
+    def _check_shell(self) -> None:
+        """An account whose shell is missing could not log in: Puppet refuses that too."""
+        shell = self.desired.get("shell")
+        if shell is not None and not is_there(shell, self.node.root):
+            raise properties.bad(self.wanted, "shell", shell, "it must exist")
+
+    @classmethod
+    def instances(cls, node: Node) -> Iterable[Instance]:
+        known = accounts.accounts(node)
+        for user in known.users.values():
+            found = _properties(user, list(known.groups_of.get(user.name, ())))
+            kept = {name: value for name, value in found.items() if value not in (ABSENT, "", [])}
+            yield Instance(user.name, {**kept, "provider": "useradd"})
+
+
+def _word(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def _properties(user: accounts.User, groups: list[str]) -> dict[str, Any]:
+    return {
+        "ensure": PRESENT,
+        "comment": user.comment,
+        "expiry": user.expiry or ABSENT,
+        "gid": user.gid,
+        "groups": groups,
+        "home": user.home,
+        "password": user.password,
+        "password_max_age": user.max_days,
+        "password_min_age": user.min_days,
+        "password_warn_days": user.warn_days,
+        "shell": user.shell,
+        "uid": user.uid,
+    }

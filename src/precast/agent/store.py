@@ -66,6 +66,12 @@ _MIGRATIONS = (
     CREATE TABLE pending_order (kind TEXT PRIMARY KEY, why TEXT NOT NULL);
     CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL);
     """,
+    """
+    CREATE TABLE run_lease (only INTEGER PRIMARY KEY CHECK (only = 1), token INTEGER NOT NULL, holder TEXT NOT NULL);
+    INSERT INTO run_lease (only, token, holder) VALUES (1, 0, '');
+    CREATE TABLE resource_state (ref TEXT PRIMARY KEY, state BLOB NOT NULL, applied_at INTEGER);
+    CREATE TABLE promise (key TEXT PRIMARY KEY, value BLOB NOT NULL, at INTEGER NOT NULL);
+    """,
 )
 
 T = TypeVar("T", bound=msgspec.Struct)

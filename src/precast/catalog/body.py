@@ -11,7 +11,6 @@ import msgspec
 
 from precast.base import canonical, digests
 
-
 DEFINED = "defined_type"
 
 

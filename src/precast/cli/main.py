@@ -18,6 +18,7 @@ from precast.cli.parser import Parser
 
 # Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
+    "apply": ("precast.cli.apply", "bring this machine to what a manifest or a catalog wants"),
     "compile": ("precast.cli.compile", "compile a node's catalog from an environment on disk"),
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
     "eval": ("precast.cli.eval", "evaluate Puppet code and print its value"),

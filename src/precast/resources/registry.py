@@ -7,8 +7,16 @@ from precast.resources.contract import Handler
 
 # Type: module and class.
 _HANDLERS: dict[str, tuple[str, str]] = {
+    "cron": ("precast.resources.cron", "Cron"),
     "exec": ("precast.resources.exec", "Exec"),
+    "file": ("precast.resources.file", "File"),
+    "filebucket": ("precast.resources.organising", "Organising"),
+    "group": ("precast.resources.group", "Group"),
+    "host": ("precast.resources.host", "Host"),
     "notify": ("precast.resources.notify", "Notify"),
+    "resources": ("precast.resources.organising", "Organising"),
+    "schedule": ("precast.resources.organising", "Organising"),
+    "user": ("precast.resources.user", "User"),
 }
 
 

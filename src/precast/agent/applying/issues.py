@@ -1,0 +1,35 @@
+"""What can go wrong with a run as a whole."""
+
+from precast.base.errors import Issue, Kind
+
+RUNS_ALREADY = Issue(
+    "APPLY-001",
+    Kind.CONFLICT,
+    "another run holds this node: {holder}",
+    "wait until it has ended (--wait SECONDS)",
+)
+LOST_LEASE = Issue(
+    "APPLY-002",
+    Kind.CONFLICT,
+    "this run is no longer the one that holds the node: number {token}, now {current}",
+    "start it again; what it has changed stays changed",
+)
+NO_SCHEDULE = Issue(
+    "APPLY-003",
+    Kind.INPUT,
+    "{ref} names the schedule {schedule}, which the catalog does not have",
+    "declare it, or use hourly, daily, weekly, monthly or never",
+)
+BAD_SCHEDULE = Issue(
+    "APPLY-004",
+    Kind.INPUT,
+    "the schedule {schedule} cannot be used: {reason}",
+    "see `precast doc type schedule`",
+)
+NOT_BOUND = Issue(
+    "APPLY-005",
+    Kind.UNAVAILABLE,
+    "{name} waits for {value}",
+    "it is applied once the value is there",
+)
+BAD_OPTION = Issue("APPLY-006", Kind.INPUT, "{name} cannot be {value}", "{wanted}")

@@ -1,0 +1,75 @@
+"""This machine as handlers reach it: one object for a run, safe for its threads."""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, BinaryIO, TypeVar
+
+from precast.base.clock import Clock
+from precast.resources import commands, issues
+from precast.resources.bucket import Bucket
+from precast.resources.contract import Completed, Wanted
+from precast.resources.snapshots import Snapshots
+from precast.types import catalogue
+
+T = TypeVar("T")
+Contents = Callable[[str], BinaryIO]
+
+
+class Machine:
+    """The node of one run. It is told once, before the run, what the catalog has."""
+
+    def __init__(
+        self, root: str, state_directory: str, clock: Clock, contents: Contents | None = None, is_chroot: bool = False
+    ) -> None:
+        self.root = root.rstrip("/")
+        self.is_chroot = is_chroot
+        self.state_directory = state_directory
+        self.clock = clock
+        self.snapshots = Snapshots()
+        self._contents = contents
+        self._content: Mapping[str, str] = {}
+        self._resources: dict[str, list[Wanted]] = {}
+
+    def tell(self, resources: Iterable[Wanted], content: Mapping[str, str]) -> None:
+        """Say what the catalog has: resources, and digests of sources."""
+        self._content = content
+        for wanted in resources:
+            self._resources.setdefault(wanted.type, []).append(wanted)
+
+    def path(self, path: str) -> str:
+        return self.root + path if self.root else path
+
+    def run(self, argv: Sequence[str], **options: Any) -> Completed:
+        return commands.run(argv, root=self.root, is_chroot=self.is_chroot, **options)
+
+    def snapshot(self, kind: str, take: Callable[[], T]) -> T:
+        return self.snapshots.get(kind, take)
+
+    def resources(self, type_name: str) -> Sequence[Wanted]:
+        return self._resources.get(type_name, ())
+
+    @functools.cache  # noqa: B019 - lives as long as the run
+    def names(self, type_name: str) -> Mapping[str, str]:
+        declared = catalogue.find(type_name)
+        found: dict[str, str] = {}
+        for wanted in self.resources(type_name):
+            name = wanted.get(declared.namevar) if declared else None
+            if not isinstance(name, str):
+                name = declared.title_to_namevar(wanted.title) if declared else wanted.title
+            found[name] = wanted.ref
+        return found
+
+    def pinned(self, source: str) -> str | None:
+        return self._content.get(source)
+
+    def pinned_below(self, source: str) -> Mapping[str, str]:
+        start = source.rstrip("/") + "/"
+        return {key.removeprefix(start): value for key, value in self._content.items() if key.startswith(start)}
+
+    def content(self, digest: str) -> BinaryIO:
+        if self._contents is None:
+            raise issues.NO_CONTENT.error(digest=digest)
+        return self._contents(digest)
+
+    def backup(self, file: BinaryIO, path: str) -> str:
+        return Bucket(self.state_directory).keep(file, path)

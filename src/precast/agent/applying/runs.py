@@ -1,0 +1,129 @@
+"""A whole run on this node: the lease, the memory, the plan, the engine, the sums.
+
+Everything is joined here and nowhere else, so that `precast apply` and the agent's runs are the same run.
+"""
+
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from precast.agent.applying.binding import Binder, CallFunction
+from precast.agent.applying.engine import Engine, Tell
+from precast.agent.applying.lease import held
+from precast.agent.applying.machine import Contents, Machine
+from precast.agent.applying.memory import Memory
+from precast.agent.applying.options import Options
+from precast.agent.applying.planning import make_plan
+from precast.agent.applying.purging import with_purged
+from precast.agent.applying.reports import ResourceReport, Summary, Tally
+from precast.agent.store import LocalStore
+from precast.base.clock import Clock, SystemClock
+from precast.catalog.body import Body
+from precast.catalog.source_map import SourceMap
+
+
+class Job(NamedTuple):
+    """What is to be applied, and where."""
+
+    body: Body
+    places: SourceMap | None
+    root: Path = Path("/")
+    is_chroot: bool = False
+    contents: Contents | None = None
+    call: CallFunction | None = None  # for Deferred values
+    holder: str = ""  # told to whoever wants to run at the same time
+    wait_s: float = 0.0
+
+
+def apply(
+    job: Job,
+    options: Options,
+    tell: Tell,
+    *,
+    starts: Callable[[str, int, int], None] = lambda ref, number, count: None,
+    clock: Clock | None = None,
+) -> Summary:
+    """Run a catalog to its end; `tell` hears of each resource in order.
+
+    Raises ConflictError APPLY-001 if another run holds the node, InputError CATALOG-001 and CATALOG-002 for a graph that cannot be
+    applied; then nothing was done.
+    """
+    clock = clock or SystemClock()
+    started_s = clock.monotonic_s()
+    store = LocalStore.open(state_root(job.root), lambda: secrets.token_hex(16), clock)
+    try:
+        with held(store, job.holder or holder(clock), job.wait_s) as lease:
+            memory = Memory.load(store)
+            machine = Machine(str(job.root), str(store.path.parent), clock, job.contents, job.is_chroot)
+            plan = make_plan(with_purged(job.body, machine), job.places, machine)
+            tally = Tally()
+
+            def told(report: ResourceReport) -> None:
+                tally.add(report)
+                tell(report)
+
+            engine = Engine(
+                plan,
+                machine,
+                memory,
+                options,
+                told,
+                binder=Binder(memory, job.call),
+                starts=_counted(starts, len(plan.sequence)),
+            )
+            with _stoppable(engine.stop):
+                is_complete = engine.run()
+            if not options.is_noop:
+                memory.save(store, lease, clock.now())
+    finally:
+        store.close()
+    return tally.summary(clock.monotonic_s() - started_s, options.is_noop, is_complete)
+
+
+def state_root(root: Path) -> Path:
+    """Where the agent's own state lies: below the root, or for somebody who is not root, in their own directory."""
+    if os.geteuid() == 0 or root.resolve() != Path("/"):
+        return root
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(base) / "precast"
+
+
+def holder(clock: Clock) -> str:
+    """This process, for whoever finds the node held."""
+    return f"process {os.getpid()} since {clock.now():%Y-%m-%d %H:%M:%SZ}"
+
+
+def _counted(starts: Callable[[str, int, int], None], count: int) -> Callable[[str], None]:
+    number = 0
+
+    def started(ref: str) -> None:
+        nonlocal number
+        number += 1
+        starts(ref, number, count)
+
+    return started
+
+
+@contextmanager
+def _stoppable(stop: threading.Event) -> Iterator[None]:
+    """The first request to end lets the resource whose turn it is finish; the second ends at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def wind_up(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, wind_up) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,52 @@
+"""A catalog's values as handlers get them: plain. What is not known yet is seen here, and bound elsewhere."""
+
+import base64
+from typing import Any
+
+from precast.catalog import unknown
+
+_UNKNOWN = frozenset((unknown.HOLE, unknown.TEXT, *unknown.FUTURES, "Deferred"))
+
+
+def is_unknown(data: Any) -> bool:
+    """Whether a value is, or has inside, one that must be bound first."""
+    if isinstance(data, dict):
+        return data.get("__ptype") in _UNKNOWN or any(map(is_unknown, data.values()))
+    return isinstance(data, list) and any(map(is_unknown, data))
+
+
+def is_secret(data: Any) -> bool:
+    """Whether a value is, or has inside, one that is never shown."""
+    if isinstance(data, dict):
+        return data.get("__ptype") == "Sensitive" or any(map(is_secret, data.values()))
+    return isinstance(data, list) and any(map(is_secret, data))
+
+
+def plain(data: Any) -> Any:
+    """The value without its wrappings: a Sensitive is its value, a Binary is bytes, other rich values are their text."""
+    if isinstance(data, list):
+        return [plain(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    kind = data.get("__ptype")
+    if kind is None:
+        return {key: plain(item) for key, item in data.items()}
+    if kind == "Default":
+        return "default"
+    value: Any = data.get("__pvalue")
+    if kind == "Binary":
+        return base64.b64decode(value)
+    if kind == "Hash" and isinstance(value, list):
+        return dict(zip(map(plain, value[::2]), map(plain, value[1::2]), strict=True))
+    return plain(value) if value is not None else {key: plain(item) for key, item in data.items() if key != "__ptype"}
+
+
+def shown(value: Any) -> str:
+    """A value in messages, as Puppet writes it: text in quotes."""
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(shown, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "nil" if value is None else str(value)

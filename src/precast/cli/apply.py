@@ -1,0 +1,190 @@
+"""`precast apply`: brings this machine to what a manifest or a catalog wants. No server needed.
+
+People see what changed and why, as it happens, and a summary; `--json` prints one document with every resource that has something to
+say. The language is imported only if there is something to compile.
+"""
+
+import argparse
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from precast.agent.applying.options import Options
+from precast.cli import issues
+from precast.cli.apply_output import Printer
+from precast.cli.parser import says
+
+if TYPE_CHECKING:
+    from precast.agent.applying.runs import Job
+
+WAITING, CHANGES, FAILURES = 1, 2, 4
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("manifest", metavar="MANIFEST", nargs="?", help="Puppet code; - for standard input")
+    parser.add_argument("-e", "--execute", metavar="CODE", help="apply this code instead of a file")
+    parser.add_argument("--catalog", metavar="FILE", help="apply a compiled catalog in JSON, ours or Puppet's")
+    _add_inputs(parser)
+    add_options(parser)
+    parser.set_defaults(run=_run)
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--environment", metavar="DIR", help="directory with manifests and modules")
+    parser.add_argument("--modulepath", metavar="DIRS", help="directories with modules, separated by colons")
+    parser.add_argument("--node", metavar="NAME", help="the node's name (default: this machine's)")
+    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML (default: this machine's own)")
+    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """How a run is done and shown: the same for every command that starts one."""
+    parser.add_argument("--noop", action="store_true", help="look and say what would change; change nothing")
+    parser.add_argument("--serial", action="store_true", help="check one resource after the other, none ahead")
+    parser.add_argument(
+        "--ordering",
+        choices=("manifest", "graph"),
+        default="manifest",
+        help="manifest: one after the other as declared; graph: all that relationships allow at the same time",
+    )
+    parser.add_argument("--at-once", metavar="N", type=int, default=8, help="with graph ordering (default: 8)")
+    parser.add_argument("--tags", metavar="TAGS", help="only resources with one of these tags, separated by commas")
+    parser.add_argument("--skip-tags", metavar="TAGS", help="no resource with one of these tags")
+    parser.add_argument("--ignore-schedules", action="store_true", help="apply also what its schedule would leave out")
+    parser.add_argument(
+        "--noop-guards",
+        choices=("run", "skip"),
+        default="run",
+        help="in no-op: run the commands that decide about an exec, or take its state as unknown",
+    )
+    parser.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
+    parser.add_argument("--chroot", action="store_true", help="DIR is a whole system: run commands inside it")
+    parser.add_argument("--wait", metavar="SECONDS", type=float, default=0.0, help="how long to wait for another run")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--no-diff", action="store_true", help="do not show how contents change")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="say more; twice: everything")
+    parser.add_argument(
+        "--detailed-exitcodes", action="store_true", help="2 if something changed, 4 if something failed, 6 if both"
+    )
+    says(
+        parser,
+        {
+            WAITING: "some resources wait for a value that is not there yet",
+            CHANGES: "something changed (with --detailed-exitcodes)",
+            FAILURES: "some resources failed, or the run was stopped",
+            CHANGES + FAILURES: "something changed and some resources failed (with --detailed-exitcodes)",
+        },
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    sources = [args.manifest, args.execute, args.catalog]
+    given = sum(source is not None for source in sources)
+    if given > 1 or (given == 0 and args.environment is None):
+        raise issues.USAGE.error(
+            problem="give one of MANIFEST, --execute CODE, --catalog FILE, --environment DIR",
+            usage="precast apply --help",
+        )
+    job, name = _from_catalog(args) if args.catalog is not None else _from_code(args)
+    return run_job(job, args, name)
+
+
+def run_job(job: "Job", args: argparse.Namespace, name: str) -> int:
+    """Apply, print, and say by the exit code what came of it."""
+    from precast.agent.applying.runs import apply
+
+    printer = Printer(name, args)
+    summary = apply(job, options_of(args), printer.report, starts=printer.starts)
+    printer.finish(summary)
+    code = CHANGES if summary.has_changes and args.detailed_exitcodes else 0
+    if summary.has_failures or not summary.is_complete:
+        code += FAILURES
+    return WAITING if not code and summary.waiting else code
+
+
+def options_of(args: argparse.Namespace) -> Options:
+    """Raises InputError CLI-001 for what cannot be."""
+    if args.at_once < 1:
+        raise issues.USAGE.error(problem=f"--at-once {args.at_once} is no number from 1 on", usage="--at-once 8")
+    if args.chroot and args.root == Path("/"):
+        raise issues.USAGE.error(problem="--chroot needs --root DIR", usage="--root DIR --chroot")
+    return Options(
+        is_noop=args.noop,
+        is_serial=args.serial,
+        ordering=args.ordering,
+        at_once=args.at_once,
+        tags=_words(args.tags),
+        skip_tags=_words(args.skip_tags),
+        runs_guards=args.noop_guards == "run",
+        ignores_schedules=args.ignore_schedules,
+    )
+
+
+def _words(text: str | None) -> frozenset[str]:
+    return frozenset(word.strip().lower() for word in (text or "").split(",") if word.strip())
+
+
+def _from_code(args: argparse.Namespace) -> "tuple[Job, str]":
+    from precast.agent.applying.runs import Job
+    from precast.cli.local_compile import compile_here, contents_of, functions_of
+
+    name = args.node or certname()
+    compiled = compile_here(args, name)
+    job = Job(compiled.result.body, compiled.result.source_map, contents=contents_of(args), call=functions_of(compiled))
+    return _placed(job, args), name
+
+
+def _from_catalog(args: argparse.Namespace) -> "tuple[Job, str]":
+    from precast.agent.applying.runs import Job
+    from precast.catalog.reading import unseal
+    from precast.cli.files import read_bytes
+
+    read = unseal(read_bytes(args.catalog), args.catalog)
+    body = _filled(read.body, args, read.name)
+    job = Job(body, read.places, contents=_contents(args), call=_functions(args, read.name))
+    return _placed(job, args), args.node or read.name or certname()
+
+
+def _placed(job: "Job", args: argparse.Namespace) -> "Job":
+    return job._replace(root=args.root.resolve(), is_chroot=args.chroot, wait_s=args.wait)
+
+
+def _filled(body: Any, args: argparse.Namespace, name: str) -> Any:
+    """The catalog with its holes filled from this machine's facts, if it has any."""
+    from precast.catalog import unknown
+
+    if not any(True for each in body.resources for _ in unknown.holes(each.parameters)):
+        return body
+    import msgspec
+
+    from precast.cli.compile import finder
+    from precast.cli.local_compile import node_of
+
+    find = finder(node_of(args, name))
+    resources = tuple(
+        msgspec.structs.replace(each, parameters=unknown.fill(each.parameters, find)) for each in body.resources
+    )
+    return msgspec.structs.replace(body, resources=resources)
+
+
+def _contents(args: argparse.Namespace) -> Any:
+    if args.environment is None and not args.modulepath:
+        return None
+    from precast.cli.local_compile import contents_of
+
+    return contents_of(args)
+
+
+def _functions(args: argparse.Namespace, name: str) -> Any:
+    def call(function: str, arguments: list[Any]) -> Any:
+        from precast.agent.applying.deferred import Functions
+        from precast.cli.local_compile import inputs_of
+
+        return Functions(*inputs_of(args, name)).call(function, arguments)
+
+    return call
+
+
+def certname() -> str:
+    """This machine's name, as its certificate would have it."""
+    return socket.getfqdn().lower()

@@ -7,7 +7,7 @@ without harm, so that a run killed anywhere is finished by the next. A handler i
 several; what they share is in `Node`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol, TypeVar
 
 from precast.base.clock import Clock
@@ -104,6 +104,9 @@ class Node(Protocol):
 
     def snapshot(self, kind: str, take: Callable[[], T]) -> T:
         """What `take` gives, taken once and kept until a change may have made it stale."""
+
+    def at_end(self, key: Hashable, action: Callable[[], None]) -> None:
+        """Do something once, when everything is applied and before the run is recorded; a second action of the same key is not needed."""
 
     def names(self, type_name: str) -> Mapping[str, str]:
         """The references of a type's resources in this catalog, by namevar: what purging and recursion leave alone."""

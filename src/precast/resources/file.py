@@ -256,6 +256,7 @@ class File(Handler):
 
     def _make(self, kind: str) -> None:
         spec = self.spec
+        places.flush_later(self.node, spec.path)
         with places.parent(self.node.root, spec.path) as (directory, name):
             present = _look(directory, name)
             is_directory = present is not None and stat.S_ISDIR(present.st_mode)
@@ -264,7 +265,7 @@ class File(Handler):
             for text in backups.keep(self.node, spec.backup, directory, name, spec.path):
                 self.say("info", text)
             if is_directory or kind == "absent":
-                writing.remove(directory, name)
+                writing.sweep(directory, name)
             if kind == "absent":
                 return
             uid, gid = self._wanted_owner(), self._wanted_group()

@@ -12,6 +12,8 @@ import os
 import stat
 from collections.abc import Iterator
 
+from precast.base.errors import PrecastError
+from precast.resources.contract import Node
 from precast.resources.files import issues
 
 _MAX_LINKS = 40  # as the kernel has it
@@ -131,13 +133,22 @@ class _Walk:
             os.close(fd)
 
 
-def flush(directory: int) -> None:
-    """Names made in an open directory are on the disk after this. One that may not be read is left to the system."""
+def flush_later(node: Node, path: str) -> None:
+    """Have the change of a name on the disk before the run is recorded.
+
+    Flushing the directory after each file would cost as much again as writing it, and give nothing: what a crash of the machine
+    undoes is a whole change, which the next run makes again.
+    """
+    node.at_end(("directory", path.rpartition("/")[0]), lambda: _flush(node.root, path))
+
+
+def _flush(root: str, path: str) -> None:
     try:
-        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
-    except PermissionError:
-        return
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        with parent(root, path) as (directory, _):
+            fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+    except (PermissionError, PrecastError):
+        return  # removed meanwhile, or not ours to read: left to the system

@@ -2,7 +2,7 @@
 
 New content is written under a temporary name in the same directory, gets its owner and mode, is flushed to the disk and then renamed.
 The temporary name follows from the file's own, so what a killed run left behind is swept away by the next that writes there.
-Everything is relative to an open directory (see places).
+Everything is relative to an open directory (see places), which is flushed once, at the end of the run.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 from typing import BinaryIO
 
-from precast.resources.files import checksums, places
+from precast.resources.files import checksums
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -55,7 +55,6 @@ def write(
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory)
         raise
-    places.flush(directory)
 
 
 def make_directory(directory: int, name: str, *, mode: int, uid: int, gid: int) -> None:
@@ -77,7 +76,6 @@ def make_directory(directory: int, name: str, *, mode: int, uid: int, gid: int) 
         with contextlib.suppress(OSError):
             os.rmdir(temporary, dir_fd=directory)
         raise
-    places.flush(directory)
 
 
 def make_link(directory: int, name: str, target: str, *, uid: int, gid: int) -> None:
@@ -93,17 +91,10 @@ def make_link(directory: int, name: str, target: str, *, uid: int, gid: int) -> 
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory)
         raise
-    places.flush(directory)
-
-
-def remove(directory: int, name: str) -> None:
-    """Remove a file, link or directory with all it holds; nothing if it is gone already. Links in it are removed, not followed."""
-    sweep(directory, name)
-    places.flush(directory)
 
 
 def sweep(directory: int, name: str) -> None:
-    """Remove what has this name, whatever it is."""
+    """Remove what has this name: a file, a link, or a directory with all it holds. Links in it are removed, not followed."""
     try:
         found = os.lstat(name, dir_fd=directory)
     except FileNotFoundError:

@@ -130,7 +130,9 @@ def _from_code(args: argparse.Namespace) -> "tuple[Job, str]":
 
     name = args.node or certname()
     compiled = compile_here(args, name)
-    job = Job(compiled.result.body, compiled.result.source_map, contents=contents_of(args), call=functions_of(compiled))
+    body = compiled.result.body
+    contents = contents_of(args, body.content, name)
+    job = Job(body, compiled.result.source_map, contents=contents, call=functions_of(compiled))
     return _placed(job, args), name
 
 
@@ -141,7 +143,7 @@ def _from_catalog(args: argparse.Namespace) -> "tuple[Job, str]":
 
     read = unseal(read_bytes(args.catalog), args.catalog)
     body = _filled(read.body, args, read.name)
-    job = Job(body, read.places, contents=_contents(args), call=_functions(args, read.name))
+    job = Job(body, read.places, contents=_contents(args, body, read.name), call=_functions(args, read.name))
     return _placed(job, args), args.node or read.name or certname()
 
 
@@ -167,12 +169,12 @@ def _filled(body: Any, args: argparse.Namespace, name: str) -> Any:
     return msgspec.structs.replace(body, resources=resources)
 
 
-def _contents(args: argparse.Namespace) -> Any:
-    if args.environment is None and not args.modulepath:
+def _contents(args: argparse.Namespace, body: Any, name: str) -> Any:
+    if not body.content:
         return None
     from precast.cli.local_compile import contents_of
 
-    return contents_of(args)
+    return contents_of(args, body.content, name)
 
 
 def _functions(args: argparse.Namespace, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,9 +81,15 @@ def functions_of(compiled: Compiled) -> "CallFunction":
     return call
 
 
-def contents_of(args: argparse.Namespace) -> "Contents | None":
+def contents_of(args: argparse.Namespace, pinned: Mapping[str, str], name: str) -> "Contents | None":
     """Where the content of sources comes from: the environment's modules, and those beside it."""
-    return None
+    if not pinned or (args.environment is None and not args.modulepath):
+        return None
+    from precast.lang.compiler.environment import with_environment
+    from precast.resources.contents import EnvironmentContents
+
+    place = Path(args.environment or NOWHERE).resolve()
+    return EnvironmentContents([place / part for part in with_environment(*inputs_of(args, name)).module_path], pinned)
 
 
 def _manifest(args: argparse.Namespace) -> Source | None:

@@ -36,7 +36,7 @@ def with_purged(body: Body, machine: Machine) -> Body:
 
 def _doomed(asking: ResourceData, body: Body, machine: Machine) -> Iterator[ResourceData]:
     name = str(asking.parameters.get("name", asking.title)).lower()
-    kind, declared = registry.find(name), catalogue.find(name)
+    kind = registry.find(name)
     if kind is None or not kind.can_be_purged:
         return
     known = _named(body, name)
@@ -44,13 +44,13 @@ def _doomed(asking: ResourceData, body: Body, machine: Machine) -> Iterator[Reso
         instances = list(kind.instances(machine))
     except (PrecastError, NotImplementedError):
         return
-    passed_on: dict[str, Any] = {key: asking.parameters[key] for key in ("noop", "loglevel", "schedule") if key in asking.parameters}
+    passed_on: dict[str, Any] = {
+        key: asking.parameters[key] for key in ("noop", "loglevel", "schedule") if key in asking.parameters
+    }
     for instance in instances:
         spared = name == "user" and _is_spared(asking, instance.properties.get("uid"), instance.title)
         if instance.title not in known and not spared:
-            parameters: dict[str, Any] = {"ensure": "absent", "require": asking.ref, **passed_on}
-            if declared is not None and "provider" in instance.properties:
-                parameters["provider"] = instance.properties["provider"]
+            parameters = {**instance.properties, "ensure": "absent", "require": asking.ref, **passed_on}
             yield ResourceData(name.capitalize(), instance.title, parameters, (*asking.tags, name))
 
 

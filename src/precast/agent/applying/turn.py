@@ -10,9 +10,9 @@ from typing import NamedTuple
 from precast.agent.applying.checks import Check, check
 from precast.agent.applying.memory import Memory
 from precast.agent.applying.reports import Event, EventStatus, Log, ResourceReport, Status
-from precast.agent.applying.values import shown
 from precast.base.errors import PrecastError
 from precast.resources.contract import Change, Handler, State, Wanted
+from precast.resources.properties import shown
 
 REDACTED = "[redacted]"
 
@@ -151,8 +151,12 @@ class Turn:
         """Keep the state it is in now. What runs a user's command to read is not read again."""
         state = found.state
         if has_changed and handler.touches_node and not handler.runs_user_commands:
-            state = check(handler).state
-            handler.said()
+            try:
+                state = handler.read()
+            except Exception:  # noqa: BLE001 - the boundary to a handler: then there is nothing to remember
+                return
+            finally:
+                handler.said()
         self._memory.keep(handler.wanted.ref, state, handler.wanted.secrets)
 
     def _refresh(self, handler: Handler, pending: Pending) -> None:

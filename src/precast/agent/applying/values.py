@@ -39,14 +39,3 @@ def plain(data: Any) -> Any:
     if kind == "Hash" and isinstance(value, list):
         return dict(zip(map(plain, value[::2]), map(plain, value[1::2]), strict=True))
     return plain(value) if value is not None else {key: plain(item) for key, item in data.items() if key != "__ptype"}
-
-
-def shown(value: Any) -> str:
-    """A value in messages, as Puppet writes it: text in quotes."""
-    if isinstance(value, str):
-        return f"'{value}'"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(shown, value)) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "nil" if value is None else str(value)

@@ -1,7 +1,7 @@
 """This machine as handlers reach it: one object for a run, safe for its threads."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeVar
 
 from precast.base.clock import Clock
@@ -29,6 +29,7 @@ class Machine:
         self._contents = contents
         self._content: Mapping[str, str] = {}
         self._resources: dict[str, list[Wanted]] = {}
+        self._at_end: dict[Hashable, Callable[[], None]] = {}
 
     def tell(self, resources: Iterable[Wanted], content: Mapping[str, str]) -> None:
         """Say what the catalog has: resources, and digests of sources."""
@@ -45,12 +46,20 @@ class Machine:
     def snapshot(self, kind: str, take: Callable[[], T]) -> T:
         return self.snapshots.get(kind, take)
 
+    def at_end(self, key: Hashable, action: Callable[[], None]) -> None:
+        self._at_end.setdefault(key, action)
+
+    def finish(self) -> None:
+        """Do what was left for the end."""
+        while self._at_end:
+            self._at_end.popitem()[1]()
+
     def resources(self, type_name: str) -> Sequence[Wanted]:
         return self._resources.get(type_name, ())
 
     @functools.cache  # noqa: B019 - lives as long as the run
     def names(self, type_name: str) -> Mapping[str, str]:
-        declared = catalogue.find(type_name)
+        declared = catalogue.find_any(type_name)
         found: dict[str, str] = {}
         for wanted in self.resources(type_name):
             name = wanted.get(declared.namevar) if declared else None
@@ -72,4 +81,4 @@ class Machine:
         return self._contents(digest)
 
     def backup(self, file: BinaryIO, path: str) -> str:
-        return Bucket(self.state_directory).keep(file, path)
+        return Bucket(f"{self.state_directory}/bucket").keep(file, path)

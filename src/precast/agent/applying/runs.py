@@ -78,6 +78,7 @@ def apply(
             )
             with _stoppable(engine.stop):
                 is_complete = engine.run()
+            machine.finish()
             if not options.is_noop:
                 memory.save(store, lease, clock.now())
     finally:

@@ -113,10 +113,10 @@ def _signature(name: str, signature: Signature) -> str:
 
 def _type(args: argparse.Namespace) -> int:
     if args.name is None:
-        managed = [(name, _known(name).summary) for name in catalogue.names()]
+        managed = [(name, _known(name).summary) for name in sorted([*catalogue.names(), *catalogue.brought()])]
         _print_list([*managed, *((name, each.summary) for name, each in DOCUMENTATION.items())], args.json)
         return 0
-    declared = catalogue.find(args.name.lower()) or _of_module(args)
+    declared = _of_module(args) or catalogue.find_any(args.name.lower())
     if declared is None:
         return _data_type(args)
     if args.json:
@@ -164,7 +164,7 @@ def _data_type(args: argparse.Namespace) -> int:
 
 
 def _known(name: str) -> ManagedType:
-    declared = catalogue.find(name)
+    declared = catalogue.find_any(name)
     assert declared is not None
     return declared
 

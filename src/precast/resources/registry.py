@@ -7,9 +7,13 @@ from precast.resources.contract import Handler
 
 # Type: module and class.
 _HANDLERS: dict[str, tuple[str, str]] = {
+    "anchor": ("precast.resources.organising", "Organising"),
+    "concat_file": ("precast.resources.concat_file", "ConcatFile"),
+    "concat_fragment": ("precast.resources.concat_fragment", "ConcatFragment"),
     "cron": ("precast.resources.cron", "Cron"),
     "exec": ("precast.resources.exec", "Exec"),
     "file": ("precast.resources.file", "File"),
+    "file_line": ("precast.resources.file_line", "FileLine"),
     "filebucket": ("precast.resources.organising", "Organising"),
     "group": ("precast.resources.group", "Group"),
     "host": ("precast.resources.host", "Host"),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from precast.types import accounts, files, organisation, software, system
+from precast.types import accounts, files, module_types, organisation, software, system
 from precast.types.declaration import ManagedType
 
 METAPARAMETERS: Final = {
@@ -50,9 +50,22 @@ _TYPES: Final[dict[str, ManagedType]] = {
 }
 
 
+_BROUGHT: Final[dict[str, ManagedType]] = {each.name: each for each in module_types.TYPES}
+
+
 def find(name: str) -> ManagedType | None:
-    """The type of this name, in lower case."""
+    """The type of this name, in lower case, that every manifest may use."""
     return _TYPES.get(name)
+
+
+def find_any(name: str) -> ManagedType | None:
+    """The type of this name, also if a module must bring it: for who applies or explains a catalog."""
+    return _TYPES.get(name) or _BROUGHT.get(name)
+
+
+def brought() -> list[str]:
+    """The types that Precast applies if a module brings them."""
+    return sorted(_BROUGHT)
 
 
 def names() -> list[str]:

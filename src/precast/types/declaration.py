@@ -53,6 +53,8 @@ class ManagedType(Struct, frozen=True, dict=True):
     words: Mapping[str, tuple[str, ...]] = {}
     # True if the declaration could not be read to its end: every attribute is taken.
     is_open: bool = False
+    # The module that brings it; empty if every manifest may use it.
+    module: str = ""
 
     @property
     def namevar(self) -> str:

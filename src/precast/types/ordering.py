@@ -15,7 +15,7 @@ NO_TYPES: Types = {}
 
 
 def _find(name: str, types: Types) -> ManagedType | None:
-    return catalogue.find(name) or types.get(name)
+    return catalogue.find(name) or types.get(name) or catalogue.find_any(name)
 
 
 def is_container(resource: ResourceData) -> bool:

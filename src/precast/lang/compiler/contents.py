@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from precast.lang.compiler.run import Run
 
 _SCHEME = "puppet:///modules/"
+_SOURCED = ("file", "concat_fragment")
 
 
 def pinned_content(run: "Run", resources: Sequence[Resource]) -> dict[str, str]:
     """Digests by source; of a directory those of all files below it. A source that is not there is left for the agent to say."""
     pinned: dict[str, str] = {}
     for resource in resources:
-        source = resource.value("source") if resource.type_name == "file" else None
+        source = resource.value("source") if resource.type_name in _SOURCED else None
         for each in flatten(source) if source is not None else ():
             if isinstance(each, str) and each.startswith(_SCHEME):
                 pinned.update(_pins(run, each))

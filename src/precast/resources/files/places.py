@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from precast.base.errors import PrecastError
 from precast.resources.contract import Node
@@ -69,6 +70,40 @@ def parent(root: str, path: str) -> Iterator[tuple[int, str]]:
         raise
     finally:
         walk.close()
+
+
+class End(NamedTuple):
+    """Where the links at the end of a path lead; `answerable` is who could have laid one, if it is not to be trusted."""
+
+    path: str
+    answerable: int | None
+
+    def check(self, found: os.stat_result) -> None:
+        """Raises DeniedError RESOURCE-109 if what is there belongs to somebody else than who led us there."""
+        if self.answerable not in (None, found.st_uid):
+            raise issues.LED_ASTRAY.error(path=self.path, link=self.path, uid=self.answerable, other=found.st_uid)
+
+
+def end(root: str, path: str) -> End:
+    """Follow the links at the end of a path. Raises InputError RESOURCE-110 if they go in circles, and as `parent` does."""
+    answerable: int | None = None
+    for _ in range(_MAX_LINKS):
+        with parent(root, path) as (directory, name):
+            try:
+                link = os.open(name, _STEP, dir_fd=directory)
+            except FileNotFoundError:
+                return End(path, answerable)
+            try:
+                found = os.fstat(link)
+                if not stat.S_ISLNK(found.st_mode):
+                    return End(path, answerable)
+                target = os.readlink("", dir_fd=link)
+                uids = (found.st_uid, os.fstat(directory).st_uid)
+            finally:
+                os.close(link)
+        answerable = next((uid for uid in uids if uid not in (0, os.geteuid())), answerable)
+        path = target if target.startswith("/") else f"{path.rpartition('/')[0]}/{target}"
+    raise issues.TOO_MANY_LINKS.error(path=path)
 
 
 class _Walk:

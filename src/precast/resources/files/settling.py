@@ -15,31 +15,18 @@ from precast.resources.files import issues, places
 @contextlib.contextmanager
 def opened(root: str, path: str, is_followed: bool) -> Iterator[int]:
     """A handle to what is at a path, or where a link there leads, if it is followed."""
-    answerable: int | None = None
-    for _ in range(40):
-        with places.parent(root, path) as (directory, name):
-            handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
-            try:
-                found, holder = os.fstat(handle), os.fstat(directory).st_uid
-                if not (is_followed and stat.S_ISLNK(found.st_mode)):
-                    _check(path, found, holder, answerable)
-                    yield handle
-                    return
-                target = os.readlink("", dir_fd=handle)
-            finally:
-                os.close(handle)
-        strangers = [uid for uid in (found.st_uid, holder) if uid not in (0, os.geteuid())]
-        answerable = strangers[0] if strangers else answerable
-        path = target if target.startswith("/") else f"{path.rpartition('/')[0]}/{target}"
-    raise issues.TOO_MANY_LINKS.error(path=path)
-
-
-def _check(path: str, found: os.stat_result, holder: int, answerable: int | None) -> None:
-    if answerable is not None and found.st_uid != answerable:
-        raise issues.LED_ASTRAY.error(path=path, link=path, uid=answerable, other=found.st_uid)
-    is_strange = holder not in (0, os.geteuid(), found.st_uid)
-    if is_strange and stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
-        raise issues.SHARED_FILE.error(path=path, uid=holder)
+    there = places.end(root, path) if is_followed else places.End(path, None)
+    with places.parent(root, there.path) as (directory, name):
+        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        try:
+            found, holder = os.fstat(handle), os.fstat(directory).st_uid
+            there.check(found)
+            is_strange = holder not in (0, os.geteuid(), found.st_uid)
+            if is_strange and stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+                raise issues.SHARED_FILE.error(path=path, uid=holder)
+            yield handle
+        finally:
+            os.close(handle)
 
 
 def change_owner(handle: int, uid: int, gid: int) -> None:

@@ -8,7 +8,7 @@ import io
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
 from urllib.parse import unquote
 
 from precast.resources.contract import Node
@@ -153,6 +153,13 @@ def look_at(node: Node, source: str, is_followed: bool) -> Source | None:
         return Local(path, os.stat(path) if is_followed else os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def listed(value: Any) -> tuple[str, ...]:
+    """One value or several, as they stand in a catalog."""
+    if value is None:
+        return ()
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
 def check(source: str) -> None:

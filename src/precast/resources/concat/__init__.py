@@ -1,0 +1,1 @@
+"""How fragments become one content."""

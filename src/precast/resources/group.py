@@ -12,7 +12,7 @@ class Group(PropertyHandler):
     order: ClassVar[tuple[str, ...]] = ("gid", "members")
     can_be_purged: ClassVar[bool] = True
     locks: ClassVar[tuple[str, ...]] = (accounts.KIND,)
-    invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND,)
+    invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND, "owners")
 
     def __init__(self, wanted: Wanted, node: Node) -> None:
         super().__init__(wanted, node)

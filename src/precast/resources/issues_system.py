@@ -38,3 +38,15 @@ NO_CRON = Issue(
     "there is no program `crontab` on this machine",
     "install cron, in a package resource that this one requires",
 )
+NO_SCRIPT = Issue(
+    "RESOURCE-156",
+    Kind.NOT_FOUND,
+    "there is no init script for {name} in {places}",
+    "install the service first, in a resource that this one requires",
+)
+NO_WAY = Issue(
+    "RESOURCE-157",
+    Kind.INPUT,
+    "nothing says how to {what} {name}",
+    "give the command: {what} => '…'",
+)

@@ -18,8 +18,10 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "group": ("precast.resources.group", "Group"),
     "host": ("precast.resources.host", "Host"),
     "notify": ("precast.resources.notify", "Notify"),
+    "package": ("precast.resources.package.handler", "Package"),
     "resources": ("precast.resources.organising", "Organising"),
     "schedule": ("precast.resources.organising", "Organising"),
+    "service": ("precast.resources.service.handler", "Service"),
     "user": ("precast.resources.user", "User"),
 }
 

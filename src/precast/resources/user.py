@@ -26,7 +26,7 @@ class User(PropertyHandler):
     )  # fmt: skip
     can_be_purged: ClassVar[bool] = True
     locks: ClassVar[tuple[str, ...]] = (accounts.KIND,)
-    invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND,)
+    invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND, "owners")
 
     def __init__(self, wanted: Wanted, node: Node) -> None:
         self._is_whole = properties.one_of(wanted, "membership", ("inclusive", "minimum")) == "inclusive"

@@ -1,0 +1,1 @@
+"""package: the handler, and one module for each package manager."""

@@ -1,0 +1,157 @@
+"""apt and dpkg: packages of Debian and its kin.
+
+What is installed is read from dpkg's own database, as a whole: no slower than one question to dpkg-query, and no process. While dpkg has
+updates it has not merged into that file yet (it was killed, or runs) dpkg-query is asked, which knows how.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from precast.resources.contract import Node
+from precast.resources.lines import read_text
+from precast.resources.package.manager import ABSENT, PURGED, Installed, Manager, Request
+from precast.resources.package.ranges import Order, debian_order
+
+STATUS = "/var/lib/dpkg/status"
+UPDATES = "/var/lib/dpkg/updates"
+# A lock that somebody else holds (unattended upgrades) is waited for.
+LOCK_S = 120
+_QUIET = {
+    "DEBIAN_FRONTEND": "noninteractive",
+    "APT_LISTBUGS_FRONTEND": "none",
+    "APT_LISTCHANGES_FRONTEND": "none",
+}
+_FORMAT = "Package: ${Package}\nStatus: ${Status}\nVersion: ${Version}\nArchitecture: ${Architecture}\n\n"
+
+
+class Dpkg(Manager):
+    name: ClassVar[str] = "dpkg"
+    kind: ClassVar[str] = "dpkg"
+    program: ClassVar[str] = "dpkg"
+    missing: ClassVar[str] = PURGED
+    can_purge: ClassVar[bool] = True
+    can_hold: ClassVar[bool] = True
+    needs_source: ClassVar[bool] = True
+
+    def installed(self) -> Mapping[str, Installed]:
+        return parse_status(_status(self.node))
+
+    def newest(self, name: str) -> str | None:
+        return None
+
+    def order(self) -> Order:
+        return debian_order
+
+    def install(self, request: Request) -> None:
+        assert request.source is not None
+        self.do([self.command, _on_configuration(request), "-i", *request.options, request.source], _QUIET)
+
+    def remove(self, name: str, options: Sequence[str]) -> None:
+        self.do([self.command, "-r", *options, name], _QUIET)
+
+    def purge(self, name: str, options: Sequence[str]) -> None:
+        self.do([self.command, "--purge", *options, name], _QUIET)
+
+    def hold(self, name: str, is_held: bool) -> None:
+        self.do(["apt-mark", "-q", "hold" if is_held else "unhold", name])
+
+    def reinstall(self, name: str) -> None:
+        self.do(["apt-get", "-q", "-y", "--reinstall", "install", name], _QUIET)
+
+    def version_of(self, source: str) -> str | None:
+        done = self.node.run(["dpkg-deb", "-f", source, "Version"])
+        return done.output.strip() if done.is_success else None
+
+    def prepare(self, answers: str) -> None:
+        self.do(["debconf-set-selections", answers], _QUIET)
+
+
+class Apt(Dpkg):
+    name: ClassVar[str] = "apt"
+    program: ClassVar[str] = "apt-get"
+    needs_source: ClassVar[bool] = False
+
+    def newest(self, name: str) -> str | None:
+        return self.node.snapshot("apt", self._candidates).get(name) or self._policy([name]).get(name)
+
+    def _candidates(self) -> Mapping[str, str]:
+        """What would be installed of every package that this catalog wants at its newest: one question for all of them."""
+        wanted = [each for each in self.node.resources("package") if each.get("ensure") == "latest"]
+        return self._policy([str(each.get("name", each.title)) for each in wanted])
+
+    def _policy(self, names: Sequence[str]) -> Mapping[str, str]:
+        return parse_policy(self.node.run(["apt-cache", "policy", *names]).output) if names else {}
+
+    def versions(self, name: str) -> Sequence[str]:
+        rows = [line.split("|") for line in self.node.run(["apt-cache", "madison", name]).output.splitlines()]
+        return [row[1].strip() for row in rows if len(row) == 3]
+
+    def install(self, request: Request) -> None:
+        argv = self._begin(f"DPkg::Options::={_on_configuration(request)}")
+        if request.version is not None:
+            # A version that is asked for is asked for: older or newer, held or not.
+            argv += ["--allow-downgrades", "--allow-change-held-packages"]
+        what = request.source or request.name
+        argv += [*request.options, "install", what if request.version is None else f"{request.name}={request.version}"]
+        self.do(argv, _QUIET)
+
+    def remove(self, name: str, options: Sequence[str]) -> None:
+        self.do([*self._begin(), *options, "remove", name], _QUIET)
+
+    def purge(self, name: str, options: Sequence[str]) -> None:
+        self.do([*self._begin(), *options, "remove", "--purge", name], _QUIET)
+
+    def _begin(self, *settings: str) -> list[str]:
+        found = [self.command, "-q", "-y"]
+        for setting in (f"DPkg::Lock::Timeout={LOCK_S}", *settings):
+            found += ["-o", setting]
+        return found
+
+
+def _on_configuration(request: Request) -> str:
+    return "--force-confnew" if request.replaces_configuration else "--force-confold"
+
+
+def _status(node: Node) -> str:
+    try:
+        has_updates = any(Path(node.path(UPDATES)).iterdir())
+    except FileNotFoundError:
+        has_updates = False
+    if has_updates:
+        return node.run(["dpkg-query", "-W", "-f", _FORMAT]).output
+    return read_text(node, STATUS)
+
+
+def parse_status(text: str) -> Mapping[str, Installed]:
+    """Packages by name, and by name:architecture. One that was purged is not there."""
+    found: dict[str, Installed] = {}
+    for part in text.split("\n\n"):
+        paragraph = f"\n{part}\n"
+        name, status = _field(paragraph, "\nPackage: "), _field(paragraph, "\nStatus: ")
+        words = status.split()
+        if not name or len(words) != 3 or words[2] == "not-installed":
+            continue
+        version = ABSENT if words[2] == "config-files" else _field(paragraph, "\nVersion: ")
+        package = Installed(version, words[0] == "hold")
+        found[f"{name}:{_field(paragraph, chr(10) + 'Architecture: ')}"] = package
+        if name not in found or found[name].version == ABSENT:
+            found[name] = package
+    return found
+
+
+def _field(paragraph: str, name: str) -> str:
+    at = paragraph.find(name)
+    return "" if at < 0 else paragraph[at + len(name) : paragraph.index("\n", at + 1)]
+
+
+def parse_policy(text: str) -> Mapping[str, str]:
+    """The candidates that `apt-cache policy` names."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if line and not line[0].isspace():
+            name = line.rstrip(":")
+        elif line.startswith("  Candidate: ") and not line.endswith("(none)"):
+            found[name] = line.removeprefix("  Candidate: ")
+    return found

@@ -1,0 +1,1 @@
+"""service: the handler, and one module for each init system."""

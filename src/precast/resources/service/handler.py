@@ -1,0 +1,152 @@
+"""service: whether it runs now, and at boot.
+
+As with Puppet, a service that is to be started or stopped is enabled or disabled in the same change; one that is notified is restarted only
+if it runs.
+"""
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from precast.resources import issues, issues_system, properties
+from precast.resources.contract import Change, Handler, Instance, Node, State, Wanted
+from precast.resources.service import init_systems
+from precast.resources.service.init_system import FALSE, MASK, RUNNING, STOPPED, TRUE
+
+_ENSURE = {"running": RUNNING, "true": RUNNING, "stopped": STOPPED, "false": STOPPED}
+_ENABLE = (TRUE, FALSE, MASK, "manual", "delayed")
+
+
+class Service(Handler):
+    can_refresh: ClassVar[bool] = True
+    # A service may do anything when it starts.
+    invalidates: ClassVar[tuple[str, ...] | None] = None
+
+    def __init__(self, wanted: Wanted, node: Node) -> None:
+        super().__init__(wanted, node)
+        if node.root and not node.is_chroot:
+            raise issues.NOT_UNDER_ROOT.error(type="service", root=node.root)
+        self.name = str(wanted.get("name", wanted.title))
+        self.system = init_systems.choose(wanted, node)
+        ensure = properties.one_of(wanted, "ensure", tuple(_ENSURE))
+        self.ensure = None if ensure is None else _ENSURE[ensure]
+        self.enable = self._checked_enable()
+        self._has_status = properties.truth(wanted, "hasstatus", is_default=True)
+        self._has_restart = properties.truth(wanted, "hasrestart", is_default=self.system.name == "systemd")
+        self._timeout_s = float(properties.number(wanted, "timeout") or 300)
+
+    def _checked_enable(self) -> str | None:
+        enable = properties.one_of(self.wanted, "enable", _ENABLE)
+        if enable is None:
+            return None
+        if not self.system.can_enable:
+            self.say("info", f"{self.system.name} cannot enable services; enable is not managed")
+            return None
+        if enable not in (TRUE, FALSE) and not (enable == MASK and self.system.can_mask):
+            raise properties.bad(self.wanted, "enable", enable, f"{self.system.name} knows no such way")
+        return enable
+
+    @property
+    def runs_user_commands(self) -> bool:
+        return "status" in self.wanted.parameters
+
+    @property
+    def is_slow_to_read(self) -> bool:
+        return self.system.is_slow
+
+    def read(self) -> State:
+        if self._command("status") is not None or not self._has_status:
+            is_running = self._answers() if self._command("status") is not None else self._is_seen()
+            enable = self.system.enabled(self.name) if self.enable is not None else FALSE
+        else:
+            condition = self.system.condition(self.name)
+            is_running, enable = condition.is_running, condition.enable
+        return {"ensure": RUNNING if is_running else STOPPED, "enable": enable}
+
+    def _answers(self) -> bool:
+        return self._run("status")
+
+    def _is_seen(self) -> bool:
+        """Whether a process looks like it: for services that cannot tell."""
+        pattern = re.compile(str(self.wanted.get("pattern", self.name)))
+        return any(pattern.search(line) for line in _command_lines(self.node))
+
+    def compare(self, state: State) -> Sequence[Change]:
+        if self.ensure is not None and state["ensure"] != self.ensure:
+            return (properties.changed("ensure", state["ensure"], self.ensure),)
+        return () if self._is_enabled_right(state["enable"]) else (self._enable_change(state["enable"]),)
+
+    def _is_enabled_right(self, present: str) -> bool:
+        if self.enable is None or present == self.enable:
+            return True
+        if self.enable == MASK or present == MASK:
+            return False
+        # What has no choice is left as it is, whatever is wanted.
+        return not self.system.condition(self.name).has_choice
+
+    def _enable_change(self, present: str) -> Change:
+        return properties.changed("enable", present, self.enable)
+
+    def apply(self, change: Change) -> None:
+        if change.property == "enable":
+            self.system.enable(self.name, str(change.desired))
+            return
+        self._act("start" if change.desired == RUNNING else "stop")
+        if self.enable is not None and not self._is_enabled_right(self.system.enabled(self.name)):
+            self.system.enable(self.name, self.enable)
+
+    def refresh(self) -> None:
+        if self.read()["ensure"] != RUNNING:
+            return
+        if self._command("restart") is not None or self._has_restart:
+            self._act("restart")
+        else:
+            self._act("stop")
+            self._act("start")
+
+    def _command(self, verb: str) -> str | None:
+        command = self.wanted.get(verb)
+        return None if command is None else str(command)
+
+    def _act(self, verb: str) -> None:
+        """Do it with the resource's own command, else through the init system."""
+        if self._command(verb) is None:
+            action: Any = getattr(self.system, verb)
+            action(self.name)
+            return
+        done = self.node.run(["/bin/sh", "-c", str(self._command(verb))], deadline_s=self._timeout_s)
+        if not done.is_success:
+            text = " ".join(done.output.split())
+            raise issues_system.COMMAND_FAILED.error(command=self._command(verb), code=done.exit_code, output=text)
+
+    def _run(self, verb: str) -> bool:
+        return self.node.run(["/bin/sh", "-c", str(self._command(verb))], deadline_s=self._timeout_s).is_success
+
+    @classmethod
+    def instances(cls, node: Node) -> Iterable[Instance]:
+        system = init_systems.default(node)
+        for name in system.names():
+            condition = system.condition(name)
+            ensure = RUNNING if condition.is_running else STOPPED
+            yield Instance(name, {"ensure": ensure, "enable": condition.enable, "provider": system.name})
+
+
+@functools.cache
+def _own_process() -> str:
+    return str(Path("/proc/self").resolve().name)
+
+
+def _command_lines(node: Node) -> list[str]:
+    """What the processes of the machine were called with, but not ours."""
+    found = []
+    for place in Path(node.path("/proc")).glob("[0-9]*/cmdline"):
+        if place.parent.name == _own_process():
+            continue
+        try:
+            words = place.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        found.append(b" ".join(words).decode(errors="replace").strip())
+    return found

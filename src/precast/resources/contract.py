@@ -120,6 +120,12 @@ class Node(Protocol):
     def resources(self, type_name: str) -> Sequence["Wanted"]:
         """All resources of a type in this catalog, those whose values are known: what one that gathers others looks through."""
 
+    def promised(self, key: str, default: Any = None) -> Any:
+        """The value that this node has promised under a key."""
+
+    def promise(self, key: str, value: Any) -> None:
+        """Give a value to whoever waits for the future of this key."""
+
     def content(self, digest: str) -> BinaryIO:
         """The content of this sha256, to be read and closed. Raises NotFoundError RESOURCE-003 if nobody here has it."""
 

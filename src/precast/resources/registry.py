@@ -19,6 +19,7 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "host": ("precast.resources.host", "Host"),
     "notify": ("precast.resources.notify", "Notify"),
     "package": ("precast.resources.package.handler", "Package"),
+    "promise": ("precast.resources.promise", "Promise"),
     "resources": ("precast.resources.organising", "Organising"),
     "schedule": ("precast.resources.organising", "Organising"),
     "service": ("precast.resources.service.handler", "Service"),

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeVar
 
+from precast.agent.applying.memory import Memory
 from precast.base.clock import Clock
 from precast.resources import commands, issues
 from precast.resources.bucket import Bucket
@@ -19,7 +20,13 @@ class Machine:
     """The node of one run. It is told once, before the run, what the catalog has."""
 
     def __init__(
-        self, root: str, state_directory: str, clock: Clock, contents: Contents | None = None, is_chroot: bool = False
+        self,
+        root: str,
+        state_directory: str,
+        clock: Clock,
+        contents: Contents | None = None,
+        is_chroot: bool = False,
+        memory: Memory | None = None,
     ) -> None:
         self.root = root.rstrip("/")
         self.is_chroot = is_chroot
@@ -27,6 +34,7 @@ class Machine:
         self.clock = clock
         self.snapshots = Snapshots()
         self._contents = contents
+        self._memory = memory or Memory()
         self._content: Mapping[str, str] = {}
         self._resources: dict[str, list[Wanted]] = {}
         self._at_end: dict[Hashable, Callable[[], None]] = {}
@@ -79,6 +87,12 @@ class Machine:
         if self._contents is None:
             raise issues.NO_CONTENT.error(digest=digest)
         return self._contents(digest)
+
+    def promised(self, key: str, default: Any = None) -> Any:
+        return self._memory.promises.get(key, default)
+
+    def promise(self, key: str, value: Any) -> None:
+        self._memory.promise(key, value)
 
     def backup(self, file: BinaryIO, path: str) -> str:
         return Bucket(f"{self.state_directory}/bucket").keep(file, path)

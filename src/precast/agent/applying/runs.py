@@ -59,7 +59,7 @@ def apply(
     try:
         with held(store, job.holder or holder(clock), job.wait_s) as lease:
             memory = Memory.load(store)
-            machine = Machine(str(job.root), str(store.path.parent), clock, job.contents, job.is_chroot)
+            machine = Machine(str(job.root), str(store.path.parent), clock, job.contents, job.is_chroot, memory)
             plan = make_plan(with_purged(job.body, machine), job.places, machine)
             tally = Tally()
 

@@ -191,6 +191,13 @@ def test_future_that_is_not_there_makes_waiting_not_failing() -> None:
     assert run(body(resource("cell", "a", value=text)), memory=memory).world.cells == {"a": "port 9"}
 
 
+def test_promise_of_the_same_node_is_there_for_what_comes_after_it() -> None:
+    future = {"__ptype": "Precast::Future", "__pvalue": "db"}
+    catalog = body(resource("promise", "db", value="9"), resource("cell", "a", value=future))
+    assert run(catalog, None, Options(is_noop=True)).statuses() == {"Promise[db]": "noop", "Cell[a]": "waiting"}
+    assert run(catalog).world.cells == {"a": "9"}
+
+
 def test_type_that_is_not_there_fails_alone_with_a_clear_word() -> None:
     ran = run(body(resource("gadget", "g"), resource("cell", "a", value="1")))
     assert ran.statuses() == {"Gadget[g]": "failed", "Cell[a]": "changed"}

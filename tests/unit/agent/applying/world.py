@@ -37,8 +37,8 @@ class World:
 
 
 class WorldMachine(Machine):
-    def __init__(self, world: World, clock: Clock) -> None:
-        super().__init__("", str(Path("/nowhere")), clock)
+    def __init__(self, world: World, clock: Clock, memory: Memory) -> None:
+        super().__init__("", str(Path("/nowhere")), clock, memory=memory)
         self.world = world
 
 
@@ -234,7 +234,7 @@ def run(
     world = cells if isinstance(cells, World) else World(cells)
     memory = memory or Memory()
     reports: list[ResourceReport] = []
-    machine = WorldMachine(world, clock or ManualClock())
+    machine = WorldMachine(world, clock or ManualClock(), memory)
     with known_types():
         plan = make_plan(with_purged(catalog, machine), None, machine)
         engine = Engine(

@@ -56,7 +56,7 @@ class Printer:
         lines = list(self._lines(report))
         if lines:
             self._clear()
-            print("\n".join(lines), flush=self._shows_progress)
+            print("\n".join(lines), flush=True)
 
     def _lines(self, report: ResourceReport) -> Iterator[str]:
         for log in report.logs:

@@ -117,20 +117,20 @@ def test_fragment_that_is_no_data_is_named(tmp_path: Path, form: str, text: str)
 def test_absent_concat_removes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "c"
     path.write_text("old")
-    assert bring(node(tmp_path), concat(path, ensure="absent")) == ["c ensure: removed"]
+    assert bring(node(tmp_path), concat(path, ensure="absent")) == ["ensure: removed"]
 
 
 def test_file_has_what_the_concat_says_of_it(tmp_path: Path) -> None:
     path = tmp_path / "c"
     said = bring(node(tmp_path, fragment("1", path, "x")), concat(path, mode="0600"))
-    assert said == [f"c ensure: defined content as '{{sha256}}{hashlib.sha256(b'x').hexdigest()}'"]
+    assert said == [f"ensure: defined content as '{{sha256}}{hashlib.sha256(b'x').hexdigest()}'"]
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_secret_fragment_makes_the_whole_content_secret(tmp_path: Path) -> None:
     path = tmp_path / "c"
     secret = fragment("1", path, "hunter2")._replace(secrets=frozenset(["content"]))
-    assert bring(node(tmp_path, secret), concat(path)) == ["c ensure: changed [redacted] to [redacted]"]
+    assert bring(node(tmp_path, secret), concat(path)) == ["ensure: changed [redacted] to [redacted]"]
 
 
 def test_fragment_of_nothing_is_worth_a_warning(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_wrong_target_is_a_change_of_the_link_alone(d: Path, tmp_path: Path) -> 
     assert bring(node(tmp_path), file(d / "l", ensure="link", target="new")) == [
         "target: target changed 'old' to 'new'"
     ]
-    assert os.readlink(d / "l") == "new"
+    assert (d / "l").readlink() == Path("new")
 
 
 def test_followed_link_is_changed_at_its_end(d: Path, tmp_path: Path) -> None:
@@ -204,8 +204,8 @@ def test_secret_content_is_never_shown(d: Path, tmp_path: Path) -> None:
 
 def test_show_diff_false_and_no_text_give_no_diff(d: Path, tmp_path: Path) -> None:
     (d / "a").write_bytes(b"\0old")
-    for parameters, diff in (({"show_diff": False}, None), ({}, "(the content is no text, and is not shown)\n")):
-        handler = made(node(tmp_path), file(d / "a", content="new", **parameters))
+    for shown, diff in ((False, None), (True, "(the content is no text, and is not shown)\n")):
+        handler = made(node(tmp_path), file(d / "a", content="new", show_diff=shown))
         (change,) = handler.compare(handler.read())
         assert change.diff == diff
 

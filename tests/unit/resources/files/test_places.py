@@ -14,7 +14,7 @@ BOB, EVE = 4711, 4712
 
 def reached(root: Path | str, path: str) -> str:
     with places.parent(str(root), path) as (directory, name):
-        return f"{os.readlink(f'/proc/self/fd/{directory}')}/{name}"
+        return f"{Path(f'/proc/self/fd/{directory}').readlink()}/{name}"
 
 
 def test_absolute_link_stays_inside_the_root(tmp_path: Path) -> None:
@@ -138,10 +138,10 @@ def test_link_itself_gets_an_owner_and_its_target_does_not(tmp_path: Path) -> No
 def test_no_handle_is_left_open(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "l").symlink_to("a")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for path in ("/l/b/x", "/l/../l/b/../b/x", "/l/nowhere/x"):
         try:
             reached(tmp_path, path)
         except PrecastError:
             continue
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -1,7 +1,6 @@
 """Sources, recursion and backups of files."""
 
 import hashlib
-import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tests.unit.resources.files.bringing import bring, file, made, node
 def tree(place: Path) -> dict[str, str]:
     """Relative paths, with content or target."""
     return {
-        str(each.relative_to(place)): f"-> {os.readlink(each)}"
+        str(each.relative_to(place)): f"-> {each.readlink()}"
         if each.is_symlink()
         else "/"
         if each.is_dir()

@@ -1,0 +1,115 @@
+"""This machine, as a copy that may be spoiled: an overlay over its root, entered in namespaces of its own.
+
+Everything that is written goes to a directory of the test and can be looked at from outside; the machine itself stays as it is. Mounts live
+only as long as the command that is run, so that nothing is left behind, whatever kills it. With `is_booted` systemd is the first process in
+there, a real one, and the command is run once it is up.
+"""
+
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+_ENTER = """
+set -e
+base=$1; shift
+mount -t overlay overlay -o lowerdir=/,upperdir=$base/upper,workdir=$base/work $base/root
+mount -t proc proc $base/root/proc
+mount -t tmpfs run $base/root/run
+mount --bind /dev $base/root/dev
+mount --rbind /sys $base/root/sys
+exec chroot $base/root "$@"
+"""
+
+# The console is the first process's, so the command's output goes to a file, and its exit code to standard output.
+_BOOT = """
+base=$1; shift
+root=$base/root
+mount -t overlay overlay -o lowerdir=/,upperdir=$base/upper,workdir=$base/work $root || exit 1
+mount -t proc proc $root/proc; mount -t tmpfs run $root/run; mount -t tmpfs dev $root/dev
+for name in null zero full random urandom tty console; do : > $root/dev/$name; mount --bind /dev/$name $root/dev/$name; done
+mkdir $root/dev/shm $root/dev/pts; ln -s /proc/self/fd $root/dev/fd
+mount -t sysfs sys $root/sys && mount -t cgroup2 cgroup $root/sys/fs/cgroup || exit 1
+printf '[Unit]\\nDescription=nothing but systemd\\nDefaultDependencies=no\\n' > $root/etc/systemd/system/bare.target
+(
+    until chroot $root systemctl is-active -q bare.target; do sleep 0.05; done 2>/dev/null
+    chroot $root "$@" < /dev/null > $base/output 2>&1
+    echo $?
+) &
+export container=lxc
+exec chroot $root /lib/systemd/systemd --unit=bare.target --log-level=err --log-target=console --show-status=false >&2
+"""
+
+
+class OverlayRoot:
+    """A copy of this machine below a directory. Several commands may be run in it, one after the other."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        for name in ("upper", "work", "root"):
+            (base / name).mkdir(parents=True, exist_ok=True)
+        base.chmod(0o755)
+        (base / "upper").chmod(0o755)
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs another inside."""
+        return ["unshare", "-m", "-p", "--fork", "sh", "-c", _ENTER, "overlay", str(self.base), *argv]
+
+    def run(self, argv: Sequence[str], timeout_s: float = 100) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            self.command(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def run_booted(self, argv: Sequence[str], timeout_s: float = 100) -> "subprocess.CompletedProcess[str]":
+        """The same with systemd running in there; it is killed with everything it started when the command has ended."""
+        namespaces = ["unshare", "-m", "-p", "-u", "-i", "-n", "-C", "--fork", "--kill-child=KILL"]
+        words = [*namespaces, "sh", "-c", _BOOT, "overlay", str(self.base), *argv]
+        with (self.base / "console").open("wb") as console:
+            first = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=console, text=True)
+            assert first.stdout is not None
+            try:
+                has_ended, _, _ = select.select([first.stdout], [], [], timeout_s)
+                code = first.stdout.readline() if has_ended else ""
+            finally:
+                first.kill()
+                first.wait()
+                first.stdout.close()
+        if not code:
+            raise RuntimeError(f"systemd or the command did not end: {(self.base / 'console').read_text()[-2000:]}")
+        return subprocess.CompletedProcess(words, int(code), (self.base / "output").read_text(errors="replace"))
+
+    def written(self, path: str) -> Path:
+        """Where a file is, seen from outside, that was written inside."""
+        return self.base / "upper" / path.lstrip("/")
+
+    def read(self, path: str) -> str:
+        """A file of the copy."""
+        place = self.written(path)
+        return (place if place.exists() else Path(path)).read_text()
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
+        """Put a file into the copy, while no command runs in it."""
+        place = self.written(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        place.chmod(mode)
+
+
+def why_not() -> str | None:
+    """Why there can be no such copy here; None if there can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if shutil.which("unshare") is None:
+        return "needs unshare"
+    probe = "d=$(mktemp -d) && mkdir $d/u $d/w $d/m && mount -t tmpfs t $d && mkdir $d/u $d/w $d/m && "
+    probe += "mount -t overlay o -o lowerdir=/,upperdir=$d/u,workdir=$d/w $d/m; c=$?; umount -R $d; rm -rf $d; exit $c"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", probe], capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else f"needs overlay mounts: {done.stderr.strip()}"

@@ -25,11 +25,11 @@ from precast.catalog.order import RELATIONS
 from precast.lang import unknowns, values
 from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree, follow
 from precast.lang.compile import CompileFailure, compile_catalog, evaluate
-from precast.types.ordering import application_order
 from precast.lang.datatypes import infer
 from precast.lang.functions.chance import fqdn_rand
 from precast.lang.inputs import ABSENT, Inputs
 from precast.lang.settings import LogLine, Settings
+from precast.types.ordering import application_order
 
 FIELDS: Final = ("id", "source", "files", "facts", "node", "modulepath")
 NODE: Final = "testhost.example.com"

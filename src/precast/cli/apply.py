@@ -132,7 +132,8 @@ def _from_code(args: argparse.Namespace) -> "tuple[Job, str]":
     compiled = compile_here(args, name)
     body = compiled.result.body
     contents = contents_of(args, body.content, name)
-    job = Job(body, compiled.result.source_map, contents=contents, call=functions_of(compiled))
+    result = compiled.result
+    job = Job(body, result.source_map, contents=contents, call=functions_of(compiled), types=result.types)
     return _placed(job, args), name
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from precast.base.spans import Source
-from precast.cli.environments import DirectoryTree, directory, read_facts
+from precast.cli.environments import DirectoryTree, directory, open_environment, read_facts
 from precast.cli.eval import print_logs
 from precast.cli.files import read_source
 from precast.cli.local_facts import local_facts
@@ -54,9 +54,12 @@ def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings
     settings = Settings.puppet8(**options) if args.strict else Settings(**options)
     if args.environment is None and not paths:
         return Inputs(NodeAnswers(node, FileStore(TextTree({})))), settings
-    place = directory(args.environment) if args.environment is not None else NOWHERE
-    constants = {"environment_path": str(place.resolve())} if args.environment is not None else {}
-    return Inputs(NodeAnswers(node, FileStore(DirectoryTree(place, tuple(paths))), constants)), settings
+    if args.environment is None:
+        return Inputs(NodeAnswers(node, FileStore(DirectoryTree(NOWHERE, tuple(paths))))), settings
+    place, files, constants = open_environment(args.environment)
+    if paths:
+        files = FileStore(DirectoryTree(place, tuple(paths)))
+    return Inputs(NodeAnswers(node, files, constants)), settings
 
 
 def node_of(args: argparse.Namespace, certname: str) -> NodeData:

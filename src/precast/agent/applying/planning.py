@@ -18,7 +18,7 @@ from precast.resources import issues as resource_issues
 from precast.resources import registry
 from precast.resources.contract import Handler, Wanted
 from precast.types.catalogue import METAPARAMETERS
-from precast.types.ordering import graph, is_container
+from precast.types.ordering import NO_TYPES, Types, graph, is_container
 
 
 class Planned:
@@ -60,12 +60,12 @@ class Plan:
         self.resources = resources
 
 
-def make_plan(body: Body, places: SourceMap | None, machine: Machine) -> Plan:
+def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Types = NO_TYPES) -> Plan:
     """Plan a catalog. What is wrong with a resource stays with it.
 
     Raises InputError CATALOG-001 and CATALOG-002 for a graph that cannot be applied.
     """
-    order = graph(body)
+    order = graph(body, types)
     sequence, cycle = order.resources()
     if cycle:
         raise catalog_issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]))

@@ -25,6 +25,7 @@ from precast.agent.store import LocalStore
 from precast.base.clock import Clock, SystemClock
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
+from precast.types.ordering import NO_TYPES, Types
 
 
 class Job(NamedTuple):
@@ -38,6 +39,7 @@ class Job(NamedTuple):
     call: CallFunction | None = None  # for Deferred values
     holder: str = ""  # told to whoever wants to run at the same time
     wait_s: float = 0.0
+    types: Types = NO_TYPES  # that modules declare
 
 
 def apply(
@@ -60,7 +62,7 @@ def apply(
         with held(store, job.holder or holder(clock), job.wait_s) as lease:
             memory = Memory.load(store)
             machine = Machine(str(job.root), str(store.path.parent), clock, job.contents, job.is_chroot, memory)
-            plan = make_plan(with_purged(job.body, machine), job.places, machine)
+            plan = make_plan(with_purged(job.body, machine), job.places, machine, job.types)
             tally = Tally()
 
             def told(report: ResourceReport) -> None:

@@ -11,30 +11,25 @@ import msgspec
 
 from precast.catalog import issues, unknown
 from precast.catalog.envelope import seal
-from precast.cli.environments import open_environment, read_facts
+from precast.cli.environments import add_environment_options, open_inputs
 from precast.cli.eval import print_logs
 from precast.cli.output import print_json, print_table
-from precast.lang.answers import NodeAnswers, NodeData, follow
+from precast.lang.answers import NodeData, follow
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
-from precast.lang.inputs import ABSENT, Inputs
+from precast.lang.inputs import ABSENT
 from precast.lang.settings import Settings
 from precast.types.ordering import application_order
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--environment", metavar="DIR", required=True, help="directory with manifests and modules")
-    parser.add_argument("--node", metavar="NAME", required=True, help="the node's name, as its certificate has it")
-    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML, - for standard input; default: none")
+    add_environment_options(parser)
     parser.add_argument("--json", action="store_true", help="print the whole catalog as one JSON document")
     parser.add_argument("--trace", action="store_true", help="print what the compile read instead of the catalog")
-    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> int:
-    _, files, constants = open_environment(args.environment)
-    node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
-    inputs = Inputs(NodeAnswers(node, files, constants))
+    inputs, node = open_inputs(args)
     settings = Settings.puppet8() if args.strict else Settings()
     try:
         result = compile_catalog(inputs, settings)

@@ -5,6 +5,7 @@ leads out counts as absent, so that a compile here reads what a server would hav
 itself may be a link, as distributions have it.
 """
 
+import argparse
 import os
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from precast.lang.answers import FileStore, NodeAnswers, NodeData
 from precast.lang.compiler.environment import with_environment
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
+from precast.services.decryption import KeyFiles
 
 
 class DirectoryTree:
@@ -64,16 +66,37 @@ class DirectoryTree:
         return False
 
 
-def open_environment(path: str) -> tuple[Path, FileStore, dict[str, Any]]:
+def add_environment_options(parser: argparse.ArgumentParser) -> None:
+    """Which environment, for which node: what commands that compile or look up share."""
+    parser.add_argument("--environment", metavar="DIR", required=True, help="directory with manifests and modules")
+    parser.add_argument("--node", metavar="NAME", required=True, help="the node's name, as its certificate has it")
+    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML, - for standard input; default: none")
+    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer; default: none")
+    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
+
+
+def open_inputs(args: argparse.Namespace) -> tuple[Inputs, NodeData]:
+    """The answers for the node and environment that the options name. Raises what open_environment and read_facts raise."""
+    _, files, constants = open_environment(args.environment, args.hiera)
+    node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
+    return Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd()))), node
+
+
+def open_environment(path: str, hiera: str | None = None) -> tuple[Path, FileStore, dict[str, Any]]:
     """An environment with the module directories outside that it names: its place, its files, and what is constant for it.
 
-    Raises NotFoundError CLI-030, or InputError LANG-761 or LANG-762 for its environment.conf.
+    `hiera` is the hiera.yaml of the global layer, whose data lies below the same directory. Raises NotFoundError CLI-010 or CLI-030,
+    or InputError LANG-761 or LANG-762 for its environment.conf.
     """
     place = directory(path)
     constants = {"environment_path": str(place.resolve())}
     answers = NodeAnswers(NodeData.local("localhost", {}), FileStore(DirectoryTree(place)), constants)
     settings = with_environment(Inputs(answers), Settings())
     outside = tuple(Path(each) for each in settings.module_path if each.startswith("/"))
+    if hiera is not None:
+        read_bytes(hiera)  # a name that is mistyped must not look like an empty layer
+        constants["hiera_config"] = str(Path(hiera).resolve())
+        outside = (*outside, Path(hiera).resolve().parent)
     return place, FileStore(DirectoryTree(place, outside)), constants
 
 

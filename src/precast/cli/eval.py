@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.base.spans import Source, visible
-from precast.cli.environments import open_environment, read_facts
+from precast.cli.environments import open_inputs, read_facts
 from precast.cli.files import read_source
 from precast.cli.output import print_json
 from precast.lang import datatypes, unknowns
@@ -27,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("code", metavar="CODE", help="Puppet code; - for standard input")
     parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML; default: none")
     parser.add_argument("--environment", metavar="DIR", help="an environment whose modules the code may use")
+    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer; default: none")
     parser.add_argument("--node", metavar="NAME", default=NODE, help=f"the node's name (default: {NODE})")
     parser.add_argument("--json", action="store_true", help="print value, type and logs as one JSON document")
     parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
@@ -42,7 +43,7 @@ def _run(args: argparse.Namespace) -> int:
     except CompileFailure as failure:
         print_logs(failure.logs, inputs)
         raise failure.error from None
-    value = _filled(evaluation.value, inputs)
+    value = filled(evaluation.value, inputs)
     if args.json:
         print_json(_as_json(value, evaluation.logs, inputs))
         return 0
@@ -52,15 +53,13 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _inputs(args: argparse.Namespace) -> Inputs:
-    facts = read_facts(args.facts) if args.facts else {}
-    node = NodeData.local(args.node, facts)
-    if args.environment is None:
-        return Inputs(NodeAnswers(node, FileStore(TextTree({}))))
-    _, files, constants = open_environment(args.environment)
-    return Inputs(NodeAnswers(node, files, constants))
+    if args.environment is not None:
+        return open_inputs(args)[0]
+    node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
+    return Inputs(NodeAnswers(node, FileStore(TextTree({}))))
 
 
-def _filled(value: Any, inputs: Inputs) -> Any:
+def filled(value: Any, inputs: Inputs) -> Any:
     """The value with the node's own facts in their places."""
 
     def known(unknown: Unknown) -> Any:
@@ -75,14 +74,14 @@ def _filled(value: Any, inputs: Inputs) -> Any:
 
 def print_logs(logs: Sequence[LogLine], inputs: Inputs) -> None:
     for line in logs:
-        print(f"{line.level}: {visible(to_string(_filled(line.message, inputs)))}", file=sys.stderr)
+        print(f"{line.level}: {visible(to_string(filled(line.message, inputs)))}", file=sys.stderr)
 
 
 def _as_json(value: Any, logs: Sequence[LogLine], inputs: Inputs) -> dict[str, object]:
     return {
         "value": rich(value),
         "type": str(datatypes.infer(value)),
-        "logs": [[line.level, to_string(_filled(line.message, inputs))] for line in logs],
+        "logs": [[line.level, to_string(filled(line.message, inputs))] for line in logs],
     }
 
 

@@ -68,6 +68,7 @@ NOTHING_TO_VALIDATE = Issue(
 NOT_DOCUMENTED = Issue(
     "CLI-032", Kind.NOT_FOUND, "there is no {what} {name}{guess}", "the command without a name lists all there are"
 )
+ONLY_WITH_DEEP = Issue("CLI-036", Kind.INPUT, "{name} only means something with --merge deep", "add --merge deep")
 NO_ENVIRONMENT = Issue(
     "CLI-030",
     Kind.NOT_FOUND,

@@ -23,6 +23,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
     "eval": ("precast.cli.eval", "evaluate Puppet code and print its value"),
     "facts": ("precast.cli.facts", "what a machine says about itself"),
+    "lookup": ("precast.cli.lookup", "look a key up in Hiera, and see why it has its value"),
     "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
     "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
     "agent": ("precast.cli.agent", "this machine as a node: its daemon, its certificate, its facts"),

@@ -13,7 +13,6 @@ from precast.base import digests
 from precast.lang import inputs
 from precast.lang import issues_compiler as issues
 from precast.lang.functions.chance import fqdn_rand
-from precast.lang.hiera.files import content
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 
 COMPILER_VERSION = "1"
@@ -201,6 +200,8 @@ class NodeAnswers:
         return follow(self.node.facts if part[0] == "facts" else self.node.trusted, part[1:])
 
     def _data_key(self, path: inputs.OpenPath, key: str, reader: str) -> Answer:
+        from precast.lang.hiera.files import content  # brings YAML with it, which many compiles never need
+
         digest = self._files.digest(self._filled(path))
         return ABSENT if digest is ABSENT else content(digest, reader, self.content).answer(key)
 

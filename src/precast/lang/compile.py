@@ -58,7 +58,7 @@ class CompileFailure(Exception):
 
 def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
     """The value of the code's last expression; the classes and defines it declares run too. Raises CompileFailure."""
-    run = _started(inputs, settings)
+    run = started(inputs, settings)
     try:
         with _nothing_to_leave():
             value = _evaluate_main(run, _unit(source))
@@ -83,26 +83,31 @@ def _collector_at_rest() -> Iterator[None]:
 @_collector_at_rest()
 def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None = None) -> CompileResult:
     """The catalog of the node behind the inputs; `manifest` stands for the environment's own. Raises CompileFailure."""
-    run = _started(inputs, settings)
+    run = started(inputs, settings)
     try:
-        place = run.settings.manifest
-        units = [_unit(manifest)] if manifest is not None else _manifests(inputs, place)
-        if not units:
-            run.log("warning", f"the environment has no code in {place}: only classes given to the node count")
-        for unit in units:
-            run.loader.add(unit)
-        with _nothing_to_leave():
-            for unit in units:
-                unit.main(run.top)
-            evaluate_node(run)
-            run.catalog.evaluate_all()
+        run_manifests(run, manifest)
         body, source_map = finish(run)
     except PrecastError as error:
         raise CompileFailure(error, tuple(run.logs)) from None
     return CompileResult(body, source_map, tuple(run.logs), inputs.trace, run.types_known.of_modules)
 
 
-def _started(inputs: Inputs, settings: Settings) -> Run:
+def run_manifests(run: Run, manifest: Source | None = None) -> None:
+    """Runs the environment's manifests, or the one given, and all that they declare. Raises PrecastError."""
+    place = run.settings.manifest
+    units = [_unit(manifest)] if manifest is not None else _manifests(run.inputs, place)
+    if not units:
+        run.log("warning", f"the environment has no code in {place}: only classes given to the node count")
+    for unit in units:
+        run.loader.add(unit)
+    with _nothing_to_leave():
+        for unit in units:
+            unit.main(run.top)
+        evaluate_node(run)
+        run.catalog.evaluate_all()
+
+
+def started(inputs: Inputs, settings: Settings) -> Run:
     """A run with the environment's own settings. Raises CompileFailure where these are wrong."""
     try:
         run = _start(inputs, with_environment(inputs, settings))

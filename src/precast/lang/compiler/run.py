@@ -5,7 +5,7 @@ compile in a warm process reads and says what one in a fresh process does.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import Issue
 from precast.base.spans import Source, Span
@@ -24,13 +24,15 @@ from precast.lang.functions import issues as function_issues
 from precast.lang.functions import registry
 from precast.lang.functions.modules import library as native_functions
 from precast.lang.functions.registry import Function
-from precast.lang.hiera.lookups import Lookups
 from precast.lang.inputs import ABSENT, Constant, Inputs
 from precast.lang.moments import Timestamp, from_seconds
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
 from precast.lang.settings import LogLine, Settings
 from precast.lang.unknowns import STRINGS, DeferredCall, Hole, Joined, holds_unknown, replace
 from precast.lang.values import Hash, Unknown
+
+if TYPE_CHECKING:
+    from precast.lang.hiera.lookups import Lookups
 
 # Known in every scope, undef where nothing set them.
 _ALWAYS = frozenset(("module_name", "caller_module_name", "title", "name"))
@@ -58,10 +60,19 @@ class Run:
         self._warned: set[str] = set()
         self._kept: dict[int, dict[str, Any]] = {}
         self.type_names = TypeNames(self)
-        self.lookups = Lookups(self)
+        self._lookups: Lookups | None = None
         frame = Frame("", self.main, None, "", is_open=True)
         self.top = new_frame(self, frame, None)
         self.main.frame = frame
+
+    @property
+    def lookups(self) -> "Lookups":
+        """Look-ups in Hiera; loaded when something is first looked up."""
+        if self._lookups is None:
+            from precast.lang.hiera.lookups import Lookups
+
+            self._lookups = Lookups(self)
+        return self._lookups
 
     # The log
 

@@ -1,19 +1,19 @@
 """lookup and its elder kin: values by key from Hiera, with overrides, defaults and the types they must have."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from precast.lang.datatypes import mismatch
 from precast.lang.functions import issues
 from precast.lang.functions.catalog import INCLUDE
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.hiera.context import LookupContext
-from precast.lang.hiera.files import READERS
 from precast.lang.hiera.invocation import Invocation
-from precast.lang.hiera.merging import strategy
 from precast.lang.scope import MISSING
 from precast.lang.values import Hash
+
+if TYPE_CHECKING:
+    from precast.lang.hiera.context import LookupContext
 
 LOOKUP = Function("lookup", "A value by key from Hiera, or a default.", unknowns=Unknowns.FLOW)
 
@@ -38,7 +38,7 @@ class _Search:
         self.defaults = options.get("default_values_hash") or Hash()
         self.has_default = "default_value" in options
         self.default = options.get("default_value")
-        strategy(self.merge)
+        call.host.lookups.check_merge(self.merge)
 
     def run(self) -> Any:
         call = self.call
@@ -134,10 +134,10 @@ _declare_elder("hiera_include", "unique", "Includes the classes found for a key.
 
 def _declare_data_function(name: str) -> None:
     function = Function(name, "Reads a data file for Hiera: named in hiera.yaml, or called by a function that is.")
-    if name in READERS:
+    if name in ("yaml_data", "json_data"):
 
         @function.dispatch("Struct[{path=>String[1]}] options, Puppet::LookupContext context")
-        def read(options: Hash, context: LookupContext) -> Hash:
+        def read(options: Hash, context: "LookupContext") -> Hash:
             return context.data(options["path"], name)
 
     @function.dispatch("Any *args")

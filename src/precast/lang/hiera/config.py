@@ -16,7 +16,6 @@ FunctionKind = Literal["data_hash", "lookup_key", "data_dig"]
 LocationKind = Literal["path", "glob", "uri", "mapped", "none"]
 LayerKind = Literal["global", "environment", "module"]
 
-FILE_NAME: Final = "hiera.yaml"
 _FUNCTIONS: Final = ("data_hash", "lookup_key", "data_dig", "hiera3_backend")
 _LOCATIONS: Final[dict[str, LocationKind]] = {
     "path": "path", "paths": "path", "glob": "glob", "globs": "glob", "uri": "uri", "uris": "uri", "mapped_paths": "mapped",

@@ -4,7 +4,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from precast.lang.values import Hash
+from precast.lang.rubytext import ruby_inspect
+from precast.lang.values import Hash, literal
 
 
 class Step:
@@ -50,3 +51,15 @@ class Explainer:
 
     def _note(self, kind: str, value: Any) -> None:
         self._stack[-1].steps.append((kind, value))
+
+
+def shown(value: Any, indent: str = "") -> str:
+    """A value over as many lines as its parts need. What is Sensitive stays so."""
+    deeper = f"{indent}  "
+    if isinstance(value, Hash) and value:
+        parts = [f"{deeper}{shown(key)} => {shown(item, deeper)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
+    if isinstance(value, tuple) and value:
+        parts = [f"{deeper}{shown(item, deeper)}" for item in value]
+        return "[\n" + ",\n".join(parts) + f"\n{indent}]"
+    return ruby_inspect(value) if isinstance(value, str) else literal(value)

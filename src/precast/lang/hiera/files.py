@@ -1,8 +1,8 @@
 """Data files as a compile sees them: read once for their content, and asked for key by key.
 
 The trace has the digest of a file, and below it the digest of each value that was read from it: where a new file has the same
-values under those keys, the catalog stays. A file that cannot be read answers every key with its own digest, so that any other
-content is another answer.
+values under those keys, the catalog stays. A file that cannot be read, or is no hash, answers every key with its own digest, so that
+any other content is another answer; nothing is taken from a file before a key of it was asked for.
 """
 
 import json
@@ -53,7 +53,7 @@ class Content:
     def answer(self, key: str) -> Answer:
         """What the trace keeps of a key: the digest of its value, or its absence."""
         if self.problem is not None or not isinstance(self.document, Hash):
-            return self.digest
+            return f"broken:{self.digest}"
         if key not in self.entries:
             return ABSENT
         if key not in self._digests:

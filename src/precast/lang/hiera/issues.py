@@ -153,7 +153,10 @@ RECURSION = Issue(
     "one of these keys refers to itself through the others",
 )
 UNDEFINED_VARIABLE = Issue(
-    "HIERA-037", Kind.INPUT, "Undefined variable '{name}'; ", "check the name, or give the fact a default in a module"
+    "HIERA-037",
+    Kind.INPUT,
+    "Undefined variable '{name}' in a text of Hiera",
+    "check the name; `precast lookup --compile` runs the manifests first",
 )
 BAD_MERGE = Issue(
     "HIERA-040", Kind.INPUT, "{reason}", "see docs/explanation/hiera.md for merge strategies and their options"
@@ -208,6 +211,12 @@ NOT_DECRYPTED = Issue(
     Kind.INPUT,
     "the value cannot be decrypted: {reason}",
     "encrypt it again with the public key of this deployment",
+)
+BAD_KEY_PAIR = Issue(
+    "HIERA-053",
+    Kind.INPUT,
+    "cannot use {path} to decrypt data: {reason}",
+    "give both pkcs7_private_key and pkcs7_public_key in hiera.yaml, as files that this command may read",
 )
 NOT_CONVERTED = Issue(
     "HIERA-046",

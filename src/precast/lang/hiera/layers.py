@@ -62,7 +62,7 @@ class Layer:
             levels = self._levels(invocation)[which]
             if explainer is None:
                 return merged(how, levels, fetch, None)
-            with explainer.within(self.title, file=self.config.path):
+            with explainer.within(self.title, file=self.lookups.host.shown_path(self.config.path)):
                 if not levels:
                     explainer.not_found(key.text)
                 return merged(how, levels, fetch, explainer)

@@ -41,6 +41,10 @@ class ResolvedLevel:
         if explainer is None:
             return merged(how, self._places, fetch, None)
         with explainer.within(self._title):
+            if not self._places:
+                what = "files match" if self._level.location_kind == "glob" else "values for the paths"
+                explainer.say(f"No {what}: {', '.join(self._level.locations)}")
+                return MISSING
             return merged(how, self._places, fetch, explainer)
 
     def _at(self, place: Location | None, key: Key, invocation: Invocation) -> Any:
@@ -71,8 +75,8 @@ class ResolvedLevel:
         source = self._source(place)
         if not source.exists:
             return MISSING
-        self._layer.check_names(source, self._level.function)
         raw = source.raw(key.root)
+        self._layer.check_names(source, self._level.function)
         if raw is None:
             return MISSING
         if not raw.is_open:

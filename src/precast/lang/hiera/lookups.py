@@ -6,26 +6,28 @@ nothing else has the key.
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.lang.functions import issues as function_issues
 from precast.lang.functions.host import Host
 from precast.lang.hiera import issues
-from precast.lang.hiera.config import FILE_NAME, Config, LayerKind, config
-from precast.lang.hiera.files import READERS
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import OPTIONS, Key, parse_key
-from precast.lang.hiera.layers import Layer
-from precast.lang.hiera.locations import Location
 from precast.lang.hiera.merging import HASHES, Strategy, merged, strategy
 from precast.lang.hiera.options import KeyOptions, combined, validated
-from precast.lang.hiera.sources import DataSource
 from precast.lang.inputs import ABSENT, Constant
 from precast.lang.scope import MISSING
 from precast.lang.values import Hash, literal
 
+if TYPE_CHECKING:
+    from precast.lang.hiera.config import LayerKind
+    from precast.lang.hiera.layers import Layer
+    from precast.lang.hiera.locations import Location
+    from precast.lang.hiera.sources import DataSource
+
+FILE_NAME: Final = "hiera.yaml"
 _OPTIONS_KEY: Final = parse_key(OPTIONS)
 _STACK: Final = ("global", "environment", "module")
 
@@ -60,6 +62,15 @@ class Lookups:
         convert_to = options.get("convert_to")
         return value if convert_to is None else self._converted(key, value, convert_to, invocation)
 
+    def check_merge(self, merge: Any) -> None:
+        """Raises HIERA-040, HIERA-041 or HIERA-042 for a merge that there is not."""
+        strategy(merge)
+
+    def known_keys(self) -> list[str]:
+        """The keys of all data files that were asked so far: for those who mistyped one."""
+        found = (source.content().entries for source in self._sources.values() if source.exists)
+        return sorted({key for entries in found for key in entries if isinstance(key, str)})
+
     def _data(self, key: Key, invocation: Invocation, merge: Any) -> Any:
         explainer = invocation.explainer
         if explainer is None:
@@ -91,6 +102,9 @@ class Lookups:
                 self._say_no_module(invocation)
         else:
             layer = self.global_layer() if kind == "global" else self.environment_layer()
+            if layer is None and invocation.explainer is not None:
+                where = "no hiera.yaml given" if kind == "global" else "the environment has no hiera.yaml of version 5"
+                invocation.explainer.say(f"{kind.capitalize()} layer: {where}")
         return MISSING if layer is None else layer.lookup(key, invocation, how)
 
     def _say_no_module(self, invocation: Invocation) -> None:
@@ -189,18 +203,18 @@ class Lookups:
     def has_environment_data(self) -> bool:
         return self.environment_layer() is not None
 
-    def global_layer(self) -> Layer | None:
+    def global_layer(self) -> "Layer | None":
         if "" not in self._layers:
             place = self.host.inputs.ask(Constant("hiera_config"))
             self._layers[""] = None if place is ABSENT else self._layer("global", str(place), "the deployment")
         return self._layers[""]
 
-    def environment_layer(self) -> Layer | None:
+    def environment_layer(self) -> "Layer | None":
         if "environment" not in self._layers:
             self._layers["environment"] = self._layer("environment", FILE_NAME, "the environment root")
         return self._layers["environment"]
 
-    def module_layer(self, name: str) -> Layer | None:
+    def module_layer(self, name: str) -> "Layer | None":
         key = f"module {name}"
         if key not in self._layers:
             directory = self.host.module_directory(None, name)
@@ -209,10 +223,13 @@ class Lookups:
             )
         return self._layers[key]
 
-    def _layer(self, kind: LayerKind, path: str, place: str, module: str = "") -> Layer | None:
+    def _layer(self, kind: "LayerKind", path: str, place: str, module: str = "") -> "Layer | None":
         found = self.host.inputs.text(path)
         if found is None:
             return None
+        from precast.lang.hiera.config import Config, config  # with YAML, only where there is a file to read
+        from precast.lang.hiera.layers import Layer
+
         judged = config(found[0], found[1], path, kind)
         if isinstance(judged, Config):
             return Layer(self, kind, judged, path.removesuffix(FILE_NAME).rstrip("/"), module)
@@ -233,12 +250,16 @@ class Lookups:
 
     def whole_file(self, path: str, reader: str) -> Hash:
         """The entries of a data file that a function names."""
+        from precast.lang.hiera.files import READERS
+
         document = READERS[reader](Source(path, self.file_text(path)))
         return document if isinstance(document, Hash) else Hash()
 
-    def source(self, place: Location, reader: str) -> DataSource:
+    def source(self, place: "Location", reader: str) -> "DataSource":
         key = (place.path, reader)
         found = self._sources.get(key)
         if found is None:
+            from precast.lang.hiera.sources import DataSource
+
             found = self._sources[key] = DataSource(self.host, place, reader)
         return found

@@ -20,6 +20,7 @@ from precast.cli.settings import Address, ServerSettings
 from precast.cli.workers import Worker
 
 if TYPE_CHECKING:
+    from precast.api.environments import EnvironmentsApi
     from precast.api.hub import Hub
     from precast.api.metrics import Metrics
     from precast.api.nodes import NodesApi
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from precast.api.status import StatusApi
     from precast.api.tending import Tending
     from precast.services.authority_files import HeldAuthority
+    from precast.services.content import Collection
     from precast.services.fact_retention import FactRetention
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
@@ -94,7 +96,7 @@ class App:
             status = _status_api(database, settings, authority)
             limits = Limits(rate=settings.requests_per_second)
             metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
-            server = _http_server(database, authority, facts, sessions, status, metrics, limits)
+            server = _http_server(database, authority, facts, sessions, status, metrics, limits, settings.data)
             address = settings.listen if worker is None else worker.address
             try:
                 port = await server.start(*address, tls.context, is_shared=worker is not None)
@@ -111,6 +113,7 @@ class App:
                     tasks.create_task(metrics.run()),
                     tasks.create_task(facts.run(server_id)),
                     tasks.create_task(_retention(database).run()),
+                    tasks.create_task(_collection(database).run()),
                     tasks.create_task(tending.run()),
                 ]
                 await _until_told_to_stop()
@@ -220,6 +223,7 @@ def _http_server(
     status_api: "StatusApi",
     metrics: "Metrics",
     limits: "Limits",
+    room: Path,
 ) -> "HttpServer":
     from precast.api.authority import AuthorityApi
     from precast.api.callers import Callers
@@ -254,6 +258,7 @@ def _http_server(
     sessions.api.declare(routes)
     status_api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service).declare(routes)
+    _environments_api(database, audit, room).declare(routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
 
@@ -304,6 +309,31 @@ def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: 
         classifier,
     )
     return NodesApi(service, targets)
+
+
+def _environments_api(database: "Database", audit: "AuditLog", room: Path) -> "EnvironmentsApi":
+    from precast.api.environments import EnvironmentsApi
+    from precast.services.content import ContentService
+    from precast.services.environments import EnvironmentService
+    from precast.services.work_kinds import REDECIDE
+    from precast.store.blobs import Blobs
+    from precast.store.environments import Environments
+    from precast.store.work import WorkQueue
+
+    blobs = Blobs(database)
+    content = ContentService(database, blobs, room)
+    service = EnvironmentService(
+        database, Environments(database), blobs, content, WorkQueue(database, [REDECIDE]), audit
+    )
+    return EnvironmentsApi(database, service, content)
+
+
+def _collection(database: "Database") -> "Collection":
+    from precast.services.content import Collection
+    from precast.store.blobs import Blobs
+    from precast.store.environments import Environments
+
+    return Collection(database, Blobs(database), Environments(database))
 
 
 def _hosts(settings: ServerSettings) -> list[str]:

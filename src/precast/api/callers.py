@@ -5,7 +5,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from precast.api import issues
-from precast.api.routes import Caller, Node, Requirement
+from precast.api.routes import ENVIRONMENT, SITE, Caller, Node, Requirement
 from precast.base.errors import PrecastError
 from precast.services import roles
 from precast.services.people import PeopleService, Person
@@ -21,15 +21,24 @@ class Callers:
         self._nodes = nodes
         self._serials: WeakKeyDictionary[ssl.SSLObject, str | None] = WeakKeyDictionary()
 
-    async def authorise(self, requires: Requirement, header: str | None, connection: ssl.SSLObject | None) -> Caller:
-        """The caller, if they are what is required. Raises UnauthenticatedError API-001, API-002 or DeniedError API-003."""
+    async def authorise(
+        self,
+        requires: Requirement,
+        header: str | None,
+        connection: ssl.SSLObject | None,
+        environment: str | None = None,
+    ) -> Caller:
+        """The caller, if they are what is required, for the environment that the path names, if it names one.
+
+        Raises UnauthenticatedError API-001, API-002 or DeniedError API-003.
+        """
         if requires.sort == "public":
             return None
         if requires.sort == "node":
             return await self._node(requires, connection)
-        return await self._person(requires, header)
+        return await self._person(requires, header, environment)
 
-    async def _person(self, requires: Requirement, header: str | None) -> Person:
+    async def _person(self, requires: Requirement, header: str | None, environment: str | None) -> Person:
         scheme, _, token = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise issues.NO_CREDENTIALS.error(needed=requires)
@@ -43,9 +52,8 @@ class Callers:
             raise issues.BAD_CREDENTIALS.error()
         if not roles.includes(who.role, requires.role):
             raise issues.NOT_ALLOWED.error(needed=requires)
-        # Every route so far concerns the whole site; a token for some environments opens what is inside one, when that comes.
         if who.environments:
-            raise issues.NOT_ALLOWED.error(needed="a token for all environments")
+            _hold_to(who, requires.scope, environment)
         return who
 
     async def _node(self, requires: Requirement, connection: ssl.SSLObject | None) -> Node:
@@ -64,3 +72,11 @@ class Callers:
             shown: dict[str, Any] | None = connection.getpeercert()
             self._serials[connection] = str(shown["serialNumber"]).lower().lstrip("0") if shown else None
         return self._serials[connection]
+
+
+def _hold_to(who: Person, scope: str, environment: str | None) -> None:
+    """A token for some environments opens what is inside one of them, and lists that show no others. Raises DeniedError API-003."""
+    if scope == SITE:
+        raise issues.NOT_ALLOWED.error(needed="a token for all environments")
+    if scope == ENVIRONMENT and environment not in who.environments:
+        raise issues.NOT_ALLOWED.error(needed=f"a token for the environment {(environment or '')[:100]}")

@@ -7,7 +7,7 @@ import msgspec
 
 from precast import __version__
 from precast.api import issues
-from precast.api.routes import Page, Route, Routes, Text
+from precast.api.routes import Content, Page, Route, Routes, Text
 from precast.base.errors import CONSEQUENCES, Issue, Kind
 from precast.store import issues as store_issues
 
@@ -28,13 +28,15 @@ ALWAYS = (
     *(store_issues.BUSY, store_issues.CONNECTION_LOST, store_issues.DISK_FULL),
 )
 
+_BYTES: dict[str, Any] = {"application/octet-stream": {}}
+
 
 def describe(routes: Routes) -> dict[str, Any]:
     """The whole document."""
     listed = list(routes)
     types = [
         Problem,
-        *(route.answer for route in listed if route.answer not in (Text, Page)),
+        *(route.answer for route in listed if route.answer not in (Text, Page, Content)),
         *(route.body for route in listed if route.body),
     ]
     _, schemas = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -73,6 +75,8 @@ def _operation(route: Route) -> dict[str, Any]:
         *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names),
         *({"name": name, "in": "query", "required": False, "schema": {"type": "string"}} for name in route.query),
     ]
+    if route.is_stream and route.method in ("PUT", "POST"):
+        operation["requestBody"] = {"required": True, "content": _BYTES}
     if route.body is not None:
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": _schema(route.body)}}}
     return operation
@@ -81,6 +85,8 @@ def _operation(route: Route) -> dict[str, Any]:
 def _answer(route: Route) -> dict[str, Any]:
     if route.is_socket:
         return {"101": {"description": "The websocket is open."}}
+    if route.answer is Content:
+        return {"200": {"description": "The content.", "content": _BYTES}}
     if route.answer is Text:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     if route.answer is Page:

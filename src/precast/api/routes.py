@@ -27,14 +27,21 @@ class Node(NamedTuple):
 Caller = Person | Node | None
 
 
+# What a route concerns: the whole site, one environment that its path names, or whatever the caller may see.
+SITE, ENVIRONMENT, OWN = "site", "environment", "own"
+
+
 class Requirement(NamedTuple):
-    """What a caller must be. `role` is for people."""
+    """What a caller must be. `role` and `scope` are for people: a token for some environments opens nothing of the whole site."""
 
     sort: str  # public, node, person
     role: str = ""
+    scope: str = SITE
 
     @property
     def is_known(self) -> bool:
+        if self.scope not in (SITE, ENVIRONMENT, OWN):
+            return False
         return self.role in ROLES if self.sort == "person" else self.sort in ("public", "node") and not self.role
 
     def __str__(self) -> str:
@@ -45,8 +52,8 @@ PUBLIC = Requirement("public")
 NODE = Requirement("node")
 
 
-def person(role: str) -> Requirement:
-    return Requirement("person", role)
+def person(role: str, scope: str = SITE) -> Requirement:
+    return Requirement("person", role, scope)
 
 
 class Call(NamedTuple):
@@ -63,6 +70,11 @@ class Call(NamedTuple):
         assert self.caller is not None, "a route that notes who did it is never public"
         return self.caller.actor
 
+    @property
+    def environments(self) -> list[str]:
+        """The environments that the caller is held to; empty for all."""
+        return self.caller.environments if isinstance(self.caller, Person) else []
+
 
 class Text(NamedTuple):
     """An answer that is not JSON."""
@@ -76,6 +88,10 @@ class Page(NamedTuple):
 
     html: str
     headers: dict[str, str]
+
+
+class Content:
+    """Bytes, in a body or an answer."""
 
 
 Handler = Callable[[Call], Awaitable[Any]]
@@ -95,6 +111,14 @@ class Route(NamedTuple):
     errors: tuple[Issue, ...] = ()
     is_free: bool = False  # of quotas: what watches the server is always answered
     is_socket: bool = False  # then the handler is given the request instead of a body, and answers by itself
+    is_stream: bool = (
+        False  # the same for content: the handler reads or writes it a part at a time, and holds to its own limits
+    )
+    limit_s: float | None = None  # for what may take longer than others
+
+    @property
+    def takes_request(self) -> bool:
+        return self.is_socket or self.is_stream
 
     @property
     def name(self) -> str:
@@ -121,6 +145,8 @@ class Routes:
         requires: object = route.requires
         if not isinstance(requires, Requirement) or not requires.is_known:
             raise TypeError(f"{route.name} does not say whom it requires")
+        if requires.scope == ENVIRONMENT and "{environment}" not in route.path:
+            raise TypeError(f"{route.name} is inside an environment and does not name it")
         if route.name in self._routes:
             raise ValueError(f"{route.name} is declared twice")
         self._routes[route.name] = route

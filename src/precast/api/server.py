@@ -112,7 +112,7 @@ class HttpServer:
         try:
             caller, who = await self._admit(route, request)
             with self._quotas.slot(who):
-                body = request if route.is_socket else await self._read_body(route, request)
+                body = request if route.takes_request else await self._read_body(route, request)
                 query = {name: request.query[name] for name in route.query if name in request.query}
                 path = dict(request.match_info)
                 if not all(value.isprintable() for value in (*path.values(), *query.values())):
@@ -132,10 +132,11 @@ class HttpServer:
         stranger, credential = _marks(connection, header, request.remote)
         if route.is_free:
             return await self._callers.authorise(route.requires, header, connection), f"free {stranger}"
+        environment = request.match_info.get("environment")
         self._quotas.admit(stranger, credential)
         with self._quotas.slot(stranger):
             try:
-                caller = await self._callers.authorise(route.requires, header, connection)
+                caller = await self._callers.authorise(route.requires, header, connection, environment)
             except (UnauthenticatedError, DeniedError):
                 self._quotas.count_stranger(stranger)
                 raise
@@ -145,9 +146,9 @@ class HttpServer:
         return caller, caller.actor
 
     async def _handle(self, route: Route, call: Call) -> Any:
-        if route.is_socket:
+        if route.takes_request:
             return await route.handler(call)
-        limit_s = self._quotas.limits.handler_s
+        limit_s = route.limit_s or self._quotas.limits.handler_s
         try:
             async with asyncio.timeout(limit_s) as deadline:
                 return await route.handler(call)

@@ -2,6 +2,7 @@
 
 import http.client
 import ssl
+from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -50,12 +51,15 @@ def call(
     context: ssl.SSLContext,
     method: str,
     path: str,
-    body: bytes = b"",
+    body: bytes | Iterable[bytes] = b"",
     *,
     headers: dict[str, str] | None = None,
     timeout_s: float = 30.0,
 ) -> Answer:
-    """Make one request. Raises UnavailableError HTTP-002 if nobody answers, DeniedError HTTP-003 if it is not whom we trust."""
+    """Make one request; a body that comes in parts needs its length in the headers.
+
+    Raises UnavailableError HTTP-002 if nobody answers, DeniedError HTTP-003 if it is not whom we trust.
+    """
     host, port = split_url(url)
     connection = http.client.HTTPSConnection(host, port, context=context, timeout=timeout_s)
     try:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlencode
@@ -49,12 +50,26 @@ class Client:
         )
         return https.read_answer(self._url, came, answer)
 
-    def text(self, path: str) -> str:
-        """What a route that answers with text says. Raises the server's error as it was."""
+    def send(self, path: str, answer: type[T], parts: Iterable[bytes], size: int) -> T:
+        """Post a body of so many bytes as its parts come. Raises the server's error as it was."""
+        headers = {
+            "Authorization": f"Bearer {self._token}",
+            "Content-Type": "application/octet-stream",
+            "Content-Length": str(size),
+        }
+        came = https.call(self._url, self._context, "POST", path, parts, headers=headers, timeout_s=self._timeout_s)
+        return https.read_answer(self._url, came, answer)
+
+    def content(self, path: str) -> bytes:
+        """Bytes. Raises the server's error as it was."""
         came = https.call(self._url, self._context, "GET", path, headers={"Authorization": f"Bearer {self._token}"})
         if came.status >= 400:
             https.read_answer(self._url, came, str)
-        return came.body.decode(errors="replace")
+        return came.body
+
+    def text(self, path: str) -> str:
+        """What a route that answers with text says. Raises the server's error as it was."""
+        return self.content(path).decode(errors="replace")
 
     def pages(self, path: str, row: type[T], key: str, parameter: str = "after", most: int = sys.maxsize) -> list[T]:
         """The rows of a list that comes in pages, each from the last one's key on; `most` of them, or all."""

@@ -1,22 +1,19 @@
 """`precast validate`: whether manifests and templates are well-formed, without compiling anything."""
 
 import argparse
-import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from precast.base.errors import InputError, PrecastError
-from precast.base.spans import Source, render
+from precast.base.errors import PrecastError
+from precast.base.spans import render
 from precast.cli import issues
 from precast.cli.files import read_source
 from precast.cli.output import print_json
-from precast.lang import issues_syntax
-from precast.lang.checker import NOWHERE, Findings, check, namespace_of
-from precast.lang.parser import parse, parse_epp
+from precast.lang.checker import NOWHERE
+from precast.lang.validation import look
 
 # What validation finds is no error of the command.
 EXIT_PROBLEMS = 1
-_MODULE_FILE: Final = re.compile(r"(?:^|/)modules/([a-z]\w*)/(?:manifests|functions)/.+\.pp\Z")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +35,9 @@ def _validate(args: argparse.Namespace) -> int:
     findings: list[tuple[str, PrecastError]] = []
     for path in paths:
         source = read_source(path, keeps_mark=True)
-        found = _look(source, path, path.endswith(".epp") or (path == "-" and args.epp), args.strict)
+        is_template = path.endswith(".epp") or (path == "-" and args.epp)
+        place = "" if path == "-" else str(Path(path).absolute())
+        found = look(source, place, is_template=is_template, is_strict=args.strict)
         each = [("error", error) for error in found.errors] + [("warning", warning) for warning in found.warnings]
         findings += sorted(each, key=lambda finding: finding[1].span or NOWHERE)
     errors = sum(severity == "error" for severity, _ in findings)
@@ -59,19 +58,6 @@ def _files(path: str) -> list[str]:
     if not found:
         raise issues.NOTHING_TO_VALIDATE.error(path=path)
     return found
-
-
-def _look(source: Source, path: str, is_template: bool, is_strict: bool) -> Findings:
-    """What is wrong with a file: the first syntax error, or if it can be read all that the checker finds."""
-    module = _MODULE_FILE.search(str(Path(path).absolute()))
-    namespace = namespace_of(path, module[1]) if module is not None and path != "-" else None
-    try:
-        program = parse_epp(source) if is_template else parse(source)
-    except InputError as error:
-        return Findings((error,), ())
-    found = check(program, namespace, is_strict)
-    suspicions = [issues_syntax.SUSPICIOUS.error(source, each.span, problem=each.message) for each in program.warnings]
-    return Findings(found.errors, (*suspicions, *found.warnings))
 
 
 def _rendered(severity: str, error: PrecastError) -> str:

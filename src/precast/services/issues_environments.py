@@ -39,7 +39,7 @@ MISSING_CONTENT = Issue(
 BROKEN_TREE = Issue(
     "ENV-008",
     Kind.INPUT,
-    "{environment} is not deployed, {count} of its files are broken:\n{problems}",
+    "{environment} is not deployed, {count} errors were found in its files:\n{problems}",
     "correct them, then deploy again; the version before stays",
 )
 CHECK_FAILED = Issue(
@@ -59,4 +59,38 @@ TOO_MUCH_SAID = Issue(
     Kind.INPUT,
     "classes and parameters of a node have {size} bytes, more than {limit}",
     "say less about single nodes: data belongs into Hiera",
+)
+BAD_DIGESTS = Issue(
+    "ENV-014", Kind.INPUT, "these are no digests, or more than {limit}", "a digest is a sha256 in 64 small hex digits"
+)
+NO_ROOM = Issue(
+    "ENV-015",
+    Kind.UNAVAILABLE,
+    "content cannot be kept in {place} while it comes: {reason}",
+    "free some space there, then try again",
+)
+BAD_POLICY = Issue("ENV-016", Kind.INPUT, "there is no policy {policy}", "it is manual or automatic")
+BAD_COMMIT = Issue("ENV-017", Kind.INPUT, "{commit} is no commit", "give its hash, in small hex digits")
+DEPLOYED_MEANWHILE = Issue(
+    "ENV-018", Kind.CONFLICT, "somebody else is deploying {environment}", "look at `precast env show`, then try again"
+)
+NO_NUMBER = Issue("ENV-019", Kind.INPUT, "{text} is no number of a version", "`precast env show` lists them")
+BAD_REPOSITORY = Issue(
+    "ENV-020",
+    Kind.INPUT,
+    "{repository} is no git repository that is fetched from here",
+    "give https://…, ssh://…, USER@HOST:PATH, or the absolute path of a local one",
+)
+BAD_REF = Issue("ENV-021", Kind.INPUT, "{ref} is no branch, tag or commit", "give its plain name, as main or v1.2")
+GIT_FAILED = Issue(
+    "ENV-022",
+    Kind.UNAVAILABLE,
+    "cannot fetch from {repository}: {reason}",
+    "try `git fetch` with the same repository and ref by hand; without a terminal nobody is asked for a password",
+)
+MODULES_MISSING = Issue(
+    "ENV-023",
+    Kind.INPUT,
+    "there is a Puppetfile, and none of its modules are in {place}",
+    "install them first, with `r10k puppetfile install` or `puppet module install`, then deploy the directory with --from",
 )

@@ -1,0 +1,11 @@
+"""`precast env`: environments and the code in them. Each command has a file of its own."""
+
+import argparse
+
+from precast.cli import env_deploy, env_versions
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    env_deploy.configure(commands)
+    env_versions.configure(commands)

@@ -1,0 +1,47 @@
+"""Whether the code of a tree can be read, asked of a process of its own."""
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import msgspec
+
+from precast.lang.validation import is_checked
+from precast.services import issues_environments as issues
+from precast.services import programs
+from precast.services.code_check_child import Report, frame
+from precast.services.trees import File, Tree
+
+DEADLINE_S = 240.0
+MAX_OUT_BYTES = 4 * 1024 * 1024
+# Code that is larger is generated, or none.
+MAX_CODE_BYTES = 8 * 1024 * 1024
+
+Content = Callable[[str], Awaitable[bytes]]
+
+
+def to_check(tree: Tree, known: Tree | None) -> list[tuple[str, File]]:
+    """The files of a tree that must be looked at: those that the version before had not, or had not there."""
+    before = known.files if known is not None else {}
+    return [
+        (path, file)
+        for path, file in sorted(tree.files.items())
+        if is_checked(path) and (path not in before or before[path].digest != file.digest)
+    ]
+
+
+async def check_files(environment: str, files: Sequence[tuple[str, File]], content: Content) -> Report:
+    """The findings about these files. Raises UnavailableError ENV-009 if they cannot be had. Cancelling ends the check."""
+    if not files:
+        return Report([], 0, [], 0)
+
+    async def frames() -> AsyncIterator[bytes]:
+        for path, file in files:
+            yield frame(path, await content(file.digest) if file.size <= MAX_CODE_BYTES else b"\xff")
+
+    words = [sys.executable, "-I", "-m", "precast.services.code_check_child"]
+    ended = await programs.run(
+        words, deadline_s=DEADLINE_S, max_out_bytes=MAX_OUT_BYTES, environment={}, stdin=frames()
+    )
+    if ended.trouble:
+        raise issues.CHECK_FAILED.error(environment=environment, reason=ended.trouble.splitlines()[-1])
+    return msgspec.json.decode(ended.out, type=Report)

@@ -36,7 +36,7 @@ def _arguments() -> argparse.Namespace:
         prog="lab.differential", description="Compile generated environments with Precast and Puppet."
     )
     parser.add_argument("--seed", type=int, default=environment.SEED)
-    parser.add_argument("--environments", type=int, default=72)
+    parser.add_argument("--environments", type=int, default=len(environment.NUMBERS))
     parser.add_argument("--machines", type=int, default=5)
     parser.add_argument("--only", type=int, action="append", help="the number of an environment")
     parser.add_argument("--keep", help="a directory for environments and Puppet's answers")

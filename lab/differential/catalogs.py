@@ -47,7 +47,10 @@ def by_puppet(place: Path, asked: Sequence[Case], templates: Path) -> dict[str, 
         json.dumps({"id": name, "environment": environment.name, "node": machine.certname, "facts": machine.facts})
         for name, environment, machine in asked
     ]
-    (place / "production").mkdir(exist_ok=True)  # some types ask for it while they are loaded
+    production = place / "production"  # some types ask for it while they are loaded
+    if not production.is_dir():
+        production.mkdir()
+        (production / "environment.conf").write_text(f"modulepath = {declared.MODULES}\n")
     done = subprocess.run(
         ["ruby", str(DRIVER), str(place), str(templates)],
         cwd=place, input="\n".join(lines), capture_output=True, text=True, check=False,

@@ -70,8 +70,17 @@ def differences(puppets: Answer, ours: Answer) -> Iterator[Difference]:
         if bool(puppets.get("error")) != bool(ours.get("error")):
             whose = "puppet" if puppets.get("error") else "precast"
             yield Difference("outcome", f"only {whose} fails", puppets.get("message") or ours.get("message") or "")
+        elif not _places(puppets["message"]) & _places(ours["message"]):
+            yield Difference("failure", "at another place", f"ours: {ours['message']}; Puppet's: {puppets['message']}")
     else:
         yield from _catalogs(puppets, ours)
+
+
+def _places(message: str) -> set[tuple[str, str]]:
+    """Files and lines that an error names: both must fail for the same reason, but need not say it in the same words."""
+    forms = (r"\(file: (\S+), line: (\d+)", r"Filepath: (\S+)\s+Line: (\d+)", r"\((\S+):(\d+)\)$")
+    found = [place for form in forms for place in re.findall(form, message)]
+    return {(Path(path).name, line) for path, line in found}
 
 
 def _catalogs(puppets: Answer, ours: Answer) -> Iterator[Difference]:

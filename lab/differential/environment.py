@@ -15,6 +15,8 @@ from lab.differential.fact_sets import FactSet, fact_sets
 from lab.differential.hierarchies import hierarchy, spread
 
 SEED = 20261116
+# How many environments there are by default: each subject is the first of one.
+NUMBERS = range(72)
 
 
 class Environment(msgspec.Struct, frozen=True):

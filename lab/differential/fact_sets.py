@@ -10,7 +10,7 @@ import msgspec
 
 Facts = dict[str, Any]
 GIB = 1024**3
-# name, family, release, code name, package provider, service provider
+# Name, family, release, code name. The last group has systems that some modules refuse: both must.
 SYSTEMS = (
     (("Debian", "Debian", "12.5", "bookworm"), ("Debian", "Debian", "11.9", "bullseye")),
     (("Ubuntu", "Debian", "22.04", "jammy"), ("Ubuntu", "Debian", "20.04", "focal")),
@@ -20,7 +20,7 @@ SYSTEMS = (
         ("Fedora", "RedHat", "38", "n/a"),
         ("Rocky", "RedHat", "9.2", "Blue Onyx"),
         ("SLES", "Suse", "15.4", "n/a"),
-        ("Archlinux", "Archlinux", "rolling", "n/a"),
+        ("OracleLinux", "RedHat", "9.3", "n/a"),
         ("AlmaLinux", "RedHat", "8.8", "Sapphire Caracal"),
     ),
 )
@@ -102,7 +102,7 @@ def _system(system: tuple[str, str, str, str]) -> Facts:
         "service_provider": "systemd",
         "systemd": True,
         "systemd_version": "252",
-        "package_provider": {"Debian": "apt", "RedHat": "dnf", "Suse": "zypper"}.get(family, "pacman"),
+        "package_provider": {"Debian": "apt", "RedHat": "dnf", "Suse": "zypper"}[family],
     }
 
 

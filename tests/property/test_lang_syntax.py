@@ -12,6 +12,7 @@ from precast.base.errors import InputError, PrecastError
 from precast.base.spans import Source
 from precast.lang.checker import check
 from precast.lang.parser import parse, parse_epp
+from tests.property.mutations import mutated
 from tests.spec.lang.rows import EXPRESSIONS, MANIFESTS, read_rows
 
 PIECES = (
@@ -26,24 +27,7 @@ PROGRAMS = [row["source"] for row in read_rows(*EXPRESSIONS[:1], *MANIFESTS)]
 pieced = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
-@st.composite
-def mutated(draw: st.DrawFn) -> str:
-    """A program with up to four changes."""
-    text: str = draw(st.sampled_from(PROGRAMS))
-    for _ in range(draw(st.integers(1, 4))):
-        start = draw(st.integers(0, len(text)))
-        end = min(len(text), start + draw(st.integers(0, 8)))
-        change = draw(st.sampled_from(("put", "cut", "repeat")))
-        if change == "put":
-            text = text[:start] + draw(st.sampled_from(PIECES)) + text[start:]
-        elif change == "cut":
-            text = text[:start] + text[end:]
-        else:
-            text = text[:start] + text[start:end] * draw(st.integers(2, 40)) + text[end:]
-    return text
-
-
-texts = pieced | mutated() | st.text(max_size=60)
+texts = pieced | mutated(PROGRAMS, PIECES) | st.text(max_size=60)
 
 
 def read(text: str, is_template: bool) -> None:

@@ -40,8 +40,8 @@ class Relation:
             raise issues.RELATION_TARGET_MISSING.error(self.source, self.span, missing=other, other=ref)
         present = first.value(self.kind)
         before = () if present is None else present if isinstance(present, tuple) else (present,)
-        if target not in before:
-            first.set(self.kind, Parameter((*before, target), first.frame or catalog.run.top.frame))
+        # Said twice it stands there twice, as in Puppet.
+        first.set(self.kind, Parameter((*before, target), first.frame or catalog.run.top.frame))
 
 
 class Passage:

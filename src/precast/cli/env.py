@@ -2,10 +2,12 @@
 
 import argparse
 
-from precast.cli import env_deploy, env_versions
+from precast.cli import env_deploy, env_facts, env_modules, env_versions
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     env_deploy.configure(commands)
     env_versions.configure(commands)
+    env_modules.configure(commands)
+    env_facts.configure(commands)

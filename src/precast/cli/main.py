@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
     "agent": ("precast.cli.agent", "this machine as a node: its daemon, its certificate, its facts"),
     "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
-    "env": ("precast.cli.env", "environments: deploy code, list, show, compare, roll back"),
+    "env": ("precast.cli.env", "environments: deploy code, list, show, compare, roll back; their modules and facts"),
     "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),

@@ -1,0 +1,1 @@
+"""Puts the modules that a Puppetfile names in place: from git, from a directory of tarballs."""

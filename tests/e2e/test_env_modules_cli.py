@@ -1,0 +1,125 @@
+"""`precast env` as a person uses it: modules from a Puppetfile, what they lack, which facts they expect."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PRECAST = Path(sys.executable).with_name("precast")
+METADATA = {
+    "name": "site-thing", "version": "1.2.3", "author": "site", "license": "none", "summary": "x", "source": "x",
+    "dependencies": [{"name": "site/base", "version_requirement": ">= 1.0.0"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    work = tmp_path / "thing"
+    (work / "manifests").mkdir(parents=True)
+    (work / "manifests/init.pp").write_text("class thing { gadget { 'x': level => 3 } }\n")
+    (work / "metadata.json").write_text(json.dumps(METADATA))
+    (work / "lib/puppet/type").mkdir(parents=True)
+    (work / "lib/puppet/type/gadget.rb").write_text(
+        "Puppet::Type.newtype(:gadget) do\n @doc = 'A gadget.'\n newparam(:name)\n"
+        " newproperty(:level) { desc 'how much'; defaultto 1 }\nend\n"
+    )
+    (work / "lib/facter").mkdir()
+    (work / "lib/facter/thing.rb").write_text(
+        "Facter.add(:thing_version) { setcode { 1 } }\n%w[os rack].each do |name|\n Facter.add(name) { }\nend\n"
+        "Facter.add(computed) do\nend\n"
+    )
+    (work / "precast/facts").mkdir(parents=True)
+    (work / "precast/facts/rack.py").write_text("def facts():\n    return {'rack': {'row': 4}}\n")
+    git(work, "init", "--quiet", "--initial-branch=main")
+    git(work, "add", "--all")
+    git(work, "commit", "--quiet", "--message=x")
+    place = tmp_path / "env"
+    (place / "manifests").mkdir(parents=True)
+    (place / "manifests/site.pp").write_text("include thing\n")
+    (place / "Puppetfile").write_text("mod 'thing', :git => '../thing', :branch => 'main'\n")
+    return place
+
+
+def git(place: Path, *words: str) -> None:
+    identity = {f"GIT_{who}_{what}": "a@example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["git", "-C", str(place), *words], env={**os.environ, **identity}, check=True)
+
+
+def precast(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PRECAST, *arguments],
+        cwd=place,
+        env={**os.environ, "XDG_CACHE_HOME": str(place.parent / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_puppetfile_is_installed_and_its_modules_compile(environment: Path) -> None:
+    done = precast(environment, "env", "modules", "install")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1].split()[:3] == ["thing", "modules/thing", "installed"]
+    again = precast(environment, "env", "modules", "install", "--json")
+    assert [each["change"] for each in json.loads(again.stdout)] == ["unchanged"]
+    compiled = precast(environment, "compile", "--environment", ".", "--node", "a.example")
+    assert (compiled.returncode, compiled.stderr) == (0, "")
+    assert compiled.stdout.splitlines()[1].split() == ["Gadget[x]", "modules/thing/manifests/init.pp:1"]
+    shown = precast(environment, "doc", "type", "gadget", "--environment", ".").stdout
+    assert "how much [default: 1]" in shown
+
+
+def test_modules_are_listed_and_what_they_lack_is_named(environment: Path) -> None:
+    precast(environment, "env", "modules", "install")
+    listed = json.loads(precast(environment, "env", "modules", "list", "--json").stdout)
+    assert [(each["name"], each["version"], each["path"]) for each in listed] == [("thing", "1.2.3", "modules/thing")]
+    checked = precast(environment, "env", "modules", "check")
+    assert checked.returncode == 1
+    assert "thing   needs base >= 1.0.0, which is missing" in checked.stdout
+    (environment / "modules/thing/new").write_text("x")
+    changed = json.loads(precast(environment, "env", "modules", "check", "--json").stdout)
+    assert {"module": "thing", "problem": "it was changed since it was installed"} in changed["problems"]
+
+
+def test_facts_of_modules_are_listed_with_what_replaces_them(environment: Path) -> None:
+    precast(environment, "env", "modules", "install")
+    rows = json.loads(precast(environment, "env", "facts", "--json").stdout)
+    assert [(each["fact"], each["replacement"], each["is_open"]) for each in rows] == [
+        ("thing_version", "write thing/precast/facts/thing_version.py", True),
+        ("os", "Precast collects it", False),
+        ("rack", "thing/precast/facts/rack.py", False),
+        ("?", "its name is worked out on the node: look at the file", True),
+    ]
+    assert rows[0]["place"] == "lib/facter/thing.rb:1"
+
+
+@pytest.mark.parametrize(
+    ("puppetfile", "code", "word"),
+    [
+        (None, "MODULE-020", "Puppetfile is not there"),
+        ("mod 'a/b', '1.0.0'\n", "MODULE-024", "--forge DIR"),
+        ("mod 'b', :git => 'ext::sh -c id'\n", "MODULE-006", "Puppetfile:1:1"),
+        ("mod 'b', :git => '../nowhere'\n", "MODULE-022", "nothing was changed"),
+    ],
+)
+def test_what_cannot_be_installed_is_one_clear_error(
+    environment: Path, puppetfile: str | None, code: str, word: str
+) -> None:
+    (environment / "Puppetfile").unlink()
+    if puppetfile is not None:
+        (environment / "Puppetfile").write_text(puppetfile)
+    done = precast(environment, "env", "modules", "install")
+    assert done.returncode > 63
+    assert code in done.stderr
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (environment / "modules").exists()
+
+
+def test_environment_that_is_not_there_is_said(tmp_path: Path) -> None:
+    done = precast(tmp_path, "env", "modules", "list", "--environment", "none")
+    assert "CLI-030" in done.stderr

@@ -133,4 +133,10 @@ RUNS_ALREADY = Issue(
     "an agent runs already on {path}",
     "look at it with `precast agent status`; a second machine needs a --root of its own",
 )
+PLUGIN_DIFFERS = Issue(
+    "AGENT-016",
+    Kind.DENIED,
+    "the plug-in {name} that was fetched is not the one that the catalog names ({digest})",
+    "somebody may have changed it on its way; look at the server and the connection",
+)
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")

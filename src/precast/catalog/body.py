@@ -2,7 +2,7 @@
 
 It has Puppet's structure: resources with their parameters and tags, containment edges, classes. What Puppet lacks stands inside
 parameter values, as objects with `__ptype`. Names, times and places of code are no part of it: two compiles that want the same
-of a node give the same bytes. `content` pins every file that a resource takes from the environment.
+of a node give the same bytes. `content` pins every file that a resource takes from the environment, and the plug-ins of its modules.
 """
 
 from typing import Any
@@ -12,6 +12,8 @@ import msgspec
 from precast.base import canonical, digests
 
 DEFINED = "defined_type"
+# What a plug-in of a module is called in `content`: this, and MODULE/facts|functions|types/FILE.
+PLUGIN_SCHEME = "precast:///modules/"
 
 
 class ResourceData(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="external facts from here, not from /etc/precast/facts.d and facter's",
     )
     local.add_argument(
-        "--plugins", metavar="DIR", action="append", help=f"Python facts from here, not from {plugins.DIRECTORIES[0]}"
+        "--plugins", metavar="DIR", action="append", help=f"Python facts from here, not from {plugins.DIRECTORIES[-1]}"
     )
+    local.add_argument("--environment", metavar="DIR", help="also the Python facts of the modules of this environment")
     local.set_defaults(run=_local)
     for name, command, summary in (
         ("show", _show, "show the facts that a node has sent"),
@@ -171,12 +173,33 @@ def machine_at(root: Path) -> Machine:
 
 def _collect(args: argparse.Namespace) -> Collection:
     machine = machine_at(args.root)
-    sources = all_sources(
-        machine,
-        external_directories=_given(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,
-        plugin_directories=_given(machine, args.plugins, "--plugins") or plugins.DIRECTORIES,
-    )
-    return Collector(sources).collect()
+    directories = _given(machine, args.plugins, "--plugins") or list(plugins.DIRECTORIES)
+    with tempfile.TemporaryDirectory(prefix="precast-") as place:
+        if args.environment is not None:
+            directories.insert(0, _of_modules(args.environment, Path(place)))
+        sources = all_sources(
+            machine,
+            external_directories=_given(machine, args.facts_d, "--facts-d") or external.DIRECTORIES,
+            plugin_directories=directories,
+        )
+        return Collector(sources).collect()
+
+
+def _of_modules(environment: str, place: Path) -> str:
+    """The facts that modules of an environment bring, put in place as they will be on a node."""
+    from precast.agent.plugins import place_plugins
+    from precast.catalog.body import PLUGIN_SCHEME
+    from precast.cli.environments import open_environment
+    from precast.lang.answers import NodeAnswers, NodeData
+    from precast.lang.compiler.environment import with_environment
+    from precast.lang.inputs import Inputs
+    from precast.lang.settings import Settings
+
+    _, files, constants = open_environment(environment)
+    settings = with_environment(Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants)), Settings())
+    content = {PLUGIN_SCHEME + name: digest for name, digest in files.plugins(settings.module_path)}
+    place_plugins(place, content, files.content)
+    return str(place / "facts")
 
 
 def _given(machine: Machine, paths: list[str] | None, option: str) -> list[str]:

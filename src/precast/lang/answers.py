@@ -19,6 +19,8 @@ COMPILER_VERSION = "1"
 # A regular expression among the names of node blocks is written between slashes.
 _REGEX = re.compile(r"/(.*)/", re.DOTALL)
 # What a directory on the module path must be called to be a module, as a listing has it.
+PLUGIN_KINDS = ("facts", "functions", "types")
+_PLUGIN = re.compile(r"[a-z]\w*\.py")
 _MODULE_DIRECTORY = re.compile(r"[a-z][a-z0-9_]*/")
 
 Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
@@ -61,6 +63,7 @@ class FileStore:
         self._contents: dict[str, bytes] = {}
         self._names: dict[str, Answer] = {}
         self._modules: dict[tuple[str, ...], dict[str, str]] = {}
+        self._plugins: dict[tuple[str, ...], tuple[tuple[str, digests.Digest], ...]] = {}
         self._module_files: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
 
     def digest(self, path: str) -> Answer:
@@ -91,6 +94,24 @@ class FileStore:
                         found.setdefault(name.rstrip("/"), f"{root}/{name.rstrip('/')}")
             self._modules[roots] = found
         return self._modules[roots]
+
+    def plugins(self, roots: tuple[str, ...]) -> tuple[tuple[str, digests.Digest], ...]:
+        """The plug-ins of all modules, looked for once."""
+        if roots not in self._plugins:
+            self._plugins[roots] = tuple(
+                (f"{module}/{kind}/{name}", digest)
+                for module, directory in sorted(self.modules(roots).items())
+                if self.names(f"{directory}/precast") is not ABSENT
+                for kind in PLUGIN_KINDS
+                for name in self._listed(f"{directory}/precast/{kind}")
+                if _PLUGIN.fullmatch(name)
+                and (digest := self.digest(f"{directory}/precast/{kind}/{name}")) is not ABSENT
+            )
+        return self._plugins[roots]
+
+    def _listed(self, path: str) -> tuple[str, ...]:
+        names = self.names(path)
+        return () if names is ABSENT else names
 
     def module_file(self, path: str, roots: tuple[str, ...]) -> Answer:
         """The first module's file or directory of that path inside it; each folder is looked through once."""
@@ -209,6 +230,8 @@ class NodeAnswers:
         match question:
             case inputs.TrustedKind(path):
                 return kind_of(follow(self.node.trusted, path))
+            case inputs.ModulePlugins(roots):
+                return self._files.plugins(roots)
             case inputs.NodeBlock(matchers):
                 return match_node(matchers, self.node.certname)
             case inputs.Classification():

@@ -103,6 +103,12 @@ class ModuleFile(Question, frozen=True, tag="module_file"):
     roots: tuple[str, ...]
 
 
+class ModulePlugins(Question, frozen=True, tag="plugins"):
+    """The Python files in the folders `precast` of all modules, as pairs of MODULE/KIND/FILE and digest."""
+
+    roots: tuple[str, ...]
+
+
 class DataFile(Question, frozen=True, tag="data_file"):
     """The digest of a data file, or its absence. Asked of the file, not of the facts that its path names."""
 

@@ -14,7 +14,8 @@ from precast.agent.facts.formats import from_json
 from precast.agent.facts.machine import Machine
 from precast.agent.facts.sources import Found, Source
 
-DIRECTORIES = ("/etc/precast/facts.py.d",)
+# Those of modules first: what somebody put on the machine itself overrides them.
+DIRECTORIES = ("/var/lib/precast/plugins/facts", "/etc/precast/facts.py.d")
 LIST_S = 5.0
 PLUGIN_S = 10.0
 

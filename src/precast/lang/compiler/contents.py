@@ -1,10 +1,15 @@
-"""Pins the files that resources take from the environment: each source that is in a module, with the digest of what it holds now."""
+"""Pins the files that a catalog takes from the environment, with the digest of what each holds now.
+
+These are the sources of its files, and the plug-ins of all modules: a node must have the facts, types and functions that its code
+rests on before it applies anything.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from precast.catalog.body import PLUGIN_SCHEME
 from precast.lang.compiler.resources import Resource, flatten
-from precast.lang.inputs import ABSENT, Listing
+from precast.lang.inputs import ABSENT, Listing, ModulePlugins
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run
@@ -21,6 +26,8 @@ def pinned_content(run: "Run", resources: Sequence[Resource]) -> dict[str, str]:
         for each in flatten(source) if source is not None else ():
             if isinstance(each, str) and each.startswith(_SCHEME):
                 pinned.update(_pins(run, each))
+    for name, digest in run.inputs.ask(ModulePlugins(run.settings.module_path)):
+        pinned[PLUGIN_SCHEME + name] = digest
     return pinned
 
 

@@ -1,0 +1,49 @@
+"""The plug-ins that a node's catalog names, put where the agent finds them: Python files for facts, types and functions.
+
+The directory holds exactly what the catalog lists. Every file is checked against its digest before it gets its name, since it will be
+run, and a file that is there already is not fetched again.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from precast.agent import issues
+from precast.base import digests
+from precast.base.files import write_public
+from precast.catalog.body import PLUGIN_SCHEME
+
+DIRECTORY: Final = "/var/lib/precast/plugins"
+KINDS: Final = ("facts", "functions", "types")
+_NAME: Final = re.compile(rf"{PLUGIN_SCHEME}([a-z][a-z0-9_]*)/({'|'.join(KINDS)})/([a-z]\w*\.py)")
+
+
+def place_plugins(
+    directory: Path, content: Mapping[str, digests.Digest], fetch: Callable[[digests.Digest], bytes]
+) -> list[str]:
+    """Makes the directory hold the plug-ins of a catalog's content; gives the names of those that are new or changed.
+
+    Raises DeniedError AGENT-016 if what was fetched is not what the catalog names; then that file is as it was.
+    """
+    wanted = {
+        f"{match[2]}/{match[1]}__{match[3]}": digest
+        for name, digest in content.items()
+        if (match := _NAME.fullmatch(name))
+    }
+    changed: list[str] = []
+    for name, digest in sorted(wanted.items()):
+        path = directory / name
+        if path.is_file() and not path.is_symlink() and digests.of_bytes(path.read_bytes()) == digest:
+            continue
+        data = fetch(digest)
+        if digests.of_bytes(data) != digest:
+            raise issues.PLUGIN_DIFFERS.error(name=name, digest=digest)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_public(path, data)
+        changed.append(name)
+    for kind in KINDS:
+        for path in (directory / kind).glob("*"):
+            if f"{kind}/{path.name}" not in wanted and (path.is_file() or path.is_symlink()):
+                path.unlink()
+    return changed

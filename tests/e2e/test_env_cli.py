@@ -153,12 +153,6 @@ def test_list_shows_what_is_current(server: Server, name: str, code: Path) -> No
     assert row["policy"] == "automatic"
 
 
-def test_fact_of_a_module_is_collected_as_on_a_node(environment: Path) -> None:
-    precast(environment, "env", "modules", "install")
-    done = precast(environment, "facts", "local", "--environment", ".", "--plugins", ".", "rack.row")
-    assert (done.returncode, done.stdout) == (0, "4\n")
-
-
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

@@ -97,6 +97,12 @@ def test_facts_of_modules_are_listed_with_what_replaces_them(environment: Path) 
     assert rows[0]["place"] == "lib/facter/thing.rb:1"
 
 
+def test_fact_of_a_module_is_collected_as_on_a_node(environment: Path) -> None:
+    precast(environment, "env", "modules", "install")
+    done = precast(environment, "facts", "local", "--environment", ".", "--plugins", ".", "rack.row")
+    assert (done.returncode, done.stdout) == (0, "4\n")
+
+
 @pytest.mark.parametrize(
     ("puppetfile", "code", "word"),
     [

@@ -54,6 +54,9 @@ class RecordedHost:
     def concrete(self, value: Any, span: Any) -> Any:
         return value
 
+    def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
+        """Nothing else sees it here."""
+
     def kept(self, scope: Any) -> dict[str, Any]:
         return self._kept
 

@@ -19,6 +19,7 @@ class Host:
     def __init__(self, **variables: Any) -> None:
         self.variables = variables
         self.asked: list[Any] = []
+        self.replaced: dict[str, Any] = {}
 
     def variable(self, scope: Any, name: str) -> Any:
         return self.variables[name.removeprefix("::")]
@@ -28,6 +29,9 @@ class Host:
 
     def call_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any:
         return (name, *args) if block is None else block.call(*args)
+
+    def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
+        self.replaced[name] = now
 
     def kept(self, scope: Any) -> dict[str, Any]:
         return {}
@@ -103,10 +107,19 @@ def test_code_nested_beyond_reason_is_refused() -> None:
     assert refused(f"<%= {'(' * 5000}1{')' * 5000} %>") == "LANG-901"
 
 
-def test_variables_of_the_manifest_are_not_changed_by_a_template() -> None:
+def test_array_that_a_template_changes_is_handed_back() -> None:
     given = ("b", "a")
-    assert rendered("<% @l.sort! ; @l << 'c' -%><%= @l.join %>", l=given) == "abc"
+    host = Host(l=given, other=("x",))
+    text = "<% mine = @l; mine.sort! ; mine << 'c'; @other = ['y'] -%><%= @l.join %>"
+    assert render(host, None, Source("t.erb", text)) == "abc"
     assert given == ("b", "a")
+    assert host.replaced == {"l": ("a", "b", "c")}
+
+
+def test_array_that_a_template_only_reads_is_not_handed_back() -> None:
+    host = Host(l=("b", "a"))
+    assert render(host, None, Source("t.erb", "<% copy = @l.sort; copy << 'c' -%><%= copy.join %>")) == "abc"
+    assert host.replaced == {}
 
 
 def test_value_that_is_not_known_yet_passes_through_text() -> None:

@@ -9,6 +9,7 @@ from precast.lang.compiler.catalog import Catalog
 from precast.lang.compiler.collectors import Realization
 from precast.lang.compiler.relations import ref_of
 from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.rubytext import ruby_text
 from precast.lang.scope import Scope
 from precast.lang.values import Hash
 
@@ -48,7 +49,19 @@ class CatalogActions(Catalog):
         for title, given in resources.items():
             merged = defaults.merged(given)
             attributes = [(key, value, False) for key, value in merged.items()]
-            self.declare(scope, name, title, attributes, virtual, exported, source, span)
+            for each in title if isinstance(title, tuple) else (title,):
+                if each is None:
+                    raise issues.NO_TITLE.error()
+                self.declare(
+                    scope,
+                    name,
+                    each if name != "class" else ruby_text(each),
+                    attributes,
+                    virtual,
+                    exported,
+                    source,
+                    span,
+                )
 
     def realize(self, scope: Scope, references: Sequence[Any]) -> None:
         wanted = {ref_of(each): None for each in references}

@@ -54,7 +54,7 @@ class Catalog:
         self,
         scope: Scope,
         type_name: str,
-        title: str,
+        title: Any,
         attributes: Iterable[Attribute],
         virtual: bool,
         exported: bool,
@@ -78,7 +78,7 @@ class Catalog:
         self.add(resource)
         if definition is not None:
             self._waiting.append(resource)
-        return datatypes.ResourceType(type_name, title)
+        return datatypes.ResourceType(type_name, resource.title)
 
     def settled(self, type_name: str, attributes: Iterable[Attribute]) -> Iterable[Attribute]:
         """The attributes, those asked for that cannot wait for a value: names, relationships, tags and their kin."""

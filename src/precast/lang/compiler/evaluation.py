@@ -48,9 +48,9 @@ def _scope_of(run: "Run", resource: Resource, definition: Definition, declared_i
         run.frames[definition.name] = frame
         run.catalog.classes.append(definition.name)
     variables = scope.variables
-    variables["title"] = resource.title
+    variables["title"] = resource.title_value
     name = resource.value("name")
-    variables["name"] = resource.title if name is None else name
+    variables["name"] = resource.title_value if name is None else name
     if definition.module_name:
         variables["module_name"] = definition.module_name
     if declared_in.module_name:

@@ -102,7 +102,9 @@ class KnownTypes:
             values = {**declared.names_of_title(resource.title), **values}
         if naming != "name" and values.get("name") is not None and not _has_name(declared):
             values[naming] = values.pop("name")
-        if values.get(naming) == resource.title:
+        if resource.title_value is not resource.title:
+            values.setdefault(naming, resource.title)
+        elif values.get(naming) == resource.title:
             del values[naming]
         return values
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
 from precast.lang import issues_compiler as issues
+from precast.lang.rubytext import ruby_text
 
 if TYPE_CHECKING:
     from precast.lang.compiler.definitions import Definition
@@ -35,13 +36,13 @@ class Resource:
 
     __slots__ = (
         "definition", "exported", "frame", "is_evaluated", "own_frame", "parameters", "ref", "source", "span",
-        "tags", "title", "type_name", "virtual",
+        "tags", "title", "title_value", "type_name", "virtual",
     )  # fmt: skip
 
     def __init__(
         self,
         type_name: str,
-        title: str,
+        title: Any,
         frame: "Frame | None",
         definition: "Definition | None" = None,
         *,
@@ -51,8 +52,10 @@ class Resource:
         span: Span | None = None,
     ) -> None:
         self.type_name = type_name
-        self.title = title
-        self.ref = reference(type_name, title)
+        # create_resources takes a number for a title: code sees the number, the catalog its text, and it is no tag.
+        self.title_value = title
+        self.title: str = title if isinstance(title, str) else ruby_text(title)
+        self.ref = reference(type_name, self.title)
         self.frame = frame
         self.definition = definition
         self.virtual = virtual
@@ -64,7 +67,7 @@ class Resource:
         self.is_evaluated = False
         self.own_frame: Frame | None = None
         self.tag(type_name)
-        if is_tag(title):
+        if isinstance(title, str) and is_tag(title):
             self.tag(title)
 
     @property

@@ -158,6 +158,19 @@ class Run:
             return self._unknown(name, source or Source("", ""), span or Span(0, 0))
         return found
 
+    def replace_variable(self, scope: Scope, name: str, before: Any, now: Any) -> None:
+        """What a template has made of a variable; a parameter's value is the same object in Puppet, so it changes too."""
+        around: Scope | None = scope
+        while around is not None and name not in around.variables:
+            around = around.parent
+        if around is None or around.variables[name] is not before:
+            return
+        around.variables[name] = now
+        resource = around.frame.resource
+        parameter = resource.parameters.get(name) if resource is not None else None
+        if parameter is not None and parameter.value is before:
+            parameter.value = now
+
     def kept(self, scope: Scope) -> dict[str, Any]:
         """What templates have set in the class or define around a scope."""
         return self._kept.setdefault(id(scope.frame), {})

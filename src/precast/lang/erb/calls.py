@@ -55,6 +55,15 @@ _BLIND = frozenset(
 )
 
 
+# What changes an array or hash in its place.
+_CHANGING = frozenset(
+    (
+        *("<<", "push", "append", "concat", "unshift", "prepend", "insert", "pop", "shift", "delete", "delete_at"),
+        *("delete_if", "keep_if", "clear", "[]=", "store", "replace", "fill", "update"),
+    )
+)
+
+
 def method(kind: str, *names: str) -> Callable[[Method], Method]:
     """Declares a method under its names."""
 
@@ -85,6 +94,8 @@ def call_method(rendering: Rendering, receiver: Any, name: str, args: list[Any],
         receiver = rendering.known(receiver)
     elif isinstance(receiver, list | dict) and name not in _BLIND:
         receiver = rendering.known(receiver)
+    if (name in _CHANGING or name[-1] == "!") and isinstance(receiver, list | dict):
+        rendering.has_changed = True
     if args and name not in ("push", "<<", "[]=", "=="):
         args = [rendering.known(arg) for arg in args]
     kind = kind_of(receiver)

@@ -26,6 +26,9 @@ class TemplateHost(Protocol):
     def kept(self, scope: Any) -> dict[str, Any]:
         """What templates have set where they are called, for those that are called there later: the very objects."""
 
+    def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
+        """A template has changed an array or hash of the manifest in its place, as Ruby lets it."""
+
 
 class Leaving(Exception):
     """next, break or return on its way to who takes it."""
@@ -62,6 +65,8 @@ class Rendering:
         self.defined: dict[str, Proc] = {}
         self.match: Any = None
         self.steps = 0
+        self.has_changed = False
+        self._taken: dict[str, tuple[Any, Any]] = {}
 
     def step(self) -> None:
         self.steps += 1
@@ -75,8 +80,17 @@ class Rendering:
                 return kept[name]
             if not self.host.has_variable(self.scope, name):
                 return None
-            self.own[name] = to_ruby(self.host.variable(self.scope, name))
+            value = self.host.variable(self.scope, name)
+            self.own[name] = to_ruby(value)
+            self._taken[name] = value, self.own[name]
         return self.own[name]
+
+    def hand_back(self) -> None:
+        """Puppet's arrays and hashes are Ruby's own: one that a template changes is changed for the manifest too."""
+        if self.has_changed:
+            for name, (before, made) in self._taken.items():
+                if isinstance(made, list | dict) and (now := from_ruby(made)) != before:
+                    self.host.replace_variable(self.scope, name, before, now)
 
     def look_up(self, name: Any) -> Any:
         """`scope['name']`: nil if there is none."""

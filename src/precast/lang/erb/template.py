@@ -38,4 +38,5 @@ def render(host: TemplateHost, scope: Any, source: Source) -> Any:
             code_of(source)(Frame(rendering))
     except RecursionError:
         raise issues.TOO_DEEP.error() from None
+    rendering.hand_back()
     return text_of(rendering.out)

@@ -81,7 +81,8 @@ def _ensure(call: Call, type_name: str, titles: Any, parameters: Any) -> None:
     for title in flatten(titles):
         kind, name = _parts("ensure_resource", f"{type_name}[{ruby_text(title)}]")
         if not _is_declared(call, kind.lstrip("@"), name, parameters):
-            call.host.catalog.create_resources(call.scope, type_name, Hash.of([(name, parameters)]), Hash())
+            one = Hash.of([(name if isinstance(title, str) else title, parameters)])
+            call.host.catalog.create_resources(call.scope, type_name, one, Hash())
 
 
 @declare_older(

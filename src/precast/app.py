@@ -20,6 +20,7 @@ from precast.cli.settings import Address, ServerSettings
 from precast.cli.workers import Worker
 
 if TYPE_CHECKING:
+    from precast.api.catalogs import CatalogsApi
     from precast.api.environments import EnvironmentsApi
     from precast.api.hub import Hub
     from precast.api.metrics import Metrics
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from precast.api.status import StatusApi
     from precast.api.tending import Tending
     from precast.services.authority_files import HeldAuthority
+    from precast.services.compiler import CompilerService
+    from precast.services.compiling.workers import Workers
     from precast.services.content import Collection
+    from precast.services.deciding import DecisionService
     from precast.services.fact_retention import FactRetention
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
@@ -96,7 +100,10 @@ class App:
             status = _status_api(database, settings, authority)
             limits = Limits(rate=settings.requests_per_second)
             metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
-            server = _http_server(database, authority, facts, sessions, status, metrics, limits, settings.data)
+            compiling = _compiling(database)
+            server = _http_server(
+                database, authority, facts, sessions, status, compiling, metrics, limits, settings.data
+            )
             address = settings.listen if worker is None else worker.address
             try:
                 port = await server.start(*address, tls.context, is_shared=worker is not None)
@@ -112,6 +119,8 @@ class App:
                     tasks.create_task(tls.run()),
                     tasks.create_task(metrics.run()),
                     tasks.create_task(facts.run(server_id)),
+                    tasks.create_task(compiling.decisions.run(server_id)),
+                    tasks.create_task(compiling.compiler.run(server_id)),
                     tasks.create_task(_retention(database).run()),
                     tasks.create_task(_collection(database).run()),
                     tasks.create_task(tending.run()),
@@ -121,6 +130,7 @@ class App:
                 await server.stop()
                 for task in running:
                     task.cancel()
+            await compiling.workers.close()
 
 
 async def _importing(database: "Database", puppet: "PuppetCa", found: "list[Certificate]") -> None:
@@ -178,11 +188,59 @@ def _retention(database: "Database") -> "FactRetention":
 
 def _facts(database: "Database") -> "FactService":
     from precast.services.fact_decisions import EveryChange
-    from precast.services.facts import COMPILE, FACTS, FactService
+    from precast.services.facts import FACTS, FactService
+    from precast.services.work_kinds import DECIDE
     from precast.store.facts import Facts
     from precast.store.work import WorkQueue
 
-    return FactService(database, Facts(database), WorkQueue(database, [FACTS, COMPILE]), EveryChange())
+    return FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), EveryChange())
+
+
+class _Compiling(NamedTuple):
+    """What decides for nodes and compiles, and what people and nodes may ask about catalogs."""
+
+    decisions: "DecisionService"
+    compiler: "CompilerService"
+    workers: "Workers"
+    api: "CatalogsApi"
+
+
+def _compiling(database: "Database") -> _Compiling:
+    from precast.api.catalogs import CatalogsApi
+    from precast.services.catalog_views import CatalogViews
+    from precast.services.compiler import CompilerService
+    from precast.services.compiling.groves import Groves
+    from precast.services.compiling.inputs import NodeInputs
+    from precast.services.compiling.trees import Versions
+    from precast.services.compiling.workers import Workers
+    from precast.services.deciding import DecisionService
+    from precast.services.known_nodes import KnownNodes
+    from precast.services.releases import ReleaseService
+    from precast.services.targets import TargetService
+    from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+    from precast.store.audit import AuditLog
+    from precast.store.blobs import Blobs
+    from precast.store.catalogs import Catalogs
+    from precast.store.environments import Environments
+    from precast.store.fleet import Fleet
+    from precast.store.sessions import Sessions
+    from precast.store.traces import Traces
+    from precast.store.work import WorkQueue
+
+    ids = TimeOrderedIds(database.clock)
+    traces, catalogs, blobs = Traces(database), Catalogs(database), Blobs(database)
+    work = WorkQueue(database, [DECIDE, REDECIDE, COMPILE])
+    versions = Versions(blobs)
+    inputs = NodeInputs(Fleet(database), Environments(database))
+    groves, workers = Groves(database, traces, versions), Workers(versions.content, database.clock)
+    targets = TargetService(KnownNodes(database, Fleet(database), Sessions(database)), database.clock)
+    releases = ReleaseService(database, catalogs, targets, AuditLog(database, ids))
+    return _Compiling(
+        DecisionService(database, inputs, groves, traces, catalogs, work),
+        CompilerService(database, inputs, groves, workers, traces, catalogs, work, blobs, ids),
+        workers,
+        CatalogsApi(CatalogViews(database, catalogs, traces, work), releases),
+    )
 
 
 class _Sessions(NamedTuple):
@@ -221,6 +279,7 @@ def _http_server(
     facts: "FactService",
     sessions: _Sessions,
     status_api: "StatusApi",
+    compiling: _Compiling,
     metrics: "Metrics",
     limits: "Limits",
     room: Path,
@@ -257,6 +316,7 @@ def _http_server(
     sessions.hub.declare(routes)
     sessions.api.declare(routes)
     status_api.declare(routes)
+    compiling.api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service).declare(routes)
     _environments_api(database, audit, room).declare(routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
@@ -277,7 +337,7 @@ def _status_api(database: "Database", settings: ServerSettings, authority: "Held
 def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: "SessionService") -> "NodesApi":
     from precast.api.nodes import NodesApi
     from precast.services.classification import Classifier
-    from precast.services.facts import COMPILE, FACTS
+    from precast.services.facts import FACTS
     from precast.services.known_nodes import KnownNodes
     from precast.services.nodes import NodeService
     from precast.services.targets import TargetService
@@ -292,7 +352,7 @@ def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: 
     fleet, sessions = Fleet(database), Sessions(database)
     known = KnownNodes(database, fleet, sessions)
     targets = TargetService(known, database.clock)
-    work = WorkQueue(database, [FACTS, COMPILE, DECIDE])
+    work = WorkQueue(database, [FACTS, DECIDE])
     classifier = Classifier(fleet, Classifications(database), work)
     service = NodeService(
         database,

@@ -9,7 +9,8 @@ from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.services.fact_decisions import EveryChange
 from precast.services.fact_differences import FactDifferences
-from precast.services.facts import COMPILE, FACTS, FactService
+from precast.services.facts import FACTS, FactService
+from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
 from precast.store.facts import Facts
 from precast.store.nodes import Nodes
@@ -18,7 +19,7 @@ from precast.wire.facts import FactsBody
 
 
 async def send(database: Database, node: str, facts: dict[str, Any]) -> None:
-    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, COMPILE]), EveryChange())
+    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), EveryChange())
     await database.write(Nodes(database).taking, node)
     await service.submit(node, FactsBody(digests.of_bytes(canonical.encode(facts)), {"uptime": 1}, facts))
     await service.work_off("worker")

@@ -12,7 +12,8 @@ from precast.base.errors import InputError, NotFoundError
 from precast.services import fact_retention
 from precast.services.fact_decisions import EveryChange
 from precast.services.fact_retention import FactRetention
-from precast.services.facts import COMPILE, FACTS, FactService
+from precast.services.facts import FACTS, FactService
+from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
 from precast.store.facts import FactChange, Facts
 from precast.store.nodes import Nodes
@@ -38,7 +39,7 @@ def body(stable: dict[str, Any], volatile: dict[str, Any] | None = None, *, is_w
 
 @pytest.fixture
 def work(database: Database) -> WorkQueue:
-    return WorkQueue(database, [FACTS, COMPILE])
+    return WorkQueue(database, [FACTS, DECIDE])
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ async def test_whole_set_is_queued_then_stored_and_leads_to_a_compile(service: F
     assert await service.work_off("worker") == 1
     view = await service.show("web1")
     assert (view.facts, view.decision) == ({"os": {"name": "Debian"}, "uptime": 5}, "1 changed: compile")
-    assert await waiting(work, "compile") == ["web1"]
+    assert await waiting(work, "decide") == ["web1"]
     assert await waiting(work, "facts") == []
 
 
@@ -106,7 +107,7 @@ async def test_change_that_does_not_matter_leads_to_no_compile(
     await other.submit("web1", body({"os": 1}))
     await other.work_off("worker")
     assert (await other.show("web1")).decision == "1 changed, none of them matters"
-    assert await waiting(work, "compile") == []
+    assert await waiting(work, "decide") == []
 
 
 async def test_newest_of_two_sets_counts(service: FactService) -> None:
@@ -134,7 +135,7 @@ async def test_worker_that_lost_its_claim_stores_nothing(
     (lost,) = await work.claim("facts", "slow", limit=1, lease_s=1)
     clock.advance(2)
     other = FactService(
-        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, COMPILE]), EveryChange()
+        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), EveryChange()
     )
     assert await other.work_off("quick") == 1
     assert not await work.complete(lost)
@@ -149,10 +150,10 @@ async def test_flapping_node_is_slowed_down_and_nobody_else(
     for number in range(6):
         await service.submit("web1", body({"os": number}))
         await service.work_off("worker")
-        (item,) = [item for item in await work.waiting() if item.kind == "compile"]
+        (item,) = [item for item in await work.waiting() if item.kind == "decide"]
         due.append((item.ready_at - clock.now()).total_seconds())
         clock.advance(max(due[-1], 0) + 0.001)
-        (claim,) = await work.claim("compile", "compiler", limit=1, lease_s=60)
+        (claim,) = await work.claim("decide", "compiler", limit=1, lease_s=60)
         await work.complete(claim)
     assert due[:3] == [0, 0, 0]
     assert all(250 < seconds <= 300 for seconds in due[3:])
@@ -169,7 +170,7 @@ async def test_acknowledged_set_is_there_for_another_server(service: FactService
     """The acknowledging server may die at once: the inbox and the queue are in the database."""
     await service.submit("web1", body({"os": 1}))
     other = FactService(
-        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, COMPILE]), EveryChange()
+        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), EveryChange()
     )
     assert await other.work_off("heir") == 1
     assert (await other.show("web1")).facts == {"os": 1}
@@ -263,7 +264,7 @@ async def test_many_nodes_at_once_are_each_decided_upon(
         pass
     views = await asyncio.gather(*(service.show(name) for name in names))
     assert [view.facts for view in views] == [{"name": name, "uptime": at} for at, name in enumerate(names)]
-    assert {item.kind for item in await work.waiting(limit=1000)} == {"compile"}
+    assert {item.kind for item in await work.waiting(limit=1000)} == {"decide"}
 
 
 async def test_unknown_node_in_a_batch_fails_alone(service: FactService) -> None:

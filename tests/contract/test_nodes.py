@@ -12,7 +12,7 @@ from precast.services import nodes as node_service
 from precast.services import targets as target_service
 from precast.services.classification import Classifier
 from precast.services.fact_decisions import EveryChange
-from precast.services.facts import COMPILE, FACTS, FactService
+from precast.services.facts import FACTS, FactService
 from precast.services.issuance import GRACE_S
 from precast.services.known_nodes import KnownNodes
 from precast.services.nodes import NodeService
@@ -21,6 +21,7 @@ from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
 from precast.services.work_kinds import DECIDE
 from precast.store.audit import AuditLog
+from precast.store.catalogs import Catalogs, Release, Staged
 from precast.store.classification import Classifications
 from precast.store.database import Database
 from precast.store.facts import Facts
@@ -30,6 +31,7 @@ from precast.store.query import Query, Row, Unit
 from precast.store.sessions import Arrival, Sessions
 from precast.store.streams import Streams
 from precast.store.tables import TABLES
+from precast.store.traces import Traces
 from precast.store.work import WorkQueue
 from precast.wire.facts import FactsBody
 from precast.wire.nodes import Classification, NodesClassification, NodesDeed, NodesPurge, TargetsBody
@@ -45,6 +47,9 @@ REFERRING = {
     "session",
     "session_stream",
     "node_said",
+    "compile_waiter",
+    "node_catalog",
+    "node_release",
     *OLD,
 }
 
@@ -55,7 +60,7 @@ class House:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.nodes, self.sessions, self.streams = Nodes(database), Sessions(database), Streams(database)
-        self.work = WorkQueue(database, [FACTS, COMPILE, DECIDE])
+        self.work = WorkQueue(database, [FACTS, DECIDE])
         self.audit = AuditLog(database, CountedIds())
         self.facts = FactService(database, Facts(database), self.work, EveryChange())
         fleet = Fleet(database)
@@ -285,6 +290,7 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
         await house.service.classify(NodesClassification(some(name), Classification(role="web")), "person:ann")
     for name in ("web1", "web10"):
         await house.facts.submit(name, FactsBody(digests.of_bytes(canonical.encode({"x": 3})), {}, {"x": 3}))
+        await house.database.write(_giving_catalogs, house.database, name)
     before = await holding(house.database, "web1")
     assert set(before) >= {*REFERRING - OLD, "node", "work_item", "stream", "stream_record"}
     others = await holding(house.database, "web10")
@@ -331,6 +337,15 @@ async def test_every_table_that_refers_to_nodes_is_one_that_purge_knows(database
         return found
 
     assert await database.read(reading) == REFERRING
+
+
+def _giving_catalogs(database: Database, name: str) -> Unit[None]:
+    """Something staged, something released, and a compile that the node waits for."""
+    now, catalogs = database.clock.now(), Catalogs(database)
+    yield from catalogs.storing([("d", b"{}")])
+    yield from catalogs.staging([Staged(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
+    yield from catalogs.releasing([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])
+    yield from Traces(database).waiting("branch", name)
 
 
 async def holding(database: Database, name: str) -> dict[str, list[Row]]:

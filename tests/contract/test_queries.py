@@ -31,6 +31,7 @@ TEXTS = {
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision"),
     *("version", "source", "commit_id", "deployed_by", "policy", "classes", "parameters", "problem", "which", "marks"),
+    *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {
@@ -47,10 +48,11 @@ BYTES = {
     "request",
     "certificate",
     "data",
+    "links",
 }
 
 # Many values as one JSON list.
-LISTS = {"names", "nodes", "keys", "items", "serials", "digests"}
+LISTS = {"names", "nodes", "keys", "items", "serials", "digests", "ids"}
 
 
 def sample(query: Query) -> dict[str, object]:
@@ -120,6 +122,11 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "environment_version": {"environments"},
         "node_said": {"classification"},
         "node_rule": {"classification"},
+        "document": {"catalogs"},
+        "node_catalog": {"catalogs"},
+        "node_release": {"catalogs"},
+        "trace_chain": {"traces"},
+        "compile_waiter": {"traces"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }

@@ -7,7 +7,7 @@ import msgspec
 
 from precast import __version__
 from precast.api import issues
-from precast.api.routes import Content, Page, Route, Routes, Text
+from precast.api.routes import Content, Document, Page, Route, Routes, Text
 from precast.base.errors import CONSEQUENCES, Issue, Kind
 from precast.store import issues as store_issues
 
@@ -74,6 +74,7 @@ def _operation(route: Route) -> dict[str, Any]:
     operation["parameters"] = [
         *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names),
         *({"name": name, "in": "query", "required": False, "schema": {"type": "string"}} for name in route.query),
+        *({"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in route.headers),
     ]
     if route.is_stream and route.method in ("PUT", "POST"):
         operation["requestBody"] = {"required": True, "content": _BYTES}
@@ -91,6 +92,9 @@ def _answer(route: Route) -> dict[str, Any]:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     if route.answer is Page:
         return {"200": {"description": "A page.", "content": {"text/html": {"schema": {"type": "string"}}}}}
+    if route.answer is Document:
+        whole = {"description": "The document.", "content": {"application/json": {"schema": {"type": "object"}}}}
+        return {"200": whole, "304": {"description": "The caller has it already."}}
     return {"200": {"description": "Done.", "content": {"application/json": {"schema": _schema(route.answer)}}}}
 
 

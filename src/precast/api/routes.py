@@ -64,6 +64,7 @@ class Call(NamedTuple):
     query: dict[str, str]
     body: Any
     address: str = ""  # where the request comes from
+    headers: dict[str, str] = {}  # noqa: RUF012 - those the route names; never changed
 
     @property
     def actor(self) -> str:
@@ -81,6 +82,14 @@ class Text(NamedTuple):
 
     content_type: str
     text: str
+
+
+class Document(NamedTuple):
+    """Stored bytes that are known by their digest; none if the caller has them already."""
+
+    digest: str
+    body: bytes | None
+    headers: dict[str, str]
 
 
 class Page(NamedTuple):
@@ -109,6 +118,7 @@ class Route(NamedTuple):
     body: type[msgspec.Struct] | None = None
     query: tuple[str, ...] = ()
     errors: tuple[Issue, ...] = ()
+    headers: tuple[str, ...] = ()
     is_free: bool = False  # of quotas: what watches the server is always answered
     is_socket: bool = False  # then the handler is given the request instead of a body, and answers by itself
     is_stream: bool = (

@@ -17,7 +17,7 @@ from precast.api import issues, openapi, reference_page
 from precast.api.callers import Callers
 from precast.api.metrics import Metrics
 from precast.api.quotas import Quotas
-from precast.api.routes import PUBLIC, Call, Caller, Page, Route, Routes, Text
+from precast.api.routes import PUBLIC, Call, Caller, Document, Page, Route, Routes, Text
 from precast.base import digests
 from precast.base.errors import DeniedError, PrecastError, UnauthenticatedError
 
@@ -117,7 +117,9 @@ class HttpServer:
                 path = dict(request.match_info)
                 if not all(value.isprintable() for value in (*path.values(), *query.values())):
                     raise issues.NO_ROUTE.error()
-                return _respond(await self._handle(route, Call(caller, path, query, body, request.remote or "")))
+                headers = {name: request.headers[name] for name in route.headers if name in request.headers}
+                call = Call(caller, path, query, body, request.remote or "", headers)
+                return _respond(await self._handle(route, call))
         except PrecastError as error:
             return _problem(error)
         except Exception:
@@ -193,6 +195,11 @@ def _respond(answer: Any) -> web.StreamResponse:
         return answer
     if isinstance(answer, Text):
         return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
+    if isinstance(answer, Document):
+        headers = {"ETag": f'"{answer.digest}"', "Cache-Control": "private, no-cache", **answer.headers}
+        if answer.body is None:
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=answer.body, content_type="application/json", headers=headers)
     if isinstance(answer, Page):
         return web.Response(text=answer.html, content_type="text/html", headers=answer.headers)
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")

@@ -15,5 +15,8 @@ class SourceMap(msgspec.Struct, frozen=True):
 
     places: dict[str, Place]
 
+    def encoded(self) -> bytes:
+        return canonical.encode(self)
+
     def digest(self) -> digests.Digest:
-        return digests.of_bytes(canonical.encode(self))
+        return digests.of_bytes(self.encoded())

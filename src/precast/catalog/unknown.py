@@ -25,11 +25,13 @@ def fill(data: Any, find: Find) -> Any:
     if kind == HOLE:
         root, *path = data["__pvalue"]
         return find(root, tuple(path))
-    filled = {key: fill(item, find) for key, item in data.items()}
-    return _closed(filled) if kind == TEXT else filled
+    return closed({key: fill(item, find) for key, item in data.items()})
 
 
-def _closed(text: dict[str, Any]) -> Any:
+def closed(text: dict[str, Any]) -> Any:
+    """A text whose neighbouring strings are joined: a string, if that is all there is. What is no text stays as it is."""
+    if text.get("__ptype") != TEXT:
+        return text
     parts: list[Any] = []
     for part in text["__pvalue"]:
         if isinstance(part, str) and parts and isinstance(parts[-1], str):

@@ -19,6 +19,7 @@ from precast.cli.parser import Parser
 # Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
     "apply": ("precast.cli.apply", "bring this machine to what a manifest or a catalog wants"),
+    "catalog": ("precast.cli.catalog", "catalogs of nodes: staged, served, how they differ, why"),
     "compile": ("precast.cli.compile", "compile a node's catalog from an environment on disk"),
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
     "eval": ("precast.cli.eval", "evaluate Puppet code and print its value"),
@@ -30,6 +31,8 @@ GROUPS: dict[str, tuple[str, str]] = {
     "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
     "env": ("precast.cli.env", "environments: deploy code, list, show, compare, roll back; their modules and facts"),
     "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
+    "release": ("precast.cli.release:configure_release", "serve nodes what is staged for them"),
+    "rollback": ("precast.cli.release:configure_rollback", "serve nodes what they were served before"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),
     "doc": ("precast.cli.doc", "functions of the language and managed types: what they take"),

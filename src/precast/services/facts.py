@@ -17,6 +17,7 @@ from precast.base.errors import PrecastError
 from precast.services import issues
 from precast.services.fact_decisions import Question, decide, volatile_paths
 from precast.services.fact_volatility import read_recent
+from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
 from precast.store.facts import Decided, Facts, Received, Volatile, reading_newest
 from precast.store.packing import pack, unpack
@@ -26,7 +27,6 @@ from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
 
 FACTS = WorkKind("facts")
-COMPILE = WorkKind("compile")
 # Looking at a set takes a fraction of a millisecond; when a server dies, its claims are anyone's after this time.
 LEASE_S = 10.0
 # As many sets share their statements; not more, because on PostgreSQL nobody else is served while they are compared.
@@ -150,14 +150,14 @@ class FactService:
         if not claims:
             return
         decided: list[Decided] = []
-        compiles: list[Asked] = []
+        due: list[Asked] = []
         for one in (yield from self._facts.waiting([claim.key for claim in claims])):
             decision, compile_at = decide(one, self._question, self._database.clock.now())
             decided.append(decision)
             if compile_at is not None:
-                compiles.append(Asked(one.came.node, one.came.digest, compile_at))
+                due.append(Asked(one.came.node, one.came.digest, compile_at))
         yield from self._facts.storing(decided)
-        yield from self._work.enqueuing_many(COMPILE.name, compiles)
+        yield from self._work.enqueuing_many(DECIDE.name, due)
         if not (yield from self._work.completing_many(claims)):
             raise LostClaim
 

@@ -176,3 +176,39 @@ STILL_CONNECTED = Issue(
     "{node} is still connected to {server}",
     "its connection ends within seconds, or with the lease of a server that died; then purge it again",
 )
+NOT_DETERMINISTIC = Issue(
+    "TRACE-001",
+    Kind.INTERNAL,
+    "a compile asked for another thing than before, after the same answers (read {position} of chain {chain})",
+    "report it with `precast support-bundle`; `precast catalog forget` drops what is remembered of the environment",
+)
+COMPILE_LATE = Issue(
+    "COMPILE-001",
+    Kind.UNAVAILABLE,
+    "the compile for {node} was not done after {limit_s:g} s",
+    "look for a loop in the code; `precast compile` shows it on your own machine",
+)
+COMPILE_MEMORY = Issue(
+    "COMPILE-002",
+    Kind.UNAVAILABLE,
+    "the compile for {node} needed more than {limit_mb} MB",
+    "look for data that grows without end; the limit is the server's setting compile_memory_mb",
+)
+COMPILE_CRASHED = Issue(
+    "COMPILE-003",
+    Kind.UNAVAILABLE,
+    "the compile worker ended while it compiled for {node}: {reason}",
+    "it is tried again; if it stays so, report it with `precast support-bundle`",
+)
+NO_CATALOG = Issue(
+    "RELEASE-001",
+    Kind.NOT_FOUND,
+    "there is no catalog for {node}: {reason}",
+    "see `precast catalog show {node}` and `precast catalog errors`",
+)
+CONTENT_GONE = Issue(
+    "COMPILE-004",
+    Kind.UNAVAILABLE,
+    "content {digest} is not stored any more",
+    "deploy the environment again; what nodes are decided with is then the new version",
+)

@@ -6,17 +6,17 @@ treated wholly or not at all. Whoever is cut off asks again; nodes that are as w
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 
 from precast.base.errors import PrecastError
 from precast.services import issues, texts
 from precast.services.classification import Classifier, check
-from precast.services.known_nodes import KnownNode, KnownNodes
+from precast.services.known_nodes import KnownNodes
 from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
-from precast.store import fact_views
+from precast.services.trusted import trusted
+from precast.store import catalogs, fact_views
 from precast.store.audit import AuditLog
 from precast.store.classification import Saying
 from precast.store.database import Database
@@ -26,6 +26,7 @@ from precast.store.nodes import Nodes
 from precast.store.query import Unit
 from precast.store.sessions import Sessions
 from precast.store.streams import Streams
+from precast.store.traces import resting
 from precast.store.work import WorkQueue
 from precast.wire.names import is_name
 from precast.wire.nodes import (
@@ -159,7 +160,7 @@ class NodeService:
         stored = yield from self._facts.stored(name)
         return NodeView(
             node=known.row,
-            trusted=trusted_of(known),
+            trusted=trusted(known.name, known.extensions),
             certificates=[msgspec.convert(one, CertificateView, from_attributes=True) for one in given],
             session=msgspec.convert(known.presence, SessionView, from_attributes=True) if known.presence else None,
             decision=stored.decision if stored else None,
@@ -200,6 +201,8 @@ class NodeService:
         for kind in self._work.kinds:
             yield from self._work.dropping(kind, node)
         yield from fact_views.forgetting(node)
+        yield from resting(node)
+        yield from catalogs.forgetting(node)
         yield from self._classifier.forgetting(node)
         yield from self._sessions.forgetting(node)
         yield from self._streams.forgetting(PREFIX + node)
@@ -213,18 +216,6 @@ def said_by(values: Classification) -> Saying:
     return msgspec.convert(
         {name: value for name, value in msgspec.to_builtins(values).items() if value is not None}, Saying
     )
-
-
-def trusted_of(node: KnownNode) -> dict[str, Any]:
-    """What a manifest will see as `trusted`."""
-    hostname, _, domain = node.name.partition(".")
-    return {
-        "certname": node.name,
-        "hostname": hostname,
-        "domain": domain or None,
-        "authenticated": "remote",
-        "extensions": node.extensions,
-    }
 
 
 def _treating(names: Sequence[str], deed: Deed) -> Unit[list[str]]:

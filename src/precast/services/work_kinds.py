@@ -12,3 +12,5 @@ RECLASSIFY = WorkKind("reclassify")
 ASK_ENC = WorkKind("enc")
 # To deploy an environment from the repository that is configured for it; the key is the environment.
 DEPLOY = WorkKind("deploy")
+# A place where a trace tree ends: the key is the branch, whoever waits there.
+COMPILE = WorkKind("compile", max_attempts=3)

@@ -1,12 +1,13 @@
 """The facts of many nodes at once, to look at or to choose nodes by; and how all of a node's are forgotten."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
 from precast.base.clock import from_micros
 from precast.store.packing import unpack
-from precast.store.query import Query, Unit
+from precast.store.query import Query, Unit, json_list
 
 TIMES = Query(
     "facts.times",
@@ -23,6 +24,17 @@ PAGE = Query(
     WHERE fact_set.node > :after_node AND fact_set.node <= :until_node ORDER BY fact_set.node LIMIT :limit
     """,
 )
+SOME = Query(
+    "facts.some",
+    """
+    SELECT fact_set.node, digest, stable, body FROM fact_set LEFT JOIN fact_volatile ON fact_volatile.node = fact_set.node
+    WHERE fact_set.node IN (SELECT value FROM json_each(:nodes))
+    """,
+    postgresql="""
+    SELECT fact_set.node, digest, stable, body FROM fact_set LEFT JOIN fact_volatile ON fact_volatile.node = fact_set.node
+    WHERE fact_set.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
+)
 FORGET_INBOX = Query("facts.forget_inbox", "DELETE FROM fact_inbox WHERE node = :node")
 FORGET_SET = Query("facts.forget_set", "DELETE FROM fact_set WHERE node = :node")
 FORGET_VOLATILE = Query("facts.forget_volatile", "DELETE FROM fact_volatile WHERE node = :node")
@@ -36,6 +48,7 @@ class StoredFacts(msgspec.Struct, frozen=True):
 
     stable: bytes
     volatile: bytes
+    digest: str = ""
 
 
 def reading_times(after: str, until: str, limit: int) -> Unit[dict[str, datetime]]:
@@ -53,6 +66,14 @@ def reading_page(after: str, until: str, limit: int) -> Unit[dict[str, StoredFac
     rows = yield PAGE(after_node=after, until_node=until, limit=limit)
     return {
         node: StoredFacts(unpack(stable), unpack(body) if body is not None else b"{}") for node, stable, body in rows
+    }
+
+
+def reading_some(nodes: Sequence[str]) -> Unit[dict[str, StoredFacts]]:
+    """The facts of these nodes with the digests of their stable parts; absent where there are none."""
+    return {
+        node: StoredFacts(unpack(stable), unpack(body) if body is not None else b"{}", digest)
+        for node, digest, stable, body in (yield SOME(nodes=json_list(nodes)))
     }
 
 

@@ -1,5 +1,6 @@
 """The rows of nodes themselves: listed, classified, deactivated, forgotten. Their certificates are in `nodes`."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.database import Database
 from precast.store.nodes import REVOKED_TOPIC
-from precast.store.query import Query, Row, Unit, Wake
+from precast.store.query import Query, Row, Unit, Wake, json_list
 
 LIST = Query(
     "nodes.list",
@@ -68,6 +69,23 @@ IN_NO_ENVIRONMENT = Query(
     ORDER BY name LIMIT :limit
     """,
 )
+INPUTS = Query(
+    "nodes.inputs",
+    """
+    -- What operators and certificates say of some active nodes.
+    SELECT name, environment, role, classes, parameters,
+        (SELECT extensions FROM certificate WHERE node = node.name AND revoked_at IS NULL
+         ORDER BY issued_at DESC, serial LIMIT 1)
+    FROM node WHERE name IN (SELECT value FROM json_each(:names)) AND deactivated_at IS NULL ORDER BY name
+    """,
+    postgresql="""
+    SELECT name, environment, role, classes, parameters,
+        (SELECT extensions FROM certificate WHERE node = node.name AND revoked_at IS NULL
+         ORDER BY issued_at DESC, serial LIMIT 1)
+    FROM node WHERE name = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:names AS JSONB)))) AND deactivated_at IS NULL
+    ORDER BY name
+    """,
+)
 DEACTIVATE = Query(
     "nodes.deactivate",
     "UPDATE node SET deactivated_at = :now WHERE name = :node AND deactivated_at IS NULL RETURNING name",
@@ -105,6 +123,17 @@ class Node(msgspec.Struct, frozen=True):
     environment: str | None
     role: str | None
     certified_until: datetime | None
+    extensions: dict[str, str]
+
+
+class Vouched(msgspec.Struct, frozen=True):
+    """What a node's catalog is decided with, besides its facts."""
+
+    name: str
+    environment: str | None
+    role: str | None
+    classes: dict[str, dict[str, Any]]
+    parameters: dict[str, Any]
     extensions: dict[str, str]
 
 
@@ -173,6 +202,13 @@ class Fleet:
             return [row[0] for row in (yield IN_NO_ENVIRONMENT(after=after, limit=limit))]
         return [row[0] for row in (yield IN_ENVIRONMENT(environment=environment, after=after, limit=limit))]
 
+    def vouched(self, names: Sequence[str]) -> Unit[list[Vouched]]:
+        """What operators and certificates say of the active ones among these, by name."""
+        return [
+            Vouched(name, environment, role, _decoded(classes), _decoded(parameters), _decoded(extensions))
+            for name, environment, role, classes, parameters, extensions in (yield INPUTS(names=json_list(names)))
+        ]
+
     def deactivating(self, node: str) -> Unit[bool]:
         """The node is no target any more and cannot connect; False if that is so already. Its connection ends."""
         rows = yield DEACTIVATE(node=node, now=to_micros(self._database.clock.now()))
@@ -211,6 +247,10 @@ def _said(
         msgspec.json.decode(classes) if classes else {},
         msgspec.json.decode(parameters) if parameters else {},
     )
+
+
+def _decoded(text: str | bytes | None) -> dict[str, Any]:
+    return {} if text is None else msgspec.json.decode(text, type=dict[str, Any])
 
 
 def _node(row: Row) -> Node:

@@ -124,6 +124,23 @@ TABLES: tuple[Table, ...] = (
         ("number",),
         ("name", "extensions", "environment", "role", "classes", "parameters", "created_by", "created_at"),
     ),
+    Table("document", ("digest",), ("body", "size", "stored_at")),
+    Table(
+        "trace_chain",
+        ("id",),
+        ("environment", "parent", "position", "answer", "links", "leaf", "made_at", "used_at"),
+    ),
+    Table("compile_waiter", ("branch", "node"), ("since",)),
+    Table(
+        "node_catalog",
+        ("node",),
+        ("environment", "version", "facts", "chain", "skeleton", "digest", "fill", "decided_at", "changed_at"),
+    ),
+    Table(
+        "node_release",
+        ("node", "number"),
+        ("digest", "skeleton", "fill", "environment", "version", "released_at", "released_by"),
+    ),
     Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),

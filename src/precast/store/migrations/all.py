@@ -10,6 +10,7 @@ from precast.store.migrations import (
     m0006_classification,
     m0007_fact_history,
     m0008_environments,
+    m0009_catalogs,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -21,4 +22,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0006_classification.MIGRATION,
     m0007_fact_history.MIGRATION,
     m0008_environments.MIGRATION,
+    m0009_catalogs.MIGRATION,
 )

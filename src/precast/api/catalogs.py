@@ -1,0 +1,153 @@
+"""Routes about catalogs: for people what is staged, why, how it differs, and the release; for a node its released catalog."""
+
+from precast.api.nodes import TARGETS
+from precast.api.routes import NODE, Call, Document, Node, Route, Routes, person
+from precast.services import issues
+from precast.services.catalog_views import CatalogViews
+from precast.services.releases import ReleaseService
+from precast.wire.catalogs import (
+    CatalogError,
+    ChangeView,
+    ParameterView,
+    PreviewView,
+    ReleaseBody,
+    ReleaseDone,
+    StagedView,
+    WhyView,
+)
+from precast.wire.nodes import NodesDeed
+
+
+class CatalogsApi:
+    """Joins the services of catalogs to their routes."""
+
+    def __init__(self, views: CatalogViews, releases: ReleaseService) -> None:
+        self._views, self._releases = views, releases
+
+    def declare(self, routes: Routes) -> None:
+        viewer, operator = person("viewer"), person("operator")
+        deed = (*TARGETS, issues.BAD_VALUE, issues.UNPRINTABLE)
+        nobody = (issues.NO_CATALOG,)
+        for route in (
+            Route(
+                "GET",
+                "/v1/nodes/{node}/catalog",
+                self.show,
+                viewer,
+                "What is staged for a node, and what it is served",
+                StagedView,
+                errors=nobody,
+            ),
+            Route(
+                "GET",
+                "/v1/nodes/{node}/catalog/why",
+                self.why,
+                viewer,
+                "The reads that decided a node's catalog",
+                WhyView,
+                errors=nobody,
+            ),
+            Route(
+                "GET",
+                "/v1/nodes/{node}/catalog/difference",
+                self.difference,
+                viewer,
+                "How what is staged for a node differs from what it is served",
+                list[ChangeView],
+                errors=nobody,
+            ),
+            Route(
+                "GET",
+                "/v1/catalogs/errors",
+                self.errors,
+                viewer,
+                "Nodes whose code gives an error, by name",
+                list[CatalogError],
+                query=("after",),
+            ),
+            Route(
+                "POST",
+                "/v1/previews",
+                self.preview,
+                viewer,
+                "What a release would change, grouped over the nodes",
+                PreviewView,
+                body=ReleaseBody,
+                errors=TARGETS,
+            ),
+            Route(
+                "POST",
+                "/v1/releases",
+                self.release,
+                operator,
+                "Serve what is staged for nodes",
+                ReleaseDone,
+                body=ReleaseBody,
+                errors=deed,
+            ),
+            Route(
+                "POST",
+                "/v1/rollbacks",
+                self.rollback,
+                operator,
+                "Serve nodes what they were served before",
+                ReleaseDone,
+                body=NodesDeed,
+                errors=deed,
+            ),
+            Route(
+                "GET",
+                "/v1/catalog",
+                self.fetch,
+                NODE,
+                "The calling node's released catalog, byte for byte; 304 if it has that one",
+                Document,
+                errors=nobody,
+                headers=("If-None-Match",),
+            ),
+        ):
+            routes.add(route)
+
+    async def show(self, call: Call) -> StagedView:
+        return await self._views.show(call.path["node"])
+
+    async def why(self, call: Call) -> WhyView:
+        return await self._views.why(call.path["node"])
+
+    async def difference(self, call: Call) -> list[ChangeView]:
+        node = call.path["node"]
+        found = await self._releases.difference(node)
+        return [
+            ChangeView(
+                one.ref,
+                one.kind,
+                [ParameterView(each.name, each.before, each.after) for each in one.parameters],
+                [node],
+                1,
+            )
+            for one in found.changes
+        ]
+
+    async def errors(self, call: Call) -> list[CatalogError]:
+        return await self._views.errors(call.query.get("after", ""))
+
+    async def preview(self, call: Call) -> PreviewView:
+        return await self._releases.preview(call.body)
+
+    async def release(self, call: Call) -> ReleaseDone:
+        return await self._releases.release(call.body, call.actor)
+
+    async def rollback(self, call: Call) -> ReleaseDone:
+        return await self._releases.rollback(call.body, call.actor)
+
+    async def fetch(self, call: Call) -> Document:
+        assert isinstance(call.caller, Node), "the route requires it"
+        known = call.headers.get("If-None-Match", "").strip('"')
+        found = await self._releases.fetch(call.caller.name, known)
+        release = found.release
+        about = {
+            "Precast-Environment": release.environment,
+            "Precast-Code-Version": release.version,
+            "Precast-Release": str(release.number),
+        }
+        return Document(release.digest, found.body, about)

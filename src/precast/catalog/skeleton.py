@@ -1,0 +1,93 @@
+"""A catalog's body whose holes are found once, so that filling it for a node joins bytes.
+
+Like nodes share one body with holes in it; what each of them is served is that body with its own values. The bytes are those that
+`unknown.fill` and the canonical encoder give; only the way to them is shorter. A value that is no string inside a text takes the long way.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from precast.base import canonical, digests
+from precast.catalog import unknown
+
+Hole = tuple[str | int, ...]
+# A mark that no other text of the body contains is made from this and as many bars as it takes.
+_MARK = "precast-hole"
+
+
+class _Slot(NamedTuple):
+    hole: Hole
+    is_text: bool
+
+
+class Skeleton:
+    """One body, ready to be filled."""
+
+    def __init__(self, encoded: bytes) -> None:
+        self.digest = digests.of_bytes(encoded)
+        self._encoded = encoded
+        self._pieces: list[bytes] = [encoded]
+        self._slots: list[_Slot] = []
+        if unknown.HOLE.encode() in encoded:
+            self._cut()
+        self.holes: tuple[Hole, ...] = tuple(sorted({slot.hole for slot in self._slots}, key=repr))
+
+    def filled(self, values: Mapping[Hole, Any]) -> bytes:
+        """The canonical body of the node with these values of the holes."""
+        if not self._slots:
+            return self._encoded
+        parts = [self._pieces[0]]
+        for piece, slot in zip(self._pieces[1:], self._slots, strict=True):
+            value = values[slot.hole]
+            if slot.is_text:
+                if not isinstance(value, str):
+                    return self._filled_at_length(values)
+                parts.append(canonical.encode(value)[1:-1])
+            else:
+                parts.append(canonical.encode(value))
+            parts.append(piece)
+        return b"".join(parts)
+
+    def _filled_at_length(self, values: Mapping[Hole, Any]) -> bytes:
+        data = msgspec.json.decode(self._encoded)
+        return canonical.encode(unknown.fill(data, lambda root, path: values[root, *path]))
+
+    def _cut(self) -> None:
+        data = msgspec.json.decode(self._encoded)
+        mark = _MARK
+        while mark.encode() in self._encoded:
+            mark += "|"
+        slots: list[_Slot] = []
+
+        def marked(hole: Hole, is_text: bool) -> str:
+            slots.append(_Slot(hole, is_text))
+            return f"{mark}{'t' if is_text else 'v'}{len(slots) - 1};"
+
+        text = canonical.encode(_marked(data, marked))
+        name = re.escape(mark.encode())
+        self._pieces, at = [], 0
+        for found in re.finditer(rb'"%bv([0-9]+);"|%bt([0-9]+);' % (name, name), text):
+            self._pieces.append(text[at : found.start()])
+            self._slots.append(slots[int(found[1] or found[2])])
+            at = found.end()
+        self._pieces.append(text[at:])
+
+
+def _marked(data: Any, mark: Callable[[Hole, bool], str], in_text: bool = False) -> Any:
+    """The data with a marked string for each hole; in a text they join what stands beside them."""
+    if isinstance(data, list):
+        return [_marked(item, mark, in_text) for item in data]
+    if not isinstance(data, dict):
+        return data
+    kind = data.get("__ptype")
+    if kind == unknown.HOLE:
+        return mark(tuple(data["__pvalue"]), in_text)
+    return unknown.closed({key: _marked(item, mark, kind == unknown.TEXT) for key, item in data.items()})
+
+
+def values_of(holes: Sequence[Hole], find: unknown.Find) -> dict[Hole, Any]:
+    """What a node has for each hole."""
+    return {hole: find(str(hole[0]), hole[1:]) for hole in holes}

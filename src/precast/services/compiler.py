@@ -1,0 +1,169 @@
+"""The compiler service: takes from its own queue what somebody waits for, has it compiled, and grows the trace tree by it.
+
+A compile is asked for by the place where the tree ends, so it happens once, whoever waits and on whichever server. What the code is
+to blame for is a leaf like any catalog. What is the fault of the machine is tried again, and ends as a dead letter. Storing the
+documents, growing the tree, sending the waiting off to decide again and completing the item are one transaction.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from precast.base import canonical, digests
+from precast.base.errors import PrecastError
+from precast.base.ids import Ids
+from precast.services.compiling.groves import Groves, chain_of
+from precast.services.compiling.inputs import NodeInput, NodeInputs, node_data
+from precast.services.compiling.messages import Compiled
+from precast.services.compiling.workers import Version, Workers
+from precast.services.deciding import Branch, LostClaim
+from precast.services.tracing.chains import ROOT, Leaf, Link, decode_links, encode_links
+from precast.services.tracing.grafting import part
+from precast.services.tracing.walking import Found
+from precast.services.work_kinds import COMPILE, DECIDE
+from precast.store.blobs import Blobs
+from precast.store.catalogs import Catalogs
+from precast.store.database import Database
+from precast.store.packing import pack
+from precast.store.query import Unit
+from precast.store.traces import ChainRow, Traces
+from precast.store.work import WorkQueue, topic
+from precast.store.work_kinds import Asked, Claim
+
+LEASE_S = 90.0
+# How many of those who wait are sent off in the transaction that grows the tree; the others follow in pages.
+PAGE = 500
+
+
+class _Done(NamedTuple):
+    """A finished compile, as it is stored."""
+
+    environment: str
+    links: tuple[Link, ...]
+    leaf: Leaf
+    documents: tuple[tuple[str, bytes], ...]
+    content: tuple[str, ...]
+
+
+class CompilerService:
+    """Compiles what is waited for; holds no state between compiles."""
+
+    def __init__(
+        self,
+        database: Database,
+        inputs: NodeInputs,
+        groves: Groves,
+        workers: Workers,
+        traces: Traces,
+        catalogs: Catalogs,
+        work: WorkQueue,
+        blobs: Blobs,
+        ids: Ids,
+    ) -> None:
+        self._database, self._inputs, self._groves = database, inputs, groves
+        self._workers, self._blobs = workers, blobs
+        self._traces, self._catalogs, self._work, self._ids = traces, catalogs, work, ids
+        self.compiles = 0
+
+    async def run(self, owner: str) -> None:
+        """Compile what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
+        with self._database.wakeups.subscribe(topic(COMPILE.name)) as sleeper:
+            while True:
+                try:
+                    is_idle = not await self.work_off(owner)
+                except PrecastError as error:
+                    if not error.consequence.retry:
+                        raise
+                    is_idle = True
+                if is_idle:
+                    await self._workers.retire()
+                    await sleeper.wait()
+
+    async def work_off(self, owner: str) -> int:
+        """Do one of the compiles that are waited for; how many it was."""
+        claims = await self._work.claim(COMPILE.name, owner, limit=1, lease_s=LEASE_S)
+        for claim in claims:
+            try:
+                await self._compile(claim)
+            except LostClaim:
+                continue
+            except PrecastError as error:
+                await self._work.fail(claim, f"{error.message} [{error.code}]")
+        return len(claims)
+
+    async def _compile(self, claim: Claim) -> None:
+        branch = msgspec.json.decode(claim.payload, type=Branch)
+        known = await self._representative(branch)
+        done = None if known is None else await self._done(known)
+        await self._database.write(self._storing, claim, branch, done, self._ids.new())
+        await self._send_off_all(branch)
+
+    async def _representative(self, branch: Branch) -> NodeInput | None:
+        """Somebody who waits here; None if nobody does any more."""
+        waiters = await self._database.read(self._traces.waiters, branch.key, 1)
+        found = await self._database.read(self._inputs.reading, waiters) if waiters else []
+        return found[0] if found and found[0].version and found[0].facts_digest else None
+
+    async def _done(self, known: NodeInput) -> _Done | None:
+        """Compile for a node with what is known of it now; None if the tree has that already."""
+        assert known.version is not None, "said by the caller"
+        node = node_data(known)
+        grove = await self._groves.grove(known.environment, known.version)
+        (found,) = await self._groves.walk(grove, [node])
+        if isinstance(found, Found):
+            return None
+        version = Version(known.environment, known.version, grove.files, grove.constants)
+        compiled = await self._workers.compile(version, node)
+        self.compiles += 1
+        return _done(known.environment, compiled)
+
+    async def _send_off_all(self, branch: Branch) -> None:
+        while await self._database.write(self._sending_off, branch):
+            pass
+
+    def _storing(self, claim: Claim, branch: Branch, done: _Done | None, chain: str) -> Unit[None]:
+        if done is not None:
+            yield from self._catalogs.storing(done.documents)
+            if done.leaf.catalog is not None:
+                yield from self._blobs.referring(content_owner(done.leaf.catalog), done.content)
+            yield from self._grafting(done, chain)
+        yield from self._sending_off(branch)
+        if not (yield from self._work.completing(claim)):
+            raise LostClaim
+
+    def _grafting(self, done: _Done, chain: str) -> Unit[None]:
+        place, at = ROOT, 0
+        while True:
+            row = yield from self._traces.finding(done.environment, *place)
+            if row is not None:
+                found, at = part(done.links, at, chain_of(row))
+                if found is None:
+                    return
+                place = found
+                continue
+            rest = pack(encode_links(done.links[at:]))
+            leaf = canonical.encode(done.leaf).decode()
+            if (yield from self._traces.adding(done.environment, *place, ChainRow(chain, rest, leaf))):
+                return
+
+    def _sending_off(self, branch: Branch) -> Unit[bool]:
+        """Some of those who waited decide again; whether there may be more."""
+        nodes = yield from self._traces.taking_waiters(branch.key, PAGE)
+        yield from self._work.enqueuing_many(DECIDE.name, [Asked(node) for node in nodes])
+        return len(nodes) == PAGE
+
+
+def content_owner(catalog: str) -> str:
+    """In whose name the files are kept that a catalog takes content from."""
+    return f"catalog:{catalog}"
+
+
+def _done(environment: str, compiled: Compiled) -> _Done:
+    links = decode_links(compiled.links)
+    if compiled.error is not None:
+        leaf = Leaf(error=compiled.error, code=compiled.code, logs=compiled.logs)
+        return _Done(environment, links, leaf, (), ())
+    catalog, places = digests.of_bytes(compiled.body), digests.of_bytes(compiled.source_map)
+    leaf = Leaf(catalog=catalog, source_map=places, logs=compiled.logs)
+    documents = ((catalog, compiled.body), (places, compiled.source_map))
+    return _Done(environment, links, leaf, documents, compiled.content)

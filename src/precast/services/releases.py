@@ -1,0 +1,209 @@
+"""Staging and release: what was compiled is held back until somebody releases it, to the nodes they choose, in one transaction.
+
+A node is served the newest of its releases and nothing else. Rolling back releases what was served before. What would change is shown
+first, grouped over the fleet: the same change on four hundred nodes is one line.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from precast.base import canonical
+from precast.catalog import body as bodies
+from precast.catalog.diff import CatalogDiff, differ
+from precast.catalog.skeleton import Hole, Skeleton
+from precast.services import issues, texts
+from precast.services.targets import TargetService
+from precast.store.audit import AuditLog
+from precast.store.catalogs import Catalogs, Release, Staged
+from precast.store.database import Database
+from precast.store.query import Unit
+from precast.wire.catalogs import (
+    ChangeView,
+    ParameterView,
+    PreviewView,
+    RefreshView,
+    ReleaseBody,
+    ReleaseDone,
+)
+from precast.wire.nodes import NodesDeed
+
+# Names of nodes listed with a change; how many it is is always said.
+NAMES_SHOWN = 20
+CHANGES_SHOWN = 500
+
+
+class _Sorted(NamedTuple):
+    """Staged catalogs by what a release would do with them."""
+
+    fresh: list[Staged]
+    served: dict[str, Release]
+    unchanged: list[str]
+    left_out: dict[str, str]
+
+
+class Fetched(NamedTuple):
+    """What a node is served. The body has the node's own values in it; none if the node has it already."""
+
+    release: Release
+    body: bytes | None
+
+
+class ReleaseService:
+    """Holds no state between calls."""
+
+    def __init__(self, database: Database, catalogs: Catalogs, targets: TargetService, audit: AuditLog) -> None:
+        self._database, self._catalogs, self._targets, self._audit = database, catalogs, targets, audit
+
+    async def release(self, body: ReleaseBody, actor: str) -> ReleaseDone:
+        """Serve what is staged from now on. Raises what targets raise; nodes with nothing to release are left out and said."""
+        texts.check("the reason", body.why)
+        names = (await self._targets.names(body.nodes)).names
+        return await self._database.write(self._releasing, names, body, actor)
+
+    async def rollback(self, body: NodesDeed, actor: str) -> ReleaseDone:
+        """Serve what was served before. Raises what targets raise."""
+        texts.check("the reason", body.why)
+        names = (await self._targets.names(body.nodes)).names
+        return await self._database.write(self._rolling_back, names, body.why, actor)
+
+    async def preview(self, body: ReleaseBody) -> PreviewView:
+        """What a release would change. Changes nothing."""
+        names = (await self._targets.names(body.nodes)).names
+        found = await self._database.read(self._sorting, names, body.version)
+        gathered = _Gathered()
+        for staged in found.fresh:
+            served = found.served.get(staged.node)
+            gathered.add(staged.node, await self._difference(staged, served))
+        return gathered.view(len(names), len(found.unchanged), found.left_out)
+
+    async def difference(self, node: str) -> CatalogDiff:
+        """How what is staged for a node differs from what it is served. Raises NotFoundError RELEASE-001."""
+        found = await self._database.read(self._sorting, [node], None)
+        if found.fresh:
+            return await self._difference(found.fresh[0], found.served.get(node))
+        if node in found.left_out:
+            raise issues.NO_CATALOG.error(node=node, reason=found.left_out[node])
+        return CatalogDiff((), ())
+
+    async def fetch(self, node: str, known: str) -> Fetched:
+        """What a node is served: the release, and its body unless the node knows it. Raises NotFoundError RELEASE-001."""
+        found = await self._database.read(self._serving, node, known)
+        if found is None:
+            raise issues.NO_CATALOG.error(node=node, reason="nothing was released to it")
+        return found
+
+    async def _difference(self, staged: Staged, served: Release | None) -> CatalogDiff:
+        assert staged.skeleton is not None, "only those are compared"
+        after = await self._database.read(self._filling, staged.skeleton, staged.fill)
+        before = await self._database.read(self._filling, served.skeleton, served.fill) if served else None
+        return differ(None if before is None else bodies.decode(before), bodies.decode(after))
+
+    def _serving(self, node: str, known: str) -> Unit[Fetched | None]:
+        release = yield from self._catalogs.served(node)
+        if release is None:
+            return None
+        if release.digest == known:
+            return Fetched(release, None)
+        return Fetched(release, (yield from self._filling(release.skeleton, release.fill)))
+
+    def _filling(self, skeleton: str, fill: str) -> Unit[bytes]:
+        body = yield from self._catalogs.document(skeleton)
+        assert body is not None, "a document that is named is never removed"
+        return filled(body, fill)
+
+    def _sorting(self, names: Sequence[str], version: str | None) -> Unit[_Sorted]:
+        staged = yield from self._catalogs.staged(names)
+        found = _Sorted([], {}, [], {})
+        for name in names:
+            one = staged.get(name)
+            if one is None:
+                found.left_out[name] = "nothing is staged"
+            elif version is not None and not one.version.startswith(version):
+                found.left_out[name] = f"version {one.version[:12]} is staged"
+            elif one.digest is None:
+                found.left_out[name] = "its code gives an error"
+            else:
+                served = yield from self._catalogs.served(name)
+                if served is not None:
+                    found.served[name] = served
+                if served is not None and served.digest == one.digest:
+                    found.unchanged.append(name)
+                else:
+                    found.fresh.append(one)
+        return found
+
+    def _releasing(self, names: Sequence[str], body: ReleaseBody, actor: str) -> Unit[ReleaseDone]:
+        found = yield from self._sorting(names, body.version)
+        yield from self.releasing(found.fresh, actor)
+        released = [one.node for one in found.fresh]
+        if released:
+            yield from self._noting(actor, "catalog.release", released, body.why)
+        return ReleaseDone(released, found.unchanged, found.left_out)
+
+    def releasing(self, staged: Sequence[Staged], actor: str) -> Unit[None]:
+        """Release what is staged, as part of a transaction."""
+        now = self._database.clock.now()
+        releases = [
+            Release(one.node, 0, one.digest, one.skeleton, one.fill, one.environment, one.version, now, actor)
+            for one in staged
+            if one.digest is not None and one.skeleton is not None
+        ]
+        if releases:
+            yield from self._catalogs.releasing(releases)
+
+    def _rolling_back(self, names: Sequence[str], why: str, actor: str) -> Unit[ReleaseDone]:
+        now = self._database.clock.now()
+        earlier: list[Release] = []
+        left_out: dict[str, str] = {}
+        for name in names:
+            history = yield from self._catalogs.releases(name, 100)
+            before = next((one for one in history if one.digest != history[0].digest), None)
+            if before is None:
+                left_out[name] = "nothing was released before" if history else "nothing was released"
+            else:
+                earlier.append(msgspec.structs.replace(before, released_at=now, released_by=actor))
+        if earlier:
+            yield from self._catalogs.releasing(earlier)
+            yield from self._noting(actor, "catalog.rollback", [one.node for one in earlier], why)
+        return ReleaseDone([one.node for one in earlier], [], left_out)
+
+    def _noting(self, actor: str, action: str, nodes: Sequence[str], why: str) -> Unit[None]:
+        target = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
+        yield from self._audit.adding(actor, action, target, why=why, nodes=list(nodes[:NAMES_SHOWN]), count=len(nodes))
+
+
+def filled(body: bytes, fill: str) -> bytes:
+    """A document with the values of its holes."""
+    values: dict[Hole, Any] = {tuple(hole): value for hole, value in msgspec.json.decode(fill)}
+    return Skeleton(body).filled(values) if values else body
+
+
+class _Gathered:
+    """Changes over the fleet, equal ones together."""
+
+    def __init__(self) -> None:
+        self._changes: dict[bytes, tuple[Any, list[str]]] = {}
+        self._refreshed: dict[str, int] = {}
+
+    def add(self, node: str, difference: CatalogDiff) -> None:
+        for change in difference.changes:
+            self._changes.setdefault(canonical.encode(change), (change, []))[1].append(node)
+        for ref in difference.refreshed:
+            self._refreshed[ref] = self._refreshed.get(ref, 0) + 1
+
+    def view(self, nodes: int, unchanged: int, left_out: dict[str, str]) -> PreviewView:
+        common = sorted(self._changes.values(), key=lambda pair: (-len(pair[1]), pair[0].ref))
+        changes = [
+            ChangeView(
+                change.ref,
+                change.kind,
+                [ParameterView(one.name, one.before, one.after) for one in change.parameters],
+                names[:NAMES_SHOWN],
+                len(names),
+            )
+            for change, names in common[:CHANGES_SHOWN]
+        ]
+        refreshed = sorted(self._refreshed.items(), key=lambda pair: (-pair[1], pair[0]))
+        return PreviewView(nodes, unchanged, left_out, changes, [RefreshView(ref, count) for ref, count in refreshed])

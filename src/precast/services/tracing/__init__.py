@@ -1,0 +1,1 @@
+"""The trace tree: which catalog follows from which answers."""

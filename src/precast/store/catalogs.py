@@ -1,0 +1,219 @@
+"""Catalogs: their documents by digest, which one is staged for each node, and which were released to it.
+
+A document is never changed. A node is served the newest of its releases; staging moves nothing that is served.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import from_micros, to_micros
+from precast.store.database import Database
+from precast.store.packing import pack, unpack
+from precast.store.query import Query, Row, Unit, Wake, json_list
+
+# Woken when something was released.
+RELEASED_TOPIC = "released"
+
+ADD_DOCUMENT = Query(
+    "catalogs.add_document",
+    """
+    INSERT INTO document (digest, body, size, stored_at) VALUES (:digest, :body, :size, :now)
+    ON CONFLICT (digest) DO NOTHING
+    """,
+)
+DOCUMENT = Query("catalogs.document", "SELECT body FROM document WHERE digest = :digest")
+STAGE = Query(
+    "catalogs.stage",
+    """
+    INSERT INTO node_catalog (node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at)
+    VALUES (:node, :environment, :version, :facts, :chain, :skeleton, :digest, :fill, :now, :now)
+    ON CONFLICT (node) DO UPDATE SET environment = excluded.environment, version = excluded.version,
+        facts = excluded.facts, chain = excluded.chain, skeleton = excluded.skeleton, digest = excluded.digest,
+        fill = excluded.fill, decided_at = excluded.decided_at,
+        changed_at = CASE WHEN node_catalog.digest = excluded.digest THEN node_catalog.changed_at
+            ELSE excluded.changed_at END
+    """,
+)
+STAGED = Query(
+    "catalogs.staged",
+    """
+    SELECT node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at
+    FROM node_catalog WHERE node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
+    """,
+    postgresql="""
+    SELECT node, environment, version, facts, chain, skeleton, digest, fill, decided_at, changed_at
+    FROM node_catalog WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node
+    """,
+)
+RELEASE = Query(
+    "catalogs.release",
+    """
+    -- The next number of the node's own; what it is served already is not released again.
+    INSERT INTO node_release (node, number, digest, skeleton, fill, environment, version, released_at, released_by)
+    SELECT :node, coalesce(max(number), 0) + 1, :digest, :skeleton, :fill, :environment, :version, :now, :actor
+    FROM node_release WHERE node = :node
+    """,
+)
+SERVED = Query(
+    "catalogs.served",
+    """
+    SELECT node, number, digest, skeleton, fill, environment, version, released_at, released_by FROM node_release
+    WHERE node = :node ORDER BY number DESC LIMIT 1
+    """,
+)
+RELEASES = Query(
+    "catalogs.releases",
+    """
+    SELECT node, number, digest, skeleton, fill, environment, version, released_at, released_by FROM node_release
+    WHERE node = :node ORDER BY number DESC LIMIT :limit
+    """,
+)
+ERRORS = Query(
+    "catalogs.errors",
+    """
+    SELECT node, environment, version, chain, decided_at FROM node_catalog
+    WHERE skeleton IS NULL AND node > :after ORDER BY node LIMIT :limit
+    """,
+)
+FORGET = Query("catalogs.forget", "DELETE FROM node_catalog WHERE node = :node")
+FORGET_RELEASES = Query("catalogs.forget_releases", "DELETE FROM node_release WHERE node = :node")
+
+
+class Staged(msgspec.Struct, frozen=True):
+    """What a node would get: the document with its fill; no skeleton where the code gives an error."""
+
+    node: str
+    environment: str
+    version: str
+    facts: str
+    chain: str
+    skeleton: str | None
+    digest: str | None
+    fill: str
+    decided_at: datetime
+    changed_at: datetime
+
+
+class Release(msgspec.Struct, frozen=True):
+    """What a node is or was served."""
+
+    node: str
+    number: int
+    digest: str
+    skeleton: str
+    fill: str
+    environment: str
+    version: str
+    released_at: datetime
+    released_by: str
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A node whose code gives an error; the leaf of the chain says which."""
+
+    node: str
+    environment: str
+    version: str
+    chain: str
+    decided_at: datetime
+
+
+class Catalogs:
+    """The catalogs of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def storing(self, documents: Iterable[tuple[str, bytes]]) -> Unit[None]:
+        """Keep documents under their digests; what is there stays."""
+        now = to_micros(self._database.clock.now())
+        yield ADD_DOCUMENT.many(
+            {"digest": digest, "body": pack(body), "size": len(body), "now": now} for digest, body in sorted(documents)
+        )
+
+    def document(self, digest: str) -> Unit[bytes | None]:
+        rows = yield DOCUMENT(digest=digest)
+        return unpack(rows[0][0]) if rows else None
+
+    async def read_document(self, digest: str) -> bytes | None:
+        return await self._database.read(self.document, digest)
+
+    def staging(self, staged: Sequence[Staged]) -> Unit[None]:
+        """What these nodes would get now. `decided_at` counts for both moments."""
+        yield STAGE.many(
+            {
+                "node": one.node,
+                "environment": one.environment,
+                "version": one.version,
+                "facts": one.facts,
+                "chain": one.chain,
+                "skeleton": one.skeleton,
+                "digest": one.digest,
+                "fill": one.fill,
+                "now": to_micros(one.decided_at),
+            }
+            for one in sorted(staged, key=lambda one: one.node)
+        )
+
+    def staged(self, nodes: Sequence[str]) -> Unit[dict[str, Staged]]:
+        found = [_staged(row) for row in (yield STAGED(nodes=json_list(nodes)))]
+        return {one.node: one for one in found}
+
+    def releasing(self, releases: Sequence[Release]) -> Unit[None]:
+        """Serve these from now on; numbers are given here."""
+        yield RELEASE.many(
+            {
+                "node": one.node,
+                "digest": one.digest,
+                "skeleton": one.skeleton,
+                "fill": one.fill,
+                "environment": one.environment,
+                "version": one.version,
+                "now": to_micros(one.released_at),
+                "actor": one.released_by,
+            }
+            for one in sorted(releases, key=lambda one: one.node)
+        )
+        yield Wake(RELEASED_TOPIC)
+
+    def served(self, node: str) -> Unit[Release | None]:
+        rows = yield SERVED(node=node)
+        return _release(rows[0]) if rows else None
+
+    def releases(self, node: str, limit: int) -> Unit[list[Release]]:
+        """The newest first."""
+        return [_release(row) for row in (yield RELEASES(node=node, limit=limit))]
+
+    def broken(self, after: str, limit: int) -> Unit[list[Broken]]:
+        """Nodes whose code gives an error, by name."""
+        rows = yield ERRORS(after=after, limit=limit)
+        return [Broken(node, where, version, chain, from_micros(at)) for node, where, version, chain, at in rows]
+
+
+def forgetting(node: str) -> Unit[None]:
+    """Remove what is staged for a node and what was released to it."""
+    yield FORGET(node=node)
+    yield FORGET_RELEASES(node=node)
+
+
+def _staged(row: Row) -> Staged:
+    node, environment, version, facts, chain, skeleton, digest, fill, decided, changed = row
+    return Staged(
+        node,
+        environment,
+        version,
+        facts,
+        chain,
+        skeleton,
+        digest,
+        fill,
+        from_micros(decided),
+        from_micros(changed),
+    )
+
+
+def _release(row: Row) -> Release:
+    node, number, digest, skeleton, fill, environment, version, at, actor = row
+    return Release(node, number, digest, skeleton, fill, environment, version, from_micros(at), actor)

@@ -1,0 +1,156 @@
+"""The trace tree of each environment, and who waits for it to grow.
+
+Chains are only ever added, and a place takes one: of two servers that grow the tree at the same place one wins, and the other
+finds what it wanted there. So what is in memory stays true.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import to_micros
+from precast.store.database import Database
+from precast.store.query import Query, Row, Unit, json_list
+
+FIND = Query(
+    "traces.find",
+    """
+    SELECT id, links, leaf FROM trace_chain
+    WHERE environment = :environment AND parent = :parent AND position = :position AND answer = :answer
+    """,
+)
+FIND_BY_ID = Query(
+    "traces.find_by_id",
+    "SELECT id, links, leaf, parent, position, answer, made_at FROM trace_chain WHERE id = :id",
+)
+ADD = Query(
+    "traces.add",
+    """
+    INSERT INTO trace_chain (id, environment, parent, position, answer, links, leaf, made_at, used_at)
+    VALUES (:id, :environment, :parent, :position, :answer, :links, :leaf, :now, :now)
+    ON CONFLICT (environment, parent, position, answer) DO NOTHING RETURNING id
+    """,
+)
+WAIT = Query(
+    "traces.wait",
+    """
+    INSERT INTO compile_waiter (branch, node, since) VALUES (:branch, :node, :now) ON CONFLICT (branch, node) DO NOTHING
+    """,
+)
+STOP_WAITING = Query("traces.stop_waiting", "DELETE FROM compile_waiter WHERE node = :node")
+WAITERS = Query(
+    "traces.waiters",
+    "SELECT node FROM compile_waiter WHERE branch = :branch ORDER BY since, node LIMIT :limit",
+)
+TAKE_WAITERS = Query(
+    "traces.take_waiters",
+    """
+    DELETE FROM compile_waiter WHERE branch = :branch AND node IN
+        (SELECT node FROM compile_waiter WHERE branch = :branch ORDER BY node LIMIT :limit) RETURNING node
+    """,
+)
+USE = Query(
+    "traces.use",
+    """
+    UPDATE trace_chain SET used_at = :day WHERE id IN (SELECT value FROM json_each(:ids)) AND used_at < :day
+    """,
+    postgresql="""
+    UPDATE trace_chain SET used_at = :day
+    WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB)))) AND used_at < :day
+    """,
+)
+SIZE = Query(
+    "traces.size",
+    """
+    -- Reads every chain of the environment: for people, not often.
+    SELECT count(*), coalesce(sum(length(links)), 0), coalesce(sum(length(leaf)), 0) FROM trace_chain
+    WHERE environment = :environment
+    """,
+)
+DAY_US = 86_400_000_000
+
+
+class ChainRow(msgspec.Struct, frozen=True):
+    """A chain as it is stored: links packed, the leaf as JSON."""
+
+    id: str
+    links: bytes
+    leaf: str
+
+
+class HungChain(msgspec.Struct, frozen=True):
+    """A chain with the place it hangs at."""
+
+    chain: ChainRow
+    parent: str
+    position: int
+    answer: str
+
+
+class Traces:
+    """The trees of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def finding(self, environment: str, parent: str, position: int, answer: str) -> Unit[ChainRow | None]:
+        rows = yield FIND(environment=environment, parent=parent, position=position, answer=answer)
+        return _chain(rows[0]) if rows else None
+
+    def finding_by_id(self, chain: str) -> Unit[HungChain | None]:
+        rows = yield FIND_BY_ID(id=chain)
+        if not rows:
+            return None
+        *columns, parent, position, answer, _ = rows[0]
+        return HungChain(_chain(columns), parent, position, answer)
+
+    def adding(self, environment: str, parent: str, position: int, answer: str, chain: ChainRow) -> Unit[bool]:
+        """Hang a chain somewhere; False if there is one already."""
+        rows = yield ADD(
+            id=chain.id,
+            environment=environment,
+            parent=parent,
+            position=position,
+            answer=answer,
+            links=chain.links,
+            leaf=chain.leaf,
+            now=to_micros(self._database.clock.now()),
+        )
+        return bool(rows)
+
+    def waiting(self, branch: str, node: str) -> Unit[None]:
+        """The node waits for this branch, and for no other."""
+        yield STOP_WAITING(node=node)
+        yield WAIT(branch=branch, node=node, now=to_micros(self._database.clock.now()))
+
+    def waiters(self, branch: str, limit: int) -> Unit[list[str]]:
+        """Who waits for a branch, the longest first."""
+        return [row[0] for row in (yield WAITERS(branch=branch, limit=limit))]
+
+    def taking_waiters(self, branch: str, limit: int) -> Unit[list[str]]:
+        """Some who wait for a branch, and now no more."""
+        return sorted(row[0] for row in (yield TAKE_WAITERS(branch=branch, limit=limit)))
+
+    def using(self, chains: Sequence[str], now: datetime) -> Unit[None]:
+        """Note that chains were walked, once a day."""
+        yield USE(ids=json_list(sorted(set(chains))), day=to_micros(now) // DAY_US * DAY_US)
+
+    async def size(self, environment: str) -> tuple[int, int, int]:
+        """Rows, bytes of links, bytes of leaves."""
+        return await self._database.read(_sizing, environment)
+
+
+def resting(node: str) -> Unit[None]:
+    """The node waits for no compile."""
+    yield STOP_WAITING(node=node)
+
+
+def _sizing(environment: str) -> Unit[tuple[int, int, int]]:
+    ((rows, links, leaves),) = yield SIZE(environment=environment)
+    return int(rows), int(links), int(leaves)
+
+
+def _chain(row: Row) -> ChainRow:
+    chain, links, leaf = row
+    return ChainRow(chain, bytes(links), leaf)

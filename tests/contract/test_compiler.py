@@ -1,0 +1,293 @@
+"""Deciding and compiling on both databases: one compile for like nodes, none for what nobody reads, staged and never served."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from precast.base import canonical, digests
+from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.catalog import body as bodies
+from precast.lang.answers import FileStore, NodeAnswers, TextTree
+from precast.lang.compile import compile_catalog
+from precast.lang.inputs import Inputs
+from precast.lang.settings import Settings
+from precast.services.compiler import CompilerService
+from precast.services.compiling.groves import Groves
+from precast.services.compiling.inputs import NodeInputs, node_data
+from precast.services.compiling.trees import Versions
+from precast.services.compiling.workers import Workers
+from precast.services.deciding import DecisionService
+from precast.services.fact_decisions import EveryChange
+from precast.services.facts import FACTS, FactService
+from precast.services.known_nodes import KnownNodes
+from precast.services.releases import ReleaseService, filled
+from precast.services.targets import TargetService
+from precast.services.trees import File, Tree
+from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.store.audit import AuditLog
+from precast.store.blobs import Blobs
+from precast.store.catalogs import Catalogs, Staged
+from precast.store.database import Database
+from precast.store.environments import Arrival, Environments
+from precast.store.facts import Facts
+from precast.store.fleet import Fleet
+from precast.store.nodes import Nodes
+from precast.store.query import Unit
+from precast.store.sessions import Sessions
+from precast.store.traces import Traces
+from precast.store.work import WorkQueue
+from precast.store.work_kinds import Asked
+from precast.wire.catalogs import ReleaseBody
+from precast.wire.facts import FactsBody
+from precast.wire.nodes import NodesDeed, TargetsBody
+
+CODE = {
+    "manifests/site.pp": "include profile\n",
+    "modules/profile/manifests/init.pp": """
+class profile(String $motd = 'none') {
+  file { '/etc/motd': content => "${motd} on ${facts['networking']['hostname']}\\n" }
+  if $facts['os']['family'] == 'Debian' { package { 'apt': } }
+  service { 'web': subscribe => File['/etc/motd'] }
+}
+""",
+    "hiera.yaml": """
+version: 5
+hierarchy:
+  - name: node
+    path: "nodes/%{trusted.certname}.yaml"
+  - name: common
+    path: common.yaml
+""",
+    "data/common.yaml": "profile::motd: hello\nunread: 1\n",
+}
+
+
+class Compiler:
+    """Everything from facts to staged catalogs, over one database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE])
+        self.facts = FactService(database, Facts(database), self.work, EveryChange())
+        self.blobs, self.environments = Blobs(database), Environments(database)
+        self.traces, self.catalogs = Traces(database), Catalogs(database)
+        versions = Versions(self.blobs)
+        self.workers = Workers(versions.content, database.clock)
+        self.inputs = NodeInputs(Fleet(database), self.environments)
+        groves = Groves(database, self.traces, versions)
+        self.decisions = DecisionService(database, self.inputs, groves, self.traces, self.catalogs, self.work)
+        self.compiler = CompilerService(
+            database,
+            self.inputs,
+            groves,
+            self.workers,
+            self.traces,
+            self.catalogs,
+            self.work,
+            self.blobs,
+            TimeOrderedIds(database.clock),
+        )
+        known = KnownNodes(database, Fleet(database), Sessions(database))
+        audit = AuditLog(database, CountedIds())
+        self.releases = ReleaseService(database, self.catalogs, TargetService(known, database.clock), audit)
+        self._number = 0
+
+    async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:
+        contents = {digests.of_bytes(text.encode()): text.encode() for text in files.values()}
+        tree = Tree(
+            {path: File(digests.of_bytes(text.encode()), len(text.encode()), False) for path, text in files.items()}
+        )
+        contents[tree.version] = tree.encode()
+        self._number += 1
+
+        def unit() -> Unit[None]:
+            for digest, data in sorted(contents.items()):
+                yield from self.blobs.putting(digest, data)
+            arrival = Arrival(environment, tree.version, "a test", None, "tests")
+            yield from self.environments.arriving(arrival, self._number)
+            yield from self.work.enqueuing(REDECIDE.name, environment, b"")
+
+        await self.database.write(unit)
+        return tree.version
+
+    async def node(self, name: str, **facts: Any) -> None:
+        def known() -> Unit[None]:
+            yield from Nodes(self.database).taking(name)
+
+        await self.database.write(known)
+        stable = {"os": {"family": "Debian"}, "networking": {"hostname": name.partition(".")[0]}, **facts}
+        digest = digests.of_bytes(canonical.encode(stable))
+        await self.facts.submit(name, FactsBody(digest, {"uptime": 1}, stable))
+
+    async def settle(self) -> int:
+        """Work until nothing waits; how many compiles it took."""
+        before = self.compiler.compiles
+        while True:
+            done = await self.facts.work_off("f")
+            done += await self.decisions.work_off("d") + await self.decisions.spread("d")
+            done += await self.compiler.work_off("c")
+            if not done:
+                return self.compiler.compiles - before
+
+    async def staged(self, name: str) -> Staged:
+        return (await self.database.read(self.catalogs.staged, [name]))[name]
+
+    async def body(self, name: str) -> bodies.Body:
+        staged = await self.staged(name)
+        assert staged.skeleton is not None
+        document = await self.catalogs.read_document(staged.skeleton)
+        assert document is not None
+        data = filled(document, staged.fill)
+        assert digests.of_bytes(data) == staged.digest
+        return bodies.decode(data)
+
+    async def motd(self, name: str) -> str:
+        (found,) = [one for one in (await self.body(name)).resources if one.ref == "File[/etc/motd]"]
+        return str(found.parameters["content"])
+
+
+@pytest.fixture
+async def compiler(database: Database) -> AsyncIterator[Compiler]:
+    made = Compiler(database)
+    yield made
+    await made.workers.close()
+
+
+async def test_like_nodes_share_one_compile_and_each_has_its_own_values(compiler: Compiler) -> None:
+    await compiler.deploy(CODE)
+    for number in range(5):
+        await compiler.node(f"web{number}.example.org")
+    assert await compiler.settle() == 1
+    assert [await compiler.motd(f"web{number}.example.org") for number in range(3)] == [
+        f"hello on web{number}\n" for number in range(3)
+    ]
+    assert len({(await compiler.staged(f"web{number}.example.org")).skeleton for number in range(5)}) == 1
+    await compiler.node("other.example.org", os={"family": "RedHat"})
+    assert await compiler.settle() == 1
+    assert await compiler.motd("other.example.org") == "hello on other\n"
+
+
+async def test_what_nobody_reads_compiles_nothing(compiler: Compiler) -> None:
+    await compiler.deploy(CODE)
+    await compiler.node("web1.example.org")
+    await compiler.settle()
+    before = await compiler.staged("web1.example.org")
+    await compiler.node("web1.example.org", unread={"a": 1})
+    assert await compiler.settle() == 0
+    # A key that nobody read, a comment in a template nobody uses, a new module.
+    await compiler.deploy(
+        {
+            **CODE,
+            "data/common.yaml": "profile::motd: hello\nunread: 2\nmore: x\n",
+            "modules/other/manifests/init.pp": "class other {}",
+        }
+    )
+    assert await compiler.settle() == 0
+    after = await compiler.staged("web1.example.org")
+    assert (after.digest, after.changed_at) == (before.digest, before.changed_at)
+    assert after.version != before.version
+
+
+async def test_change_that_was_read_compiles_for_those_who_read_it(compiler: Compiler) -> None:
+    await compiler.deploy(CODE)
+    await compiler.node("web1.example.org")
+    await compiler.node("web2.example.org")
+    await compiler.settle()
+    await compiler.deploy({**CODE, "data/nodes/web2.example.org.yaml": "profile::motd: own\n"})
+    assert await compiler.settle() == 1
+    assert await compiler.motd("web1.example.org") == "hello on web1\n"
+    assert await compiler.motd("web2.example.org") == "own on web2\n"
+    # Back to what was: everything is known.
+    await compiler.deploy(CODE)
+    assert await compiler.settle() == 0
+    assert await compiler.motd("web2.example.org") == "hello on web2\n"
+
+
+async def test_error_of_the_code_is_a_leaf_and_shared(compiler: Compiler) -> None:
+    await compiler.deploy({**CODE, "manifests/site.pp": "include nowhere\n"})
+    await compiler.node("web1.example.org")
+    await compiler.node("web2.example.org")
+    assert await compiler.settle() == 1
+    broken = await compiler.database.read(compiler.catalogs.broken, "", 10)
+    assert [one.node for one in broken] == ["web1.example.org", "web2.example.org"]
+    hung = await compiler.database.read(compiler.traces.finding_by_id, broken[0].chain)
+    assert hung is not None
+    assert "nowhere" in msgspec.json.decode(hung.chain.leaf)["error"]
+    await compiler.deploy(CODE)
+    assert await compiler.settle() == 1
+    assert await compiler.database.read(compiler.catalogs.broken, "", 10) == []
+
+
+async def test_staged_catalog_is_not_served_until_it_is_released_and_rolls_back(compiler: Compiler) -> None:
+    await compiler.deploy(CODE)
+    await compiler.node("web1.example.org")
+    await compiler.settle()
+    targets = TargetsBody(["web1.example.org"])
+    with pytest.raises(Exception, match="nothing was released"):
+        await compiler.releases.fetch("web1.example.org", "")
+    assert (await compiler.releases.release(ReleaseBody(targets), "person:a")).released == ["web1.example.org"]
+    first = await compiler.releases.fetch("web1.example.org", "")
+    assert first.body is not None
+    assert digests.of_bytes(first.body) == first.release.digest
+    assert (await compiler.releases.fetch("web1.example.org", first.release.digest)).body is None
+    assert (await compiler.releases.release(ReleaseBody(targets), "person:a")).unchanged == ["web1.example.org"]
+
+    await compiler.deploy({**CODE, "data/common.yaml": "profile::motd: changed\n"})
+    await compiler.settle()
+    assert (await compiler.releases.fetch("web1.example.org", "")).release.digest == first.release.digest
+    preview = await compiler.releases.preview(ReleaseBody(targets))
+    assert [(one.ref, one.kind, one.count) for one in preview.changes] == [("File[/etc/motd]", "changed", 1)]
+    assert [(one.ref, one.count) for one in preview.refreshed] == [("Service[web]", 1)]
+    (content,) = preview.changes[0].parameters
+    assert (content.before, content.after) == ("hello on web1\n", "changed on web1\n")
+    await compiler.releases.release(ReleaseBody(targets), "person:a")
+    second = await compiler.releases.fetch("web1.example.org", "")
+    assert second.release.number == 2
+    assert second.release.digest != first.release.digest
+    assert (await compiler.releases.rollback(NodesDeed(targets, "no"), "person:a")).released == ["web1.example.org"]
+    back = await compiler.releases.fetch("web1.example.org", "")
+    assert (back.release.digest, back.body) == (first.release.digest, first.body)
+
+
+async def test_walked_catalogs_equal_cold_compiles(compiler: Compiler) -> None:
+    await compiler.deploy({**CODE, "data/nodes/web2.example.org.yaml": "profile::motd: own\n"})
+    for number in range(4):
+        await compiler.node(f"web{number}.example.org", os={"family": "Debian" if number % 2 else "RedHat"})
+    await compiler.settle()
+    store = FileStore(TextTree({**CODE, "data/nodes/web2.example.org.yaml": "profile::motd: own\n"}))
+    for number in range(4):
+        name = f"web{number}.example.org"
+        (known,) = await compiler.database.read(compiler.inputs.reading, [name])
+        node = node_data(known)
+        cold = compile_catalog(Inputs(NodeAnswers(node, store)), Settings())
+        assert (await compiler.staged(name)).skeleton == cold.body.digest()
+
+
+async def test_compiles_are_asked_for_once_however_many_wait(compiler: Compiler) -> None:
+    await compiler.deploy(CODE)
+    for number in range(30):
+        await compiler.node(f"n{number}.example.org")
+    while await compiler.facts.work_off("f"):
+        pass
+    await compiler.decisions.spread("d")
+    while await compiler.decisions.work_off("d"):
+        pass
+    waiting = [item for item in await compiler.work.waiting() if item.kind == "compile"]
+    assert len(waiting) == 1
+    assert len(await compiler.database.read(compiler.traces.waiters, waiting[0].key, 100)) == 30
+    assert await compiler.settle() == 1
+    assert await compiler.database.read(compiler.traces.waiters, waiting[0].key, 100) == []
+
+
+async def test_node_that_is_gone_or_has_no_code_waits_for_nothing(compiler: Compiler) -> None:
+    await compiler.node("web1.example.org")
+    assert await compiler.settle() == 0
+
+    def asking() -> Unit[None]:
+        yield from compiler.work.enqueuing_many(DECIDE.name, [Asked("nobody.example.org")])
+
+    await compiler.database.write(asking)
+    assert await compiler.settle() == 0
+    assert await compiler.database.read(compiler.catalogs.staged, ["web1.example.org"]) == {}

@@ -4,7 +4,8 @@ The places of its levels are worked out once for the values of the variables the
 compile; other variables are looked at in each scope.
 """
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from precast.lang.hiera.config import Config, LayerKind, Level
 from precast.lang.hiera.data_functions import DataFunctions
@@ -13,16 +14,30 @@ from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import Key, split
 from precast.lang.hiera.levels import ResolvedLevel, is_own
 from precast.lang.hiera.locations import Location, Resolver
-from precast.lang.hiera.merging import Strategy, merged
+from precast.lang.hiera.merging import FirstFound, Strategy, merged
 from precast.lang.hiera.sources import DataSource
 from precast.lang.hiera.variables import FIXED_ROOTS, value_of
 from precast.lang.rubytext import ruby_text
+from precast.lang.scope import MISSING
 from precast.lang.values import Hash
 
 if TYPE_CHECKING:
     from precast.lang.hiera.lookups import Lookups
 
-Resolved = tuple[ResolvedLevel, ...]
+_UNASKED: Final = object()
+
+
+class Resolved:
+    """The levels for one set of variables, and the values found in them that no scope can change."""
+
+    def __init__(self, levels: tuple[ResolvedLevel, ...]) -> None:
+        self.levels = levels
+        self.fixed: dict[tuple[Any, ...], Any] = {}
+
+    @cached_property
+    def present(self) -> tuple[ResolvedLevel, ...]:
+        """The levels that have something to read. Where the first value counts, the others need not be tried for each key."""
+        return tuple(level for level in self.levels if level.has_data())
 
 
 class Layer:
@@ -54,21 +69,33 @@ class Layer:
         return self._search(key, invocation, how, 1)
 
     def _search(self, key: Key, invocation: Invocation, how: Strategy, which: int) -> Any:
+        resolved = self._hierarchies(invocation)[which]
+        if invocation.explainer is not None:
+            return self._walk(resolved, key, invocation, how)
+        what = (key.text, how.name, how.options)
+        found = resolved.fixed.get(what, _UNASKED)
+        if found is _UNASKED:
+            before = self.lookups.scope_reads
+            found = self._walk(resolved, key, invocation, how)
+            if self.lookups.scope_reads == before:
+                resolved.fixed[what] = found
+        return found
+
+    def _walk(self, resolved: Resolved, key: Key, invocation: Invocation, how: Strategy) -> Any:
         def fetch(level: ResolvedLevel) -> Any:
             return level.lookup(key, invocation, how)
 
         explainer = invocation.explainer
         with self.lookups.checked(key.text):
-            levels = self._levels(invocation)[which]
             if explainer is None:
-                return merged(how, levels, fetch, None)
+                return merged(how, resolved.present if isinstance(how, FirstFound) else resolved.levels, fetch, None)
             with explainer.within(self.title, file=self.lookups.host.shown_path(self.config.path)):
-                if not levels:
+                if not resolved.levels:
                     explainer.not_found(key.text)
-                return merged(how, levels, fetch, explainer)
+                return merged(how, resolved.levels, fetch, explainer)
 
-    def _levels(self, invocation: Invocation) -> tuple[Resolved, Resolved]:
-        values = tuple(self._variable(name, invocation) for name in self._watched)
+    def _hierarchies(self, invocation: Invocation) -> tuple[Resolved, Resolved]:
+        values = tuple([self._variable(name, invocation) for name in self._watched])
         found = self._resolved.get(values)
         if found is None:
             quiet = invocation._replace(explainer=None)
@@ -77,18 +104,22 @@ class Layer:
         return found
 
     def _variable(self, name: str, invocation: Invocation) -> Any:
+        if name.isidentifier() and not invocation.overrides:
+            value = invocation.scope.find(name)
+            if value is not MISSING:
+                return value
         segments = split(name)
-        return (
-            None
-            if segments is None
-            else value_of(self.lookups.host, invocation._replace(explainer=None), name, segments, {})
-        )
+        if segments is None:
+            return None
+        return value_of(self.lookups.host, invocation._replace(explainer=None), name, segments, {})
 
     def _resolve(self, levels: tuple[Level, ...], invocation: Invocation) -> Resolved:
         texts = Interpolator(self.lookups, invocation, methods=False)
-        return tuple(
-            ResolvedLevel(self, level, self._resolver.locations(level, texts), texts.value(level.options))
-            for level in levels
+        return Resolved(
+            tuple(
+                ResolvedLevel(self, level, self._resolver.locations(level, texts), texts.value(level.options))
+                for level in levels
+            )
         )
 
     def shown(self, place: Location) -> str:

@@ -31,6 +31,10 @@ class ResolvedLevel:
         self._places: tuple[Location | None, ...] = (None,) if places is None else places
         self._title = f'Hierarchy entry "{level.name}"'
 
+    def has_data(self) -> bool:
+        """Whether some place of it has a file, or it needs none."""
+        return any(place is None or place.is_uri or self._source(place).exists for place in self._places)
+
     def lookup(self, key: Key, invocation: Invocation, how: Strategy) -> Any:
         """The value that the level's places give together; MISSING if none has one."""
 
@@ -63,6 +67,7 @@ class ResolvedLevel:
     def _value(self, place: Location | None, key: Key, invocation: Invocation) -> Any:
         if self._level.function in READERS and self._level.kind == "data_hash":
             return self._from_file(place, key, invocation)
+        self._layer.lookups.scope_reads += 1
         return self._layer.functions.value(self._level, self._options, place, key, invocation)
 
     def _source(self, place: Location) -> DataSource:
@@ -81,6 +86,7 @@ class ResolvedLevel:
             return MISSING
         if not raw.is_open:
             return raw.value
+        self._layer.lookups.scope_reads += 1
         return Interpolator(self._layer.lookups, invocation, methods=True).value(raw.value)
 
 

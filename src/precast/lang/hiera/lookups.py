@@ -15,7 +15,7 @@ from precast.lang.functions.host import Host
 from precast.lang.hiera import issues
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import OPTIONS, Key, parse_key
-from precast.lang.hiera.merging import HASHES, Strategy, merged, strategy
+from precast.lang.hiera.merging import DEFAULT, HASHES, Strategy, merged, strategy
 from precast.lang.hiera.options import KeyOptions, combined, validated
 from precast.lang.inputs import ABSENT, Constant
 from precast.lang.scope import MISSING
@@ -41,7 +41,10 @@ class Lookups:
         self._sources: dict[tuple[Any, str], DataSource] = {}
         self._options: dict[tuple[bool, str | None], KeyOptions] = {}
         self._default_options: dict[str, KeyOptions] = {}
+        self._shared_options: dict[bool, list[Hash]] = {}
         self._names: list[str] = []
+        # How often something was read that another scope may have otherwise: what was found without is found again so.
+        self.scope_reads = 0
 
     def find(self, invocation: Invocation, name: str, merge: Any) -> Any:
         """The value of a key, converted as its options say; MISSING if there is none. Raises PrecastError."""
@@ -91,6 +94,12 @@ class Lookups:
     def _in_layers(self, key: Key, invocation: Invocation, how: Strategy) -> Any:
         if invocation.only_global:
             return self._in_layer("global", key, invocation, how)
+        if how is DEFAULT:
+            for kind in _STACK:
+                value = self._in_layer(kind, key, invocation, how)
+                if value is not MISSING:
+                    return value
+            return MISSING
         return merged(how, _STACK, lambda kind: self._in_layer(kind, key, invocation, how), invocation.explainer)
 
     def _in_layer(self, kind: str, key: Key, invocation: Invocation, how: Strategy) -> Any:
@@ -153,12 +162,18 @@ class Lookups:
         return found
 
     def _found_options(self, invocation: Invocation) -> Hash | None:
-        found: list[Hash] = []
-        for kind in ("global",) if invocation.only_global else _STACK:
-            value = self._in_layer(kind, _OPTIONS_KEY, invocation, HASHES)
-            if value is not MISSING and value is not None:
-                found.append(validated(value, invocation.module if kind == "module" else None))
-        return combined(found)
+        is_global = invocation.only_global
+        if is_global not in self._shared_options:
+            kinds = ("global",) if is_global else ("global", "environment")
+            self._shared_options[is_global] = [each for kind in kinds for each in self._options_in(kind, invocation)]
+        own = [] if is_global else self._options_in("module", invocation)
+        return combined([*self._shared_options[is_global], *own])
+
+    def _options_in(self, kind: str, invocation: Invocation) -> list[Hash]:
+        value = self._in_layer(kind, _OPTIONS_KEY, invocation, HASHES)
+        if value is MISSING or value is None:
+            return []
+        return [validated(value, invocation.module if kind == "module" else None)]
 
     def _converted(self, key: Key, value: Any, convert_to: Any, invocation: Invocation) -> Any:
         wanted, *rest = convert_to if isinstance(convert_to, tuple) else (convert_to,)

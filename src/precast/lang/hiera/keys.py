@@ -11,6 +11,7 @@ from precast.lang.values import Hash, kind_name
 OPTIONS: Final = "lookup_options"
 _SPECIAL: Final = re.compile("['\".]")
 _SEGMENT: Final = re.compile(r"""(\s*"[^"]+"\s*|\s*'[^']+'\s*|[^'".]+)""")
+_LARGEST_INDEX: Final = 10_000
 _INDEX: Final = re.compile(r"^:?[+-]?[0-9]+$")
 
 
@@ -27,9 +28,14 @@ class Key(NamedTuple):
         return dig(self.text, self.segments, value) if self.segments else value
 
     def undig(self, value: Any) -> Any:
-        """The value as it would lie below the root."""
+        """The value as it would lie below the root. Raises HIERA-030 for an index that no array has."""
         for segment in reversed(self.segments):
-            value = (None,) * segment + (value,) if isinstance(segment, int) else Hash.of(((segment, value),))
+            if isinstance(segment, int):
+                if not 0 <= segment <= _LARGEST_INDEX:
+                    raise issues.BAD_KEY.error(key=self.text)
+                value = (*(None,) * segment, value)
+            else:
+                value = Hash.of(((segment, value),))
         return value
 
 
@@ -60,7 +66,7 @@ def _step(part: str) -> str | int:
     if part[:1] in ("'", '"'):
         return part[1:-1]
     if _INDEX.match(part):
-        return 0 if part.startswith(":") or len(part) > 18 else int(part)
+        return 0 if part.startswith(":") else int(part[:19])
     return part
 
 

@@ -62,6 +62,8 @@ CONSTANTS: Final[dict[str, Any]] = {
     "environment_path": "/environments/production",
     "deployed_at": 1_700_000_000,
 }
+# A row's file of this name is the hiera.yaml of the global layer.
+GLOBAL_HIERA: Final = "/global/hiera.yaml"
 LOGGED: Final = ("notice", "warning", "err", "alert", "emerg", "crit")
 # What every catalog has, and the rows leave out.
 SKIPPED: Final = ("Stage[main]", "Class[Settings]")
@@ -101,7 +103,8 @@ class Asked:
         self.source: Source | None = Source("", row["source"])
         node = NodeData.local(row.get("node") or NODE, {**FACTS, **(row.get("facts") or {})})
         files = FileStore(RowTree(row.get("files") or {}, module_path))
-        self.answers = NodeAnswers(node, files, constants=CONSTANTS, keyed={"fqdn_rand": _fqdn_rand})
+        own = {"hiera_config": GLOBAL_HIERA} if GLOBAL_HIERA in (row.get("files") or {}) else {}
+        self.answers = NodeAnswers(node, files, constants={**CONSTANTS, **own}, keyed={"fqdn_rand": _fqdn_rand})
         self.inputs = Inputs(self.answers)
         modules = ("modules", *module_path)
         self.settings = Settings.puppet8(module_path=modules) if is_strict else Settings(module_path=modules)

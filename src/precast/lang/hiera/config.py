@@ -85,6 +85,10 @@ def config(digest: str, text: str, path: str, layer: LayerKind) -> Config | int:
 def _judged(source: Source, layer: LayerKind) -> Config | int:
     given = read_yaml(source)
     if not isinstance(given, Hash):
+        if layer == "global":
+            raise issues.BAD_CONFIG.error(
+                path=source.path, reason="it holds no hash, so it names no version and no levels"
+            )
         return 3
     version = given.get("version", 3)
     number = version if isinstance(version, int) else _leading_number(version)

@@ -4,6 +4,7 @@
 new is merged with itself, and so loses what it holds twice; one that is inside such a value is the same object on both sides.
 """
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -69,15 +70,7 @@ class _Merge:
         if options.overwrite_arrays:
             return source
         if options.knockout and options.knockout in source:
-            target = (
-                []
-                if isinstance(target, list)
-                else {}
-                if isinstance(target, dict)
-                else ""
-                if isinstance(target, str)
-                else None
-            )
+            target = _cleared(target)
             source[:] = [item for item in source if item != options.knockout]
         if not isinstance(target, list):
             return self._overwritten(source)
@@ -151,18 +144,38 @@ def _identity(item: Any) -> Any:
     return strict(_frozen(item))
 
 
+def _cleared(target: Any) -> Any:
+    """Emptied where it stands: it may be the source itself."""
+    if isinstance(target, list | dict):
+        target.clear()
+        return target
+    return "" if isinstance(target, str) else None
+
+
 def sorted_values(items: list[Any]) -> list[Any]:
     """The items in Ruby's order. Raises HIERA-043 where there is none."""
-    kinds = {_order_kind(item) for item in items}
-    if len(items) > 1 and (len(kinds) > 1 or None in kinds):
-        raise issues.CANNOT_SORT.error()
-    return sorted(items, key=lambda item: item.encode() if isinstance(item, str) else item)
+    return sorted(items, key=functools.cmp_to_key(_order))
 
 
-def _order_kind(item: Any) -> str | None:
-    if isinstance(item, str):
-        return "text"
-    return "number" if isinstance(item, int | float) and not isinstance(item, bool) else None
+def _order(left: Any, right: Any) -> int:
+    if isinstance(left, str) and isinstance(right, str):
+        return _compared(left.encode(), right.encode())
+    if _is_number(left) and _is_number(right):
+        return _compared(left, right)
+    if isinstance(left, list) and isinstance(right, list):
+        found = (order for a, b in zip(left, right, strict=False) if (order := _order(a, b)))
+        return next(found, 0) or _compared(len(left), len(right))
+    if type(left) is type(right) and left == right:
+        return 0
+    raise issues.CANNOT_SORT.error()
+
+
+def _compared(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)
+
+
+def _is_number(item: Any) -> bool:
+    return isinstance(item, int | float) and not isinstance(item, bool)
 
 
 def _thawed(value: Any) -> Any:

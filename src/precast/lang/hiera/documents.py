@@ -8,6 +8,7 @@ endless one: what it stands for is counted, not what is written.
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -84,16 +85,18 @@ class _Builder:
         self._nodes = 0
 
     def document(self) -> Any:
+        root = None
         for event in self._events():
             if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
                 self._begin(event)
                 continue
             made = self._end(event) if isinstance(event, yaml.CollectionEndEvent) else self._leaf(event)
-            if not self._stack:
-                return made.value
-            self._stack[-1].items.append(made)
-            self._weigh(self._stack[-1], made, event)
-        return None
+            if self._stack:
+                self._stack[-1].items.append(made)
+                self._weigh(self._stack[-1], made, event)
+            else:
+                root = made.value  # the document may still end badly
+        return root
 
     def _events(self) -> Iterator[Any]:
         for event in yaml.parse(self._source.text, Loader=_LOADER):
@@ -164,8 +167,9 @@ def _scalar(event: Any) -> Any:
 
 
 def _decoded(text: str) -> str:
+    digits = re.sub("[^A-Za-z0-9+/]", "", text.partition("=")[0])
     try:
-        return base64.b64decode(text).decode("utf-8")
+        return base64.b64decode(digits[: len(digits) - (len(digits) % 4 == 1)] + "==").decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
         raise Refused("binary data that is no text") from None
 

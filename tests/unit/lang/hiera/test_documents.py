@@ -62,3 +62,14 @@ def test_only_the_first_document_counts() -> None:
 
 def test_long_numbers_are_refused() -> None:
     assert "HIERA-002" in problem("a: " + "1" * 2000)
+
+
+@pytest.mark.parametrize("text", ["l\n  n: 1\n", "yes:- \n&::\n", "a\nb: 1\n"])
+def test_what_follows_a_scalar_is_read_to_its_end(text: str) -> None:
+    assert "HIERA-001" in problem(text)
+
+
+def test_binary_data_is_text_or_refused() -> None:
+    assert read_yaml(Source("x", "!!binary aGk=")) == "hi"
+    assert read_yaml(Source("x", "!!binary 'a é Gk'")) == "hi"
+    assert "HIERA-002" in problem("!!binary 007")

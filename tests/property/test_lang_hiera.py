@@ -91,6 +91,7 @@ def test_looking_up_ends_in_a_value_or_an_error_of_ours(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 @given(environments(), keys, st.sampled_from(MERGES), st.booleans(), st.booleans())
 @settings(max_examples=20_000)
 def test_looking_up_ends_for_many_more(

@@ -13,13 +13,18 @@ from cryptography.x509.oid import NameOID
 from precast.base.ids import TimeOrderedIds
 from precast.services.authority_files import AuthorityFiles, HeldAuthority
 from precast.services.certificates import private_pem
+from precast.services.classification import Classifier
 from precast.services.enrolment import EnrolmentService
 from precast.services.recognition import RecognitionService
+from precast.services.work_kinds import DECIDE
 from precast.store import location
 from precast.store.audit import AuditLog
+from precast.store.classification import Classifications
 from precast.store.connect import connect
+from precast.store.fleet import Fleet
 from precast.store.nodes import Nodes
 from precast.store.tokens import Tokens
+from precast.store.work import WorkQueue
 from precast.wire.identity import EnrolBody, NewEnrolmentToken
 
 AT_ONCE = 100
@@ -37,7 +42,11 @@ async def _enrol(data: Path, database: str, directory: Path, names: list[str]) -
         ids, tokens = TimeOrderedIds(opened.clock), Tokens(opened)
         audit, authority = AuditLog(opened, ids), HeldAuthority(AuthorityFiles(data / "authority"))
         recognition = RecognitionService(opened, Nodes(opened), audit)
-        service = EnrolmentService(opened, Nodes(opened), tokens, audit, authority, recognition, ids, secrets)
+        work = WorkQueue(opened, [DECIDE])
+        classifier = Classifier(Fleet(opened), Classifications(opened), work)
+        service = EnrolmentService(
+            opened, Nodes(opened), tokens, audit, authority, recognition, ids, secrets, classifier
+        )
         token = (await service.create_token(NewEnrolmentToken("node*", uses=len(names)), "system")).token
         for at in range(0, len(names), AT_ONCE):
             await asyncio.gather(*(_enrol_one(service, directory / name, token) for name in names[at : at + AT_ONCE]))

@@ -31,14 +31,17 @@ if TYPE_CHECKING:
     from precast.api.status import StatusApi
     from precast.api.tending import Tending
     from precast.services.authority_files import HeldAuthority
+    from precast.services.classification import Classifier
     from precast.services.compiler import CompilerService
     from precast.services.compiling.workers import Workers
     from precast.services.content import Collection
     from precast.services.deciding import DecisionService
+    from precast.services.enc import EncService
     from precast.services.fact_retention import FactRetention
     from precast.services.facts import FactService
     from precast.services.people import PeopleService
     from precast.services.puppet_ca import PuppetCa
+    from precast.services.rules import RuleService
     from precast.services.sessions import SessionService
     from precast.store.audit import AuditLog
     from precast.store.database import Database
@@ -101,8 +104,9 @@ class App:
             limits = Limits(rate=settings.requests_per_second)
             metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
             compiling = _compiling(database)
+            said = _classification(database, settings)
             server = _http_server(
-                database, authority, facts, sessions, status, compiling, metrics, limits, settings.data
+                database, authority, facts, sessions, status, compiling, metrics, limits, settings.data, said
             )
             address = settings.listen if worker is None else worker.address
             try:
@@ -124,6 +128,8 @@ class App:
                     tasks.create_task(_retention(database).run()),
                     tasks.create_task(_collection(database).run()),
                     tasks.create_task(tending.run()),
+                    tasks.create_task(said.rules.run(server_id)),
+                    *([tasks.create_task(said.enc.run(server_id))] if said.enc is not None else []),
                 ]
                 await _until_told_to_stop()
                 await tending.drain("this server is stopping")
@@ -283,6 +289,7 @@ def _http_server(
     metrics: "Metrics",
     limits: "Limits",
     room: Path,
+    said: "_Classification",
 ) -> "HttpServer":
     from precast.api.authority import AuthorityApi
     from precast.api.callers import Callers
@@ -291,6 +298,7 @@ def _http_server(
     from precast.api.quotas import Quotas
     from precast.api.requests import RequestsApi
     from precast.api.routes import Routes
+    from precast.api.rules import RulesApi
     from precast.api.server import HttpServer
     from precast.services.enrolment import EnrolmentService
     from precast.services.fact_differences import FactDifferences
@@ -307,17 +315,18 @@ def _http_server(
     nodes, tokens, audit = Nodes(database), Tokens(database), AuditLog(database, ids)
     people = _people(database)
     recognition = RecognitionService(database, nodes, audit)
-    enrolment = EnrolmentService(database, nodes, tokens, audit, authority, recognition, ids, secrets)
+    enrolment = EnrolmentService(database, nodes, tokens, audit, authority, recognition, ids, secrets, said.classifier)
     routes = Routes()
     AuthorityApi(authority, RotationService(database, nodes, audit, authority)).declare(routes)
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
-    RequestsApi(RequestService(database, nodes, Requests(database), audit, authority)).declare(routes)
+    RequestsApi(RequestService(database, nodes, Requests(database), audit, authority, said.classifier)).declare(routes)
     FactsApi(facts, FactDifferences(Facts(database)), database.clock).declare(routes)
     sessions.hub.declare(routes)
     sessions.api.declare(routes)
     status_api.declare(routes)
     compiling.api.declare(routes)
-    _nodes_api(database, nodes, audit, sessions.service).declare(routes)
+    _nodes_api(database, nodes, audit, sessions.service, said.classifier).declare(routes)
+    RulesApi(said.rules).declare(routes)
     _environments_api(database, audit, room).declare(routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
@@ -334,15 +343,48 @@ def _status_api(database: "Database", settings: ServerSettings, authority: "Held
     return StatusApi(StatusService(database, Fleet(database), Sessions(database), WorkQueue(database, []), place))
 
 
-def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: "SessionService") -> "NodesApi":
-    from precast.api.nodes import NodesApi
+class _Classification(NamedTuple):
+    """Who says what nodes are: everybody's word, the rules, and the external classifier if there is one."""
+
+    classifier: "Classifier"
+    rules: "RuleService"
+    enc: "EncService | None"
+
+
+def _classification(database: "Database", settings: ServerSettings) -> _Classification:
     from precast.services.classification import Classifier
+    from precast.services.enc import EncService
+    from precast.services.known_nodes import KnownNodes
+    from precast.services.rules import RuleService
+    from precast.services.targets import TargetService
+    from precast.services.work_kinds import ASK_ENC, DECIDE, RECLASSIFY
+    from precast.store.audit import AuditLog
+    from precast.store.classification import Classifications
+    from precast.store.fleet import Fleet
+    from precast.store.sessions import Sessions
+    from precast.store.work import WorkQueue
+
+    fleet, said = Fleet(database), Classifications(database)
+    work = WorkQueue(database, [DECIDE, RECLASSIFY, ASK_ENC])
+    audit = AuditLog(database, TimeOrderedIds(database.clock))
+    targets = TargetService(KnownNodes(database, fleet, Sessions(database)), database.clock)
+    classifier = Classifier(fleet, said, work, has_enc=settings.enc is not None)
+    rules = RuleService(database, fleet, said, classifier, targets, work, audit)
+    if settings.enc is None:
+        return _Classification(classifier, rules, None)
+    enc = EncService(database, fleet, said, classifier, work, settings.enc, settings.enc_every)
+    return _Classification(classifier, rules, enc)
+
+
+def _nodes_api(
+    database: "Database", nodes: "Nodes", audit: "AuditLog", orders: "SessionService", classifier: "Classifier"
+) -> "NodesApi":
+    from precast.api.nodes import NodesApi
     from precast.services.facts import FACTS
     from precast.services.known_nodes import KnownNodes
     from precast.services.nodes import NodeService
     from precast.services.targets import TargetService
-    from precast.services.work_kinds import DECIDE
-    from precast.store.classification import Classifications
+    from precast.services.work_kinds import ASK_ENC, DECIDE
     from precast.store.facts import Facts
     from precast.store.fleet import Fleet
     from precast.store.sessions import Sessions
@@ -352,8 +394,7 @@ def _nodes_api(database: "Database", nodes: "Nodes", audit: "AuditLog", orders: 
     fleet, sessions = Fleet(database), Sessions(database)
     known = KnownNodes(database, fleet, sessions)
     targets = TargetService(known, database.clock)
-    work = WorkQueue(database, [FACTS, DECIDE])
-    classifier = Classifier(fleet, Classifications(database), work)
+    work = WorkQueue(database, [FACTS, DECIDE, ASK_ENC])
     service = NodeService(
         database,
         fleet,

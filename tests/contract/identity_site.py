@@ -13,17 +13,21 @@ from precast.base.errors import PrecastError
 from precast.base.ids import TimeOrderedIds
 from precast.services.authority import Authority
 from precast.services.authority_files import HeldAuthority
+from precast.services.classification import Classifier
 from precast.services.enrolment import EnrolmentService
 from precast.services.people import PeopleService
 from precast.services.recognition import RecognitionService
 from precast.services.requests import RequestService
 from precast.services.rotation import RotationService
+from precast.services.work_kinds import ASK_ENC, DECIDE
 from precast.store.audit import AuditLog
+from precast.store.classification import Classifications
 from precast.store.database import Database
 from precast.store.fleet import Fleet
 from precast.store.nodes import Nodes
 from precast.store.requests import Requests
 from precast.store.tokens import Tokens
+from precast.store.work import WorkQueue
 from precast.wire import tokens as wire
 from precast.wire.identity import (
     CertificateBody,
@@ -64,12 +68,14 @@ class Site:
         self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
         self.fleet = Fleet(database)
         self.recognition = RecognitionService(database, self.nodes, self.audit)
+        self.work = WorkQueue(database, [DECIDE, ASK_ENC])
+        self.classifier = Classifier(self.fleet, Classifications(database), self.work)
         self.enrolment = EnrolmentService(
-            database, self.nodes, self.tokens, self.audit, authority, self.recognition, ids, secrets
+            database, self.nodes, self.tokens, self.audit, authority, self.recognition, ids, secrets, self.classifier
         )
         self.rotation = RotationService(database, self.nodes, self.audit, authority, settle_s=0)
         self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
-        self.requests = RequestService(database, self.nodes, Requests(database), self.audit, authority)
+        self.requests = RequestService(database, self.nodes, Requests(database), self.audit, authority, self.classifier)
 
     @property
     def authority(self) -> Authority:

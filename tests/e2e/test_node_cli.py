@@ -166,3 +166,41 @@ def test_query_that_cannot_be_read_is_shown_with_a_caret(server: Server) -> None
         "      |      ^~",
         "  hint: write =",
     ]
+
+
+def test_classes_parameters_and_rules_say_what_a_node_is(server: Server) -> None:
+    enrol(server, "rule1.example.com")
+    assert "classes are ntp web" in server.command("node", "set", "rule1.example.com", "classes", "ntp", "web").out
+    assert_fine(server.command("node", "set", "rule1.example.com", "parameters", "tier=front", "dc=a"))
+    assert_fine(server.command("node", "set", "rule1.example.com", "parameters", '{"ports": [80, 443]}'))
+    assert_fine(
+        server.command(
+            *("node", "rules", "set", "10", "--name", "/^rule[0-9]/", "--environment", "test", "--role", "web"),
+            *("--classes", '{"ntp": {"servers": ["a"]}, "base": {}}', "--parameters", "tier=back"),
+        )
+    )
+    assert_fine(server.command("node", "refresh", "rule1.example.com"))
+    view = server.read("node", "show", "rule1.example.com")
+    assert (view["node"]["environment"], view["node"]["role"]) == ("test", "web")
+    assert view["classes"] == {"ntp": {}, "web": {}, "base": {}}
+    assert view["parameters"] == {"ports": [80, 443], "tier": "back"}
+    assert [(one["source"], one["detail"]) for one in view["sources"]] == [("operator", ""), ("rules", "rule 10")]
+    shown = server.command("node", "show", "rule1.example.com").out
+    assert "rules (rule 10)" in shown
+    assert "/^rule[0-9]/" in server.command("node", "rules", "list").out
+    assert_fine(server.command("node", "set", "rule1.example.com", "classes", "--clear"))
+    assert server.command("node", "rules", "remove", "10").out.startswith("rule 10 is removed")
+    for words, says in (
+        (("node", "set", "rule1.example.com", "classes"), "give VALUE, or --clear"),
+        (("node", "set", "rule1.example.com", "classes", "Not A Class"), "NODE-002"),
+        (("node", "set", "rule1.example.com", "parameters", "x"), "is not KEY=VALUE"),
+        (("node", "set", "rule1.example.com", "parameters", "{"), "this is no JSON"),
+        (("node", "set", "rule1.example.com", "role", "a", "b"), "role is one word"),
+        (("node", "rules", "set", "1", "--name", "x"), "it says nothing"),
+        (("node", "rules", "set", "1", "--name", "/(/", "--role", "x"), "is no expression"),
+        (("node", "rules", "set", "1", "--extension", "nonsense=1", "--role", "x"), "AUTH-004"),
+        (("node", "rules", "remove", "77"), "there is no rule 77"),
+        (("node", "refresh", "nobody.example.com"), "NODE-001"),
+    ):
+        ran = server.command(*words)
+        assert (ran.code in (64, 66), says in ran.err, ran.out) == (True, True, ""), ran

@@ -2,11 +2,20 @@
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from precast.base.errors import PrecastError
+from precast.base.spans import visible
 from precast.cli import issues
+from precast.cli.classification import (
+    configure_rules,
+    read_classes,
+    read_parameters,
+    shown_classes,
+    shown_parameters,
+)
 from precast.cli.client import Client, add_connection, connect, segment
 from precast.cli.output import moment, print_json, print_table
 from precast.cli.targets import HELP, add_targets, targets_of, tell_claims
@@ -40,10 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--deactivated", action="store_true", help="also those that are no targets any more")
     show = add("show", _show, "show what is known of a node")
     show.add_argument("node", metavar="NODE")
-    _add_set(add("set", _set, "say a node's environment or role"))
+    _add_set(add("set", _set, "say a node's environment, role, classes or parameters"))
+    summary = "rules that say what nodes are by their certificates: list, set, remove"
+    configure_rules(commands.add_parser("rules", help=summary, description=summary))
     for name, command, summary in (
         ("deactivate", _deactivate, "take nodes out of service: no targets, no connection; facts stay"),
         ("reactivate", _reactivate, "take nodes back into service"),
+        ("refresh", _refresh, "find out anew what nodes are, by the rules and the external classifier"),
         ("purge", _purge, "forget nodes and everything about them but the audit log"),
     ):
         added = add(name, command, summary)
@@ -54,9 +66,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_set(parser: argparse.ArgumentParser) -> None:
+    names = ["environment", "role", "classes", "parameters"]
     parser.add_argument("target", metavar="TARGET", help=HELP)
-    parser.add_argument("name", metavar="environment|role", choices=["environment", "role"])
-    parser.add_argument("value", metavar="VALUE", nargs="?")
+    parser.add_argument("name", metavar="|".join(names), choices=names)
+    parser.add_argument(
+        "value", metavar="VALUE", nargs="*", help="a name; names of classes; KEY=VALUE; or one JSON object"
+    )
     parser.add_argument("--clear", action="store_true", help="take the value away, instead of VALUE")
 
 
@@ -104,6 +119,8 @@ def _show(args: argparse.Namespace) -> int:
             ("state", node.state + (f" since {moment(node.deactivated_at)}" if node.deactivated_at else "")),
             ("environment", node.environment),
             ("role", node.role),
+            ("classes", shown_classes(view.classes)),
+            ("parameters", shown_parameters(view.parameters)),
             ("extensions", marks or None),
             ("enrolled", moment(node.created_at)),
             ("certified until", moment(node.certified_until)),
@@ -118,6 +135,7 @@ def _show(args: argparse.Namespace) -> int:
     if session is not None and session.clone_at is not None:
         print(f"\nanother machine came with this identity at {moment(session.clone_at)}, from {session.clone_address}")
     print()
+    _print_sources(view)
     certificates = [
         (one.serial[:16], moment(one.issued_at), moment(one.not_after), one.revoked_why) for one in view.certificates
     ]
@@ -125,13 +143,51 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
+def _print_sources(view: NodeView) -> None:
+    """Who says what, the first that counts first; and whom it was in vain to ask."""
+    if not view.sources:
+        return
+    rows = [
+        (
+            f"{one.source} ({one.detail})" if one.detail else one.source,
+            one.environment,
+            one.role,
+            shown_classes(one.classes),
+            shown_parameters(one.parameters),
+            moment(one.said_at),
+        )
+        for one in view.sources
+    ]
+    print_table(["SAID BY", "ENVIRONMENT", "ROLE", "CLASSES", "PARAMETERS", "SINCE"], rows)
+    for one in view.sources:
+        if one.problem is not None:
+            print(f"{one.detail or one.source} could not be asked at {moment(one.problem_at)}: {visible(one.problem)}")
+    print()
+
+
 def _set(args: argparse.Namespace) -> int:
-    if (args.value is None) is not args.clear:
+    if bool(args.value) is args.clear:
         raise issues.USAGE.error(problem="give VALUE, or --clear", usage="see `precast node set --help`")
     args.targets = [args.target]
-    values = Classification(**{args.name: args.value})
+    values = Classification(**{args.name: _value(args.name, args.value) if args.value else None})
     done = connect(args).ask("POST", "/v1/classifications", NodesDone, NodesClassification(targets_of(args), values))
-    return _tell(args, done, f"{args.name} is {args.value}" if args.value else f"{args.name} is taken away")
+    verb = "is" if args.name in ("environment", "role") else "are"
+    return _tell(args, done, f"{args.name} {verb} {' '.join(args.value) or 'taken away'}")
+
+
+def _value(name: str, words: list[str]) -> Any:
+    if name == "classes":
+        return read_classes(words)
+    if name == "parameters":
+        return read_parameters(words)
+    if len(words) > 1:
+        raise issues.USAGE.error(problem=f"{name} is one word", usage="see `precast node set --help`")
+    return words[0]
+
+
+def _refresh(args: argparse.Namespace) -> int:
+    done = connect(args).ask("POST", "/v1/refreshes", NodesDone, NodesDeed(targets_of(args), args.why))
+    return _tell(args, done, "is found out anew")
 
 
 def _deactivate(args: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
@@ -83,6 +84,23 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.within(setting_values.number, 1, 64),
         ),
     ] = 1
+
+    enc: Annotated[
+        Path | None,
+        Setting(
+            "a program that says what nodes are, as Puppet's external node classifiers do",
+            "PROGRAM",
+            read=setting_values.path,
+        ),
+    ] = None
+    enc_every: Annotated[
+        timedelta,
+        Setting(
+            "how old an answer of that program may become",
+            "DURATION",
+            read=setting_values.within(setting_values.duration, timedelta(minutes=1), timedelta(days=365)),
+        ),
+    ] = timedelta(days=1)
 
     @property
     def location(self) -> str:

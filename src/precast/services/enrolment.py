@@ -18,6 +18,7 @@ from precast.base.clock import Clock
 from precast.base.ids import Ids
 from precast.services import certificates, extensions, issues, texts
 from precast.services.authority_files import HeldAuthority
+from precast.services.classification import Classifier
 from precast.services.issuance import GRACE_S, issue
 from precast.services.recognition import RecognitionService
 from precast.services.secrets_source import Secrets
@@ -47,6 +48,7 @@ class EnrolmentService:
         recognition: RecognitionService,
         ids: Ids,
         secrets: Secrets,
+        classifier: Classifier,
     ) -> None:
         self._database = database
         self._nodes = nodes
@@ -56,6 +58,7 @@ class EnrolmentService:
         self._recognition = recognition
         self._ids = ids
         self._secrets = secrets
+        self._classifier = classifier
 
     @property
     def _clock(self) -> Clock:
@@ -194,6 +197,7 @@ class EnrolmentService:
         if live is None:
             yield from self._nodes.reactivating(node)
         yield from self._nodes.adding(record)
+        yield from self._classifier.admitting(node, record.extensions)
         yield from self._audit.adding(f"node:{node}", "certificate.enrol", node, serial=record.serial, token=token.id)
 
     def _renewing(self, known: Certificate, record: Certificate) -> Unit[bool]:

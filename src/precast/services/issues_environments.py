@@ -94,3 +94,5 @@ MODULES_MISSING = Issue(
     "there is a Puppetfile, and none of its modules are in {place}",
     "install them first, with `r10k puppetfile install` or `puppet module install`, then deploy the directory with --from",
 )
+BAD_RULE = Issue("NODE-006", Kind.INPUT, "this is no rule: {reason}", "see `precast node rules --help`")
+NO_RULE = Issue("NODE-008", Kind.NOT_FOUND, "there is no rule {number}", "`precast node rules list` shows them")

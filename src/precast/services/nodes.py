@@ -18,7 +18,7 @@ from precast.services.targets import TargetService
 from precast.services.trusted import trusted
 from precast.store import catalogs, fact_views
 from precast.store.audit import AuditLog
-from precast.store.classification import Saying
+from precast.store.classification import Said, Saying
 from precast.store.database import Database
 from precast.store.facts import Facts
 from precast.store.fleet import Fleet
@@ -38,6 +38,7 @@ from precast.wire.nodes import (
     NodesDone,
     NodesPurge,
     NodeView,
+    SourceView,
     TargetsBody,
 )
 from precast.wire.presence import SessionView
@@ -158,12 +159,16 @@ class NodeService:
             return None
         given = yield from self._fleet.certificates(name, CERTIFICATES)
         stored = yield from self._facts.stored(name)
+        said = yield from self._fleet.said(name)
         return NodeView(
             node=known.row,
             trusted=trusted(known.name, known.extensions),
             certificates=[msgspec.convert(one, CertificateView, from_attributes=True) for one in given],
             session=msgspec.convert(known.presence, SessionView, from_attributes=True) if known.presence else None,
             decision=stored.decision if stored else None,
+            classes=said.classes if said else {},
+            parameters=said.parameters if said else {},
+            sources=[_source(one) for one in (yield from self._classifier.sources(name))],
         )
 
     def _classifying(self, node: str, values: Classification, actor: str) -> Unit[bool]:
@@ -215,6 +220,21 @@ def said_by(values: Classification) -> Saying:
     """What an operator says, as a saying of its own."""
     return msgspec.convert(
         {name: value for name, value in msgspec.to_builtins(values).items() if value is not None}, Saying
+    )
+
+
+def _source(one: Said) -> SourceView:
+    said = one.saying
+    return SourceView(
+        one.source,
+        one.detail,
+        said.environment,
+        said.role,
+        said.classes,
+        said.parameters,
+        one.said_at,
+        one.problem,
+        one.problem_at,
     )
 
 

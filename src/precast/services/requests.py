@@ -14,6 +14,7 @@ from cryptography import x509
 from precast.base.digests import plain_fingerprint
 from precast.services import certificates, extensions, issues, texts
 from precast.services.authority_files import HeldAuthority
+from precast.services.classification import Classifier
 from precast.services.issuance import GRACE_S, issue
 from precast.store.audit import AuditLog
 from precast.store.database import Database
@@ -35,13 +36,20 @@ class RequestService:
     """Takes requests in, and gives certificates for those that are signed."""
 
     def __init__(
-        self, database: Database, nodes: Nodes, requests: Requests, audit: AuditLog, authority: HeldAuthority
+        self,
+        database: Database,
+        nodes: Nodes,
+        requests: Requests,
+        audit: AuditLog,
+        authority: HeldAuthority,
+        classifier: Classifier,
     ) -> None:
         self._database = database
         self._nodes = nodes
         self._requests = requests
         self._audit = audit
         self._authority = authority
+        self._classifier = classifier
 
     async def ask(self, body: RequestBody, address: str) -> RequestAnswer:
         """Let a request wait, or say what came of it. The same key may ask as often as it likes.
@@ -134,6 +142,7 @@ class RequestService:
             raise issues.NO_SUCH_REQUEST.error(node=request.node)
         yield from self._nodes.reactivating(record.node)
         yield from self._nodes.adding(record)
+        yield from self._classifier.admitting(record.node, record.extensions)
         yield from self._audit.adding(
             actor,
             "certificate.sign",

@@ -3,6 +3,7 @@
 What follows from all sources together stands in the node's own row (`fleet`): whoever reads a node needs no more than that.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.database import Database
 from precast.store.fleet import encode_optional
-from precast.store.query import Query, Row, Unit
+from precast.store.query import Query, Row, Unit, json_list
 
 SAY = Query(
     "classification.say",
@@ -42,6 +43,25 @@ SAID = Query(
     """,
 )
 PROBLEMS = Query("classification.problems", "SELECT count(*) FROM node_said WHERE problem_at IS NOT NULL")
+STALE = Query(
+    "classification.stale",
+    """
+    -- Nodes that a source was asked about last before a moment. Reads all that it said: now and then.
+    SELECT node FROM node_said WHERE source = :source AND said_at < :before_at
+        AND (problem_at IS NULL OR problem_at < :before_at)
+    ORDER BY said_at, node LIMIT :limit
+    """,
+)
+ANSWERED = Query(
+    "classification.answered",
+    """
+    SELECT node FROM node_said WHERE source = :source AND node IN (SELECT value FROM json_each(:nodes))
+    """,
+    postgresql="""
+    SELECT node FROM node_said
+    WHERE source = :source AND node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
+)
 RULES = Query(
     "classification.rules",
     """
@@ -136,6 +156,14 @@ class Classifications:
         """Of how many nodes a source could not be asked the last time."""
         ((count,),) = yield PROBLEMS()
         return int(count)
+
+    def stale(self, before: datetime, limit: int) -> Unit[list[str]]:
+        """Nodes that the external classifier was asked about last before a moment, the oldest first."""
+        return [row[0] for row in (yield STALE(source=ENC, before_at=to_micros(before), limit=limit))]
+
+    def answered(self, nodes: Sequence[str]) -> Unit[set[str]]:
+        """Which of these the external classifier was ever asked about."""
+        return {row[0] for row in (yield ANSWERED(source=ENC, nodes=json_list(nodes)))}
 
     def rules(self, limit: int) -> Unit[list[Rule]]:
         """The rules in the order in which they are tried."""

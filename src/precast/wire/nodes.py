@@ -48,6 +48,20 @@ class CertificateView(msgspec.Struct, frozen=True):
     revoked_why: str | None
 
 
+class SourceView(msgspec.Struct, frozen=True):
+    """What one source says about a node, the first that counts first; and why it could not be asked anew, if that is so."""
+
+    source: str  # operator, rules, enc
+    detail: str
+    environment: str | None
+    role: str | None
+    classes: dict[str, dict[str, Any]]
+    parameters: dict[str, Any]
+    said_at: datetime
+    problem: str | None
+    problem_at: datetime | None
+
+
 class NodeView(msgspec.Struct, frozen=True):
     """Everything about a node but its facts."""
 
@@ -56,6 +70,9 @@ class NodeView(msgspec.Struct, frozen=True):
     certificates: list[CertificateView]
     session: SessionView | None
     decision: str | None  # what came of its last facts
+    classes: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, Any] = {}
+    sources: list[SourceView] = []  # who says what of environment, role, classes and parameters
 
 
 class Classification(msgspec.Struct, frozen=True):
@@ -94,3 +111,23 @@ class NodesDone(msgspec.Struct, frozen=True):
 
     touched: list[str]
     rests_on_claims: bool
+
+
+class RuleBody(msgspec.Struct, frozen=True):
+    """What is said of nodes whose name and certificate fit. A pattern as web*, or an expression between slashes."""
+
+    name: str | None = None
+    extensions: dict[str, str] = {}
+    environment: str | None = None
+    role: str | None = None
+    classes: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, Any] = {}
+
+
+class RuleRow(msgspec.Struct, frozen=True):
+    """A rule with its place."""
+
+    number: int
+    rule: RuleBody
+    created_by: str
+    created_at: datetime | None

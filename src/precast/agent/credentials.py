@@ -8,9 +8,8 @@ import ssl
 from pathlib import Path
 
 from precast.agent import issues
+from precast.agent.places import STATE
 from precast.base import https
-
-STATE = Path("var/lib/precast/agent")
 
 
 class Credentials:

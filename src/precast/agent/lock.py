@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from precast.agent import issues
-from precast.agent.credentials import STATE
+from precast.agent.places import STATE
 
 NAME = "daemon.lock"
 # Whoever only looks has it for a moment.

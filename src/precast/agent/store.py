@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from precast.agent import issues
-from precast.agent.credentials import STATE
+from precast.agent.places import STATE
 from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
 from precast.wire.session import MAX_ATTEMPTS

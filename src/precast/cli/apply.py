@@ -5,7 +5,6 @@ say. The language is imported only if there is something to compile.
 """
 
 import argparse
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +127,7 @@ def _from_code(args: argparse.Namespace) -> "tuple[Job, str]":
     from precast.agent.applying.runs import Job
     from precast.cli.local_compile import compile_here, contents_of, functions_of
 
-    name = args.node or certname()
+    name = args.node or certname(args.root)
     compiled = compile_here(args, name)
     body = compiled.result.body
     contents = contents_of(args, body.content, name)
@@ -145,7 +144,7 @@ def _from_catalog(args: argparse.Namespace) -> "tuple[Job, str]":
     read = unseal(read_bytes(args.catalog), args.catalog)
     body = _filled(read.body, args, read.name)
     job = Job(body, read.places, contents=_contents(args, body, read.name), call=_functions(args, read.name))
-    return _placed(job, args), args.node or read.name or certname()
+    return _placed(job, args), args.node or read.name or certname(args.root)
 
 
 def _placed(job: "Job", args: argparse.Namespace) -> "Job":
@@ -188,6 +187,9 @@ def _functions(args: argparse.Namespace, name: str) -> Any:
     return call
 
 
-def certname() -> str:
-    """This machine's name, as its certificate would have it."""
-    return socket.getfqdn().lower()
+def certname(root: Path) -> str:
+    """The name of the machine under a root, from its files: as the fact `networking.fqdn` has it."""
+    from precast.agent.facts.machine import Machine, NoKernel
+    from precast.agent.facts.network import hostnames
+
+    return str(hostnames(Machine(root, NoKernel())).get("fqdn", "localhost")).lower()

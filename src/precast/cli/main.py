@@ -7,7 +7,6 @@ import argparse
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 
 from precast import __version__
@@ -123,6 +122,8 @@ def _report(error: PrecastError) -> int:
     text = error.render() if error.source is not None else f"precast: {error.render()}"
     try:
         if os.environ.get("PRECAST_DEBUG", "0") not in ("", "0"):
+            import traceback  # large, and only for who debugs
+
             traceback.print_exc()
         print(text, file=sys.stderr)
     except OSError:  # nobody can be told, but there is still the exit code

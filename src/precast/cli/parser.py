@@ -1,7 +1,7 @@
 """The argument parser: errors are ours, with a suggestion, and end in one line."""
 
 import argparse
-import difflib
+import os
 from typing import Any, NoReturn
 
 from precast.cli import issues
@@ -23,6 +23,14 @@ class Parser(argparse.ArgumentParser):
         # What the command's own exit codes mean, from 1 to 6: what it found. `says` fills it, the reference prints it.
         self.exits: dict[int, str] = {}
 
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """With the terminal's width: to find it argparse would import what takes longer than a command."""
+        try:
+            columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(1).columns
+        except (OSError, ValueError):
+            columns = 80
+        return argparse.HelpFormatter(self.prog, width=max(columns - 2, 20))
+
     def error(self, message: str) -> NoReturn:
         raise issues.USAGE.error(problem=message, usage=f"see `{self.prog} --help`")
 
@@ -37,6 +45,8 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-") or word == "-":
             self.error(f"unexpected argument {word!r}")
         option = word.partition("=")[0]
+        import difflib
+
         near = difflib.get_close_matches(option, self._option_string_actions, n=1)
         self.error(f"unknown option {option!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
@@ -44,6 +54,8 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         choices = [str(choice) for choice in action.choices]
+        import difflib
+
         near = difflib.get_close_matches(str(value), choices, n=1)
         guess = f"; did you mean {near[0]!r}?" if near else f"; it is one of: {', '.join(choices)}"
         what = "command" if isinstance(action, argparse._SubParsersAction) else argparse._get_action_name(action)

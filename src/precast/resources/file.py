@@ -25,6 +25,7 @@ from precast.resources.files import (
     writing,
 )
 from precast.resources.files.parameters import Spec
+from precast.resources.properties import shown
 
 _KINDS: Final = {
     stat.S_IFREG: "file",
@@ -127,8 +128,10 @@ class File(Handler):
 
     def _kind(self) -> str | None:
         """What must be there; None if any kind will do."""
-        if self._source is not None:
+        if self.spec.sources and self._source is not None:
             return self._source.kind
+        if self.spec.ensure is None and self._source is not None:
+            return "file"
         return None if self.spec.ensure == "present" else self.spec.ensure
 
     def _compare_absent(self, present: str) -> Sequence[Change]:
@@ -325,7 +328,7 @@ def _look(directory: int, name: str) -> os.stat_result | None:
 
 
 def _changed(name: str, present: Any, wanted: Any, note: str = "") -> Change:
-    return Change(name, present, wanted, f"{name} changed '{present}' to '{wanted}'{note}")
+    return Change(name, present, wanted, f"{name} changed {shown(present)} to {shown(wanted)}{note}")
 
 
 def _moment(seconds: float) -> str:

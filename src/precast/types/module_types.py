@@ -35,7 +35,7 @@ FILE_LINE = ManagedType(
         "encoding": "of the file, if not UTF-8",
         "provider": "which implementation to use",
     },
-    relations=(AutoRelation("file", ("path",), "path"),),
+    relations=(AutoRelation("file", ("path",), "path"), AutoRelation("concat_file", ("path",), "path")),
     module="stdlib",
 )
 

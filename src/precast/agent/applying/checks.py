@@ -6,11 +6,13 @@ for something is worth a thread: small files are read faster one after the other
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from precast.agent.applying.planning import Planned
 from precast.resources.contract import Change, Handler, State
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 THREADS = 8
 
@@ -55,10 +57,13 @@ class Ahead:
             if each.handler and may_go_ahead(each.handler) and is_worth(each)
         ]
         self._checks: dict[str, tuple[Handler, Future[Check]]] = {}
-        self._pool = ThreadPoolExecutor(THREADS, "check") if wanted else None
-        for ref, handler in wanted:
-            assert self._pool is not None, "made for those"
-            self._checks[ref] = handler, self._pool.submit(check, handler)
+        self._pool: ThreadPoolExecutor | None = None
+        if wanted:
+            from concurrent import futures  # large, and most runs need none
+
+            self._pool = futures.ThreadPoolExecutor(THREADS, "check")
+            for ref, handler in wanted:
+                self._checks[ref] = handler, self._pool.submit(check, handler)
 
     def take(self, ref: str) -> Check | None:
         """The check of a resource whose turn has come; None if there is none that still holds."""
@@ -68,6 +73,8 @@ class Ahead:
     def discard(self) -> None:
         """Something is about to change: throw all away, and let those under way end first."""
         if self._pool is not None:
+            from concurrent.futures import wait
+
             self._pool.shutdown(wait=False, cancel_futures=True)
             wait([made for _, made in self._checks.values() if not made.cancelled()])
             self._pool = None

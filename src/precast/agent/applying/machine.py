@@ -6,8 +6,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from precast.agent.applying.memory import Memory
 from precast.base.clock import Clock
-from precast.resources import commands, issues
-from precast.resources.bucket import Bucket
+from precast.resources import issues
 from precast.resources.contract import Completed, Wanted
 from precast.resources.snapshots import Snapshots
 from precast.types import catalogue
@@ -37,6 +36,7 @@ class Machine:
         self._memory = memory or Memory()
         self._content: Mapping[str, str] = {}
         self._resources: dict[str, list[Wanted]] = {}
+        self._claims: dict[tuple[str, str], str] = {}
         self._at_end: dict[Hashable, Callable[[], None]] = {}
 
     def tell(self, resources: Iterable[Wanted], content: Mapping[str, str]) -> None:
@@ -49,6 +49,8 @@ class Machine:
         return self.root + path if self.root else path
 
     def run(self, argv: Sequence[str], **options: Any) -> Completed:
+        from precast.resources import commands  # a run that only looks at files starts no program
+
         return commands.run(argv, root=self.root, is_chroot=self.is_chroot, **options)
 
     def snapshot(self, kind: str, take: Callable[[], T]) -> T:
@@ -76,6 +78,9 @@ class Machine:
             found[name] = wanted.ref
         return found
 
+    def claim(self, type_name: str, name: str, ref: str) -> bool:
+        return name not in self.names(type_name) and self._claims.setdefault((type_name, name), ref) == ref
+
     def pinned(self, source: str) -> str | None:
         return self._content.get(source)
 
@@ -95,4 +100,6 @@ class Machine:
         self._memory.promise(key, value)
 
     def backup(self, file: BinaryIO, path: str) -> str:
+        from precast.resources.bucket import Bucket
+
         return Bucket(f"{self.state_directory}/bucket").keep(file, path)

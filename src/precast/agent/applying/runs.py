@@ -4,7 +4,6 @@ Everything is joined here and nowhere else, so that `precast apply` and the agen
 """
 
 import os
-import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -57,7 +56,7 @@ def apply(
     """
     clock = clock or SystemClock()
     started_s = clock.monotonic_s()
-    store = LocalStore.open(state_root(job.root), lambda: secrets.token_hex(16), clock)
+    store = LocalStore.open(state_root(job.root), lambda: os.urandom(16).hex(), clock)
     try:
         with held(store, job.holder or holder(clock), job.wait_s) as lease:
             memory = Memory.load(store)

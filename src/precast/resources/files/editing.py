@@ -13,10 +13,13 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 def content(node: Node, path: str) -> bytes | None:
     """What a file holds; None if there is none. A link is followed, as editors do."""
     try:
-        with open(os.open(places.inside(node.root, path, is_followed=True), _READ), "rb") as file:
-            return file.read()
+        handle = os.open(places.inside(node.root, path, is_followed=True), _READ)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    with os.fdopen(handle, "rb", closefd=True) as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise issues.NO_FILE.error(path=path)
+        return file.read()
 
 
 def replace(node: Node, path: str, data: bytes, new_mode: int | None = None) -> None:

@@ -35,7 +35,8 @@ class Spec:
         self.group: str | int | None = _name(wanted, "group", get("group"))
         self.mode_text = get("mode")
         self.mode = None if self.mode_text is None else _mode(wanted, self.mode_text)
-        self.is_followed = choice(wanted, "links", ("manage", "follow")) == "follow"
+        # A link that is wanted as a link is not followed, whatever links says.
+        self.is_followed = choice(wanted, "links", ("manage", "follow")) == "follow" and self.ensure != "link"
         self.is_forced = flag(wanted, "force", False)
         self.is_replaced = flag(wanted, "replace", True)
         self.shows_diff = flag(wanted, "show_diff", True)

@@ -1,6 +1,6 @@
 """What is below a managed directory: what its source has, what is there, and what of that is in the way.
 
-Each thing found becomes a file resource of its own, unless the catalog declares it. What the source does not have is only given
+Each thing found becomes a file resource of its own, unless the catalog declares it or another directory came first. What the source does not have is only given
 owner and mode, or removed if the directory is purged.
 """
 
@@ -30,11 +30,11 @@ def children(
     everything = {**dict.fromkeys(present), **dict.fromkeys(given)}
     _count(spec, len(everything), say)
     inherited = {name: value for name, value in wanted.parameters.items() if name not in _OWN}
-    declared = node.names("file")
+    assembled = node.names("concat_file")
     found = []
     for path in sorted(everything, key=lambda each: each.split("/")):
         full = f"{spec.path.rstrip('/')}/{path}"
-        if full not in declared:
+        if full not in assembled and node.claim("file", full, wanted.ref):
             own = {"source": given[path]} if path in given else {"ensure": "absent"} if spec.is_purged else {}
             found.append(_child(wanted, full, {**inherited, **own}))
     return found

@@ -5,6 +5,7 @@ say. The language is imported only if there is something to compile.
 """
 
 import argparse
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,10 @@ def _run(args: argparse.Namespace) -> int:
             problem="give one of MANIFEST, --execute CODE, --catalog FILE, --environment DIR",
             usage="precast apply --help",
         )
+    # What is made from here to the plan lives to the end: looking for circles in it again and again is time lost.
+    gc.disable()
     job, name = _from_catalog(args) if args.catalog is not None else _from_code(args)
+    gc.freeze()
     return run_job(job, args, name)
 
 

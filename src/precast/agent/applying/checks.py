@@ -25,6 +25,11 @@ class Check(NamedTuple):
     children: "Sequence[tuple[Handler, Check]]" = ()
     error: Exception | None = None
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether all is as wanted, and nothing follows from it."""
+        return not self.changes and not self.children and self.error is None
+
 
 def check(handler: Handler) -> Check:
     """Look at a resource and, if it is itself as wanted, at what follows from it. What goes wrong is part of the answer."""

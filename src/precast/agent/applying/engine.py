@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from precast.agent.applying.binding import Binder
-from precast.agent.applying.checks import Ahead, Check, is_worth_a_thread
+from precast.agent.applying.checks import Ahead, Check, check, is_worth_a_thread
 from precast.agent.applying.exclusion import Exclusion
 from precast.agent.applying.machine import Machine
 from precast.agent.applying.memory import Memory
@@ -17,7 +17,7 @@ from precast.agent.applying.options import Options
 from precast.agent.applying.planning import Plan, Planned
 from precast.agent.applying.refreshes import Refreshes
 from precast.agent.applying.reports import Event, Log, ResourceReport, Status
-from precast.agent.applying.turn import Turn
+from precast.agent.applying.turn import NOTHING, Turn
 from precast.base.errors import PrecastError
 from precast.catalog.order import Moment
 from precast.catalog.steps import net_of
@@ -111,10 +111,16 @@ class Engine:
         return self._turn(planned, planned.handler)
 
     def _turn(self, planned: Planned, handler: Handler) -> ResourceReport:
-        started_s = self._machine.clock.monotonic_s()
+        ref, pending = planned.ref, self._refreshes.pending(planned.ref)
         is_noop = self._options.is_noop or planned.wanted.metaparameters.get("noop") is True
         if is_noop and not self._options.runs_guards and handler.runs_user_commands:
             return _plain_report(planned, Status.WAITING, "its guards are not run in no-op")
+        started_s = self._machine.clock.monotonic_s()
+        made = self._checked(ref) or check(handler)
+        if not is_noop and planned.schedule is not None:
+            self._memory.note_applied(ref, self._machine.clock.now())
+        if made.is_quiet and pending is NOTHING and not planned.said and "audit" not in planned.wanted.metaparameters:
+            return self._unchanged(planned, handler, made, is_noop)
         turn = Turn(
             handler,
             is_noop=is_noop,
@@ -122,10 +128,17 @@ class Engine:
             before_change=self._before_change,
             after_change=self._after_change,
         )
-        turn.take(self._checked(planned.ref), self._refreshes.pending(planned.ref))
-        if not is_noop and planned.schedule is not None:
-            self._memory.note_applied(planned.ref, self._machine.clock.now())
+        turn.take(made, pending)
         return turn.report(planned.said, self._machine.clock.monotonic_s() - started_s)
+
+    def _unchanged(self, planned: Planned, handler: Handler, made: Check, is_noop: bool) -> ResourceReport:
+        """The shortest turn, and nearly always the only one: all is as wanted."""
+        said = handler.said()
+        if not is_noop:
+            self._memory.keep(planned.ref, made.state, planned.wanted.secrets)
+        wanted = planned.wanted
+        logs = tuple([Log(planned.ref, level, text) for level, text in said])
+        return ResourceReport(planned.ref, Status.UNCHANGED, logs=logs, file=wanted.file, line=wanted.line)
 
     def _checked(self, ref: str) -> Check | None:
         return self._ahead.take(ref) if self._ahead is not None else None

@@ -36,7 +36,6 @@ class Machine:
         self._memory = memory or Memory()
         self._content: Mapping[str, str] = {}
         self._resources: dict[str, list[Wanted]] = {}
-        self._claims: dict[tuple[str, str], str] = {}
         self._at_end: dict[Hashable, Callable[[], None]] = {}
 
     def tell(self, resources: Iterable[Wanted], content: Mapping[str, str]) -> None:
@@ -77,9 +76,6 @@ class Machine:
                 name = declared.title_to_namevar(wanted.title) if declared else wanted.title
             found[name] = wanted.ref
         return found
-
-    def claim(self, type_name: str, name: str, ref: str) -> bool:
-        return name not in self.names(type_name) and self._claims.setdefault((type_name, name), ref) == ref
 
     def pinned(self, source: str) -> str | None:
         return self._content.get(source)

@@ -52,7 +52,7 @@ class Memory:
 
     def keep(self, ref: str, state: Mapping[str, Any], secrets: Collection[str] = ()) -> None:
         """Note the state of a resource after its turn."""
-        data = _encoder.encode({name: self._short(value, name in secrets) for name, value in state.items()})
+        data = _encoder.encode(state if not secrets and _is_short(state) else self._shortened(state, secrets))
         if self._states.get(ref) != data:
             self._new_states[ref] = data
 
@@ -86,6 +86,9 @@ class Memory:
                     (key, msgspec.json.encode(value), to_micros(at)),
                 )
 
+    def _shortened(self, state: Mapping[str, Any], secrets: Collection[str]) -> dict[str, Any]:
+        return {name: self._short(value, name in secrets) for name, value in state.items()}
+
     def _short(self, value: Any, is_secret: bool) -> Any:
         """A value as it is kept."""
         if isinstance(value, list | tuple):
@@ -97,6 +100,11 @@ class Memory:
         if isinstance(value, str):
             return value if len(value) <= LONGEST else "{sha256}" + hashlib.sha256(value.encode()).hexdigest()
         return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def _is_short(state: Mapping[str, Any]) -> bool:
+    """Whether everything is kept as it is, which is the rule."""
+    return all(type(value) is str and len(value) <= LONGEST for value in state.values())
 
 
 _encoder = msgspec.json.Encoder(order="sorted")

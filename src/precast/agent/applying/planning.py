@@ -24,20 +24,17 @@ from precast.types.ordering import NO_TYPES, Types, graph, is_container
 class Planned:
     """One resource that is to be applied."""
 
-    __slots__ = ("data", "handler", "is_late", "problem", "said", "schedule", "wanted")
+    __slots__ = ("data", "handler", "is_late", "problem", "ref", "said", "schedule", "wanted")
 
     def __init__(self, data: ResourceData, wanted: Wanted, is_late: bool) -> None:
         self.data = data
+        self.ref = data.ref
         self.wanted = wanted
         self.is_late = is_late  # some value is not known yet
         self.handler: Handler | None = None
         self.problem: PrecastError | None = None
         self.schedule: Schedule | None = None
         self.said: list[tuple[str, str]] = []
-
-    @property
-    def ref(self) -> str:
-        return self.data.ref
 
     def make(self, machine: Machine) -> None:
         """Make the handler, or keep why there is none."""

@@ -5,10 +5,8 @@ same way, and triggers nothing.
 """
 
 from precast.agent.applying.reports import ResourceReport, Status
-from precast.agent.applying.turn import Pending
+from precast.agent.applying.turn import NOTHING, Pending
 from precast.catalog.order import Moment, Order
-
-_NONE = Pending()
 
 
 class Refreshes:
@@ -19,7 +17,7 @@ class Refreshes:
         self._pending: dict[Moment, Pending] = {}
 
     def pending(self, ref: str) -> Pending:
-        return self._pending.get(("do", ref), _NONE)
+        return self._pending.get(("do", ref), NOTHING)
 
     def of_resource(self, ref: str, report: ResourceReport) -> None:
         """A resource has had its turn: what it changed goes on. One that failed sends nothing."""
@@ -37,5 +35,5 @@ class Refreshes:
 
     def _send(self, moment: Moment, sent: Pending) -> None:
         for target in self._graph.refreshed(moment):
-            real, noop = self._pending.get(target, _NONE)
+            real, noop = self._pending.get(target, NOTHING)
             self._pending[target] = Pending(real + sent.real, noop + sent.noop)

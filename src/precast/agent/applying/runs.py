@@ -3,6 +3,7 @@
 Everything is joined here and nowhere else, so that `precast apply` and the agent's runs are the same run.
 """
 
+import gc
 import os
 import signal
 import threading
@@ -68,6 +69,8 @@ def apply(
                 tally.add(report)
                 tell(report)
 
+            gc.freeze()  # the plan lives to the end; what turns make is garbage like any other
+            gc.enable()
             engine = Engine(
                 plan,
                 machine,

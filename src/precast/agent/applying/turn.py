@@ -24,6 +24,9 @@ class Pending(NamedTuple):
     noop: int = 0
 
 
+NOTHING = Pending()
+
+
 class Turn:
     """Applies one resource with what follows from it. Used once."""
 
@@ -46,8 +49,8 @@ class Turn:
         self._reason: str | None = None
         self._has_failed = False
 
-    def take(self, made: Check | None, pending: Pending) -> None:
-        """Do all of it. `made` is a check that still holds."""
+    def take(self, made: Check, pending: Pending) -> None:
+        """Do all of it. `made` is a check that holds."""
         self._bring(self._handler, made)
         if self._handler.can_refresh and (pending.real or pending.noop):
             self._refresh(self._handler, pending)
@@ -77,7 +80,7 @@ class Turn:
 
     def _change(self, handler: Handler, found: Check) -> None:
         ref = handler.wanted.ref
-        known = self._memory.state(ref)
+        known = self._memory.state(ref) if found.changes or "audit" in handler.wanted.metaparameters else {}
         self._audit(handler, found, known)
         done = [self._apply(handler, change, known) for change in found.changes]
         if not self._is_noop and True in done:

@@ -170,3 +170,25 @@ def test_who_is_not_root_has_state_of_their_own(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
     subprocess.run([PRECAST, "apply", "-e", "notify { 'x': }"], env=environment, check=True, timeout=60)
     assert list(tmp_path.rglob("state.db"))
+
+
+def test_agents_run_applies_the_kept_catalog_and_only_looks_where_configured(tmp_path: Path) -> None:
+    def agent(*words: str, code: int = 0) -> str:
+        command = [PRECAST, "agent", *words, "--root", str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    assert "[APPLY-005]" in agent("apply", code=66)
+    kept = tmp_path / "var/lib/precast/agent/catalog.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    resources = [{"type": "File", "title": "/a", "parameters": {"content": "x"}}]
+    kept.write_text(json.dumps({"name": "n", "version": "v1", "resources": resources}))
+    settings = tmp_path / "etc/precast/agent.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("noop = true\n")
+    agent("apply")
+    assert not (tmp_path / "a").exists()
+    agent("apply", "--enforce")
+    assert (tmp_path / "a").read_text() == "x"
+    assert "last run" in agent("status", code=1)

@@ -32,10 +32,28 @@ class Children:
         self._options = options
         self._environment = environment
 
+    async def start(self, *words: str) -> asyncio.subprocess.Process | None:
+        """Start a command that is left to end by itself; None if it cannot be started. What it prints is dropped."""
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._program,
+                *words,
+                *self._options,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=self._variables(),
+                start_new_session=True,
+            )
+        except OSError:
+            return None
+
+    def _variables(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in _OURS}
+        return {**kept, **self._environment}
+
     async def run(self, *words: str, deadline_s: float) -> Ended:
         """Run a command to its end. Cancelling kills it."""
-        environment = {name: value for name, value in os.environ.items() if name not in _OURS}
-        environment |= self._environment
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._program,
@@ -44,7 +62,7 @@ class Children:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=environment,
+                env=self._variables(),
                 start_new_session=True,
             )
         except OSError as error:

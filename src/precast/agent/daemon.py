@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from precast import __version__
 from precast.agent import issues, logs
+from precast.agent.apply_chore import ApplyChore
 from precast.agent.children import Children, watch_by_descriptor
 from precast.agent.chores import CertificateChore, FactsChore, name_of
 from precast.agent.credentials import Credentials
@@ -76,6 +77,7 @@ class Daemon:
         self._facts = FactsChore(children, store, settings, self._session.has_records.set)
         credentials = Credentials(start.root)
         self._certificate = CertificateChore(children, store, credentials, self._on_renewed)
+        self._apply = ApplyChore(children, store, settings, start.root)
         self._link = Link(self._session, store, credentials, settings.urls, name_of(store), self._certificate.look)
 
     async def run(self) -> None:
@@ -100,7 +102,13 @@ class Daemon:
     async def _work(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (self._link.run, self._facts.run, self._certificate.run, self._look_into_spool):
+                for work in (
+                    self._link.run,
+                    self._facts.run,
+                    self._certificate.run,
+                    self._apply.run,
+                    self._look_into_spool,
+                ):
                     tasks.create_task(_steadily(work))
                 tasks.create_task(self._feed_watchdog())
         except* PrecastError as group:
@@ -140,7 +148,7 @@ class Daemon:
             log.error("the settings are not reloaded: %s [%s]", error.message, error.code)
             return
         self._spool.limits = _limits(settings)
-        self._facts.settings = settings
+        self._facts.settings = self._apply.settings = settings
         self._session.least_horizon_s = settings.ack_horizon.total_seconds()
         self._link.renew(settings.urls)
         log.info("the settings are reloaded")

@@ -42,6 +42,20 @@ class FactsNote(msgspec.Struct, frozen=True):
     warnings: int
 
 
+class RunNote(msgspec.Struct, frozen=True):
+    """The run that ended last: of which catalog, and what came of it."""
+
+    ended_at: datetime
+    catalog: str
+    is_noop: bool
+    changed: int
+    failed: int
+    skipped: int
+    waiting: int
+    resources: int
+    seconds: float
+
+
 class FactsPlan(msgspec.Struct, frozen=True):
     """When facts are collected next, and what went wrong the last time."""
 

@@ -35,6 +35,15 @@ class AgentSettings(Settings, frozen=True):
             read=values.within(values.duration, timedelta(0), timedelta(days=1)),
         ),
     ] = timedelta(minutes=30)
+    apply_interval: Annotated[
+        timedelta,
+        Setting(
+            "how often the catalog that is kept here is applied; 0 for never by itself",
+            "TIME",
+            read=values.within(values.duration, timedelta(0), timedelta(days=30)),
+        ),
+    ] = timedelta(0)
+    noop: Annotated[bool, Setting("runs only look, unless one is told to enforce", flag="-")] = False
     facts_d: Annotated[
         tuple[Path, ...], Setting("external facts from here, not from the usual directories", "DIR")
     ] = ()

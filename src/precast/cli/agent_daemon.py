@@ -112,7 +112,7 @@ def _status(args: argparse.Namespace) -> int:
 def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
     import msgspec
 
-    from precast.agent.notes import CertificateNote, DaemonNote, FactsNote, FactsPlan, LinkNote
+    from precast.agent.notes import CertificateNote, DaemonNote, FactsNote, FactsPlan, LinkNote, RunNote
 
     named: dict[str, type[msgspec.Struct]] = {
         "daemon": DaemonNote,
@@ -120,6 +120,7 @@ def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
         "certificate": CertificateNote,
         "facts": FactsNote,
         "next_facts": FactsPlan,
+        "run": RunNote,
     }
     notes = {name: msgspec.to_builtins(note) for name, kind in named.items() if (note := store.noted(kind))}
     return {**notes, "spool": spool.counts()._asdict()}
@@ -155,6 +156,12 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if plan := found.get("next_facts"):
         trouble = f"; {plan['trouble']}" if plan["trouble"] else ""
         yield "next facts", f"{_moment(plan['next_at'])}{trouble}"
+    if run := found.get("run"):
+        yield (
+            "last run",
+            f"{_moment(run['ended_at'])}: {run['resources']} resources, {run['changed']} changed, {run['failed']} failed"
+            + (", no-op" if run["is_noop"] else ""),
+        )
 
 
 def _moment(text: str) -> str:

@@ -16,6 +16,7 @@ from precast.cli.parser import says
 
 if TYPE_CHECKING:
     from precast.agent.applying.runs import Job
+    from precast.catalog.reading import Unsealed
 
 WAITING, CHANGES, FAILURES = 1, 2, 4
 
@@ -136,18 +137,31 @@ def _from_code(args: argparse.Namespace) -> "tuple[Job, str]":
     body = compiled.result.body
     contents = contents_of(args, body.content, name)
     result = compiled.result
-    job = Job(body, result.source_map, contents=contents, call=functions_of(compiled), types=result.types)
+    job = Job(
+        body, result.source_map, body.digest(), contents=contents, call=functions_of(compiled), types=result.types
+    )
     return _placed(job, args), name
 
 
 def _from_catalog(args: argparse.Namespace) -> "tuple[Job, str]":
-    from precast.agent.applying.runs import Job
     from precast.catalog.reading import unseal
     from precast.cli.files import read_bytes
 
-    read = unseal(read_bytes(args.catalog), args.catalog)
+    return job_of(unseal(read_bytes(args.catalog), args.catalog), args)
+
+
+def job_of(read: "Unsealed", args: argparse.Namespace) -> "tuple[Job, str]":
+    """What is to be done with a catalog that somebody compiled, and the name of its node."""
+    from precast.agent.applying.runs import Job
+
     body = _filled(read.body, args, read.name)
-    job = Job(body, read.places, contents=_contents(args, body, read.name), call=_functions(args, read.name))
+    job = Job(
+        body,
+        read.places,
+        version=read.version,
+        contents=_contents(args, body, read.name),
+        call=_functions(args, read.name),
+    )
     return _placed(job, args), args.node or read.name or certname(args.root)
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from precast.agent import chores
+from precast.agent import apply_chore, chores
+from precast.agent.apply_chore import ApplyChore
+from precast.agent.applying.kept import place
 from precast.agent.children import Children, watch_by_descriptor
 from precast.agent.chores import CertificateChore, FactsChore
 from precast.agent.credentials import Credentials
@@ -56,6 +58,10 @@ class Stage:
         credentials.certificate.write_text("there is one")
         return CertificateChore(self.children, self.store, credentials, self.done.set)
 
+    def apply(self, interval: timedelta) -> ApplyChore:
+        settings = AgentSettings(apply_interval=interval, splay=timedelta(0))
+        return ApplyChore(self.children, self.store, settings, self.root)
+
     async def until_called(self, times: int) -> None:
         async with asyncio.timeout(DEADLINE_S):
             while len(self.called) < times:
@@ -66,6 +72,7 @@ class Stage:
 def stage(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(chores, "LEAST_PAUSE_S", 0.0)
     monkeypatch.setattr(chores, "LOOK_S", 0.02)
+    monkeypatch.setattr(apply_chore, "LOOK_S", 0.02)
     watch_by_descriptor()
     made = Stage(tmp_path, clock)
     yield made
@@ -219,3 +226,40 @@ async def test_renewal_that_fails_is_told_and_the_order_stays(stage: Stage, capl
     assert note.trouble == "precast: error: the server is away"
     assert RENEW in stage.store.orders()
     assert "could not be renewed" in caplog.text
+
+
+async def test_catalog_is_applied_on_its_schedule(stage: Stage) -> None:
+    stage.answer()
+    place(stage.root).write_text("{}")
+    chore = stage.apply(timedelta(hours=1))
+    async with running(chore.run()):
+        await stage.until_called(1)
+        stage.clock.advance(3600)
+        await stage.until_called(2)
+    assert set(stage.called) == {"agent apply --json"}
+
+
+async def test_nothing_is_applied_without_a_catalog_or_an_interval(stage: Stage) -> None:
+    stage.answer()
+    async with running(stage.apply(timedelta(hours=1)).run()), running(stage.facts().run()):
+        await stage.until_called(1)
+    place(stage.root).write_text("{}")
+    async with running(stage.apply(timedelta(0)).run()), running(stage.facts().run()):
+        await stage.until_called(2)
+    assert set(stage.called) == {"agent facts --spool"}
+
+
+async def test_run_under_way_is_told_to_wind_up_and_is_not_killed(stage: Stage) -> None:
+    place(stage.root).write_text("{}")
+    stage.script.write_text(
+        "import pathlib, signal, sys\n"
+        f"place = pathlib.Path({str(stage.root)!r})\n"
+        "signal.signal(signal.SIGTERM, lambda *_: ((place / 'wound up').touch(), sys.exit(0)))\n"
+        f"open({str(stage.calls)!r}, 'a').write('begun\\n')\n"
+        "signal.pause()\n"
+    )
+    async with running(stage.apply(timedelta(hours=1)).run()):
+        await stage.until_called(1)
+    async with asyncio.timeout(DEADLINE_S):
+        while not (stage.root / "wound up").exists():
+            await asyncio.sleep(0.01)

@@ -26,10 +26,12 @@ BAD_SCHEDULE = Issue(
     "the schedule {schedule} cannot be used: {reason}",
     "see `precast doc type schedule`",
 )
-NOT_BOUND = Issue(
+NO_CATALOG = Issue(
     "APPLY-005",
-    Kind.UNAVAILABLE,
-    "{name} waits for {value}",
-    "it is applied once the value is there",
+    Kind.NOT_FOUND,
+    "this node keeps no catalog: there is no {path}",
+    "give one with --catalog FILE, or put it there: precast compile … --json",
 )
-BAD_OPTION = Issue("APPLY-006", Kind.INPUT, "{name} cannot be {value}", "{wanted}")
+CATALOG_UNREADABLE = Issue(
+    "APPLY-006", Kind.UNAVAILABLE, "the catalog {path} cannot be read: {reason}", "check its owner and mode"
+)

@@ -21,6 +21,7 @@ from precast.agent.applying.options import Options
 from precast.agent.applying.planning import make_plan
 from precast.agent.applying.purging import with_purged
 from precast.agent.applying.reports import ResourceReport, Summary, Tally
+from precast.agent.notes import RunNote
 from precast.agent.store import LocalStore
 from precast.base.clock import Clock, SystemClock
 from precast.catalog.body import Body
@@ -33,6 +34,7 @@ class Job(NamedTuple):
 
     body: Body
     places: SourceMap | None
+    version: str = ""
     root: Path = Path("/")
     is_chroot: bool = False
     contents: Contents | None = None
@@ -85,9 +87,25 @@ def apply(
             machine.finish()
             if not options.is_noop:
                 memory.save(store, lease, clock.now())
+            summary = tally.summary(clock.monotonic_s() - started_s, options.is_noop, is_complete)
+            store.note(_note(job, summary, clock))
     finally:
         store.close()
-    return tally.summary(clock.monotonic_s() - started_s, options.is_noop, is_complete)
+    return summary
+
+
+def _note(job: Job, summary: Summary, clock: Clock) -> RunNote:
+    return RunNote(
+        ended_at=clock.now(),
+        catalog=job.version,
+        is_noop=summary.is_noop,
+        changed=summary.changed,
+        failed=summary.failed,
+        skipped=summary.skipped,
+        waiting=summary.waiting,
+        resources=summary.resources,
+        seconds=summary.seconds,
+    )
 
 
 def state_root(root: Path) -> Path:

@@ -66,7 +66,8 @@ class Turn:
         if found.changes:
             # What follows is known before the change is made, and looked at after it.
             children = [(child, None) for child in self._expanded(handler, found.state)]
-        self._change(handler, found)
+        if not self._change(handler, found):
+            return  # as what depends on it: below a directory that could not be made there is nothing to do
         for child, seen in children:
             is_seen = seen is not None and not any(event.status == "success" for event in self._events)
             self._bring(child, seen if is_seen else None)
@@ -78,7 +79,8 @@ class Turn:
             self._fail(handler.wanted.ref, f"Could not evaluate: {reason_of(error)}")
             return ()
 
-    def _change(self, handler: Handler, found: Check) -> None:
+    def _change(self, handler: Handler, found: Check) -> bool:
+        """Make the changes; False if one failed."""
         ref = handler.wanted.ref
         known = self._memory.state(ref) if found.changes or "audit" in handler.wanted.metaparameters else {}
         self._audit(handler, found, known)
@@ -88,6 +90,7 @@ class Turn:
         self._collect(handler)
         if not self._is_noop:
             self._remember(handler, found, has_changed=True in done)
+        return self._is_noop or False not in done
 
     def _apply(self, handler: Handler, change: Change, known: State) -> bool:
         """Make one change; whether it was made."""

@@ -130,15 +130,15 @@ def _words(text: str | None) -> frozenset[str]:
 
 def _from_code(args: argparse.Namespace) -> "tuple[Job, str]":
     from precast.agent.applying.runs import Job
-    from precast.cli.local_compile import compile_here, contents_of, functions_of
+    from precast.cli.local_compile import compile_here
+    from precast.cli.local_inputs import contents_of, functions_of
 
     name = args.node or certname(args.root)
     compiled = compile_here(args, name)
-    body = compiled.result.body
+    body = compiled.body
     contents = contents_of(args, body.content, name)
-    result = compiled.result
     job = Job(
-        body, result.source_map, body.digest(), contents=contents, call=functions_of(compiled), types=result.types
+        body, compiled.places, body.digest(), contents=contents, call=functions_of(args, name), types=compiled.types
     )
     return _placed(job, args), name
 
@@ -153,6 +153,7 @@ def _from_catalog(args: argparse.Namespace) -> "tuple[Job, str]":
 def job_of(read: "Unsealed", args: argparse.Namespace) -> "tuple[Job, str]":
     """What is to be done with a catalog that somebody compiled, and the name of its node."""
     from precast.agent.applying.runs import Job
+    from precast.cli.local_inputs import functions_of
 
     body = _filled(read.body, args, read.name)
     job = Job(
@@ -160,7 +161,7 @@ def job_of(read: "Unsealed", args: argparse.Namespace) -> "tuple[Job, str]":
         read.places,
         version=read.version,
         contents=_contents(args, body, read.name),
-        call=_functions(args, read.name),
+        call=functions_of(args, read.name),
     )
     return _placed(job, args), args.node or read.name or certname(args.root)
 
@@ -178,7 +179,7 @@ def _filled(body: Any, args: argparse.Namespace, name: str) -> Any:
     import msgspec
 
     from precast.cli.compile import finder
-    from precast.cli.local_compile import node_of
+    from precast.cli.local_inputs import node_of
 
     find = finder(node_of(args, name))
     resources = tuple(
@@ -190,19 +191,9 @@ def _filled(body: Any, args: argparse.Namespace, name: str) -> Any:
 def _contents(args: argparse.Namespace, body: Any, name: str) -> Any:
     if not body.content:
         return None
-    from precast.cli.local_compile import contents_of
+    from precast.cli.local_inputs import contents_of
 
     return contents_of(args, body.content, name)
-
-
-def _functions(args: argparse.Namespace, name: str) -> Any:
-    def call(function: str, arguments: list[Any]) -> Any:
-        from precast.agent.applying.deferred import Functions
-        from precast.cli.local_compile import inputs_of
-
-        return Functions(*inputs_of(args, name)).call(function, arguments)
-
-    return call
 
 
 def certname(root: Path) -> str:

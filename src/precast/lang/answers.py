@@ -12,7 +12,6 @@ import msgspec
 from precast.base import digests
 from precast.lang import inputs
 from precast.lang import issues_compiler as issues
-from precast.lang.functions.chance import fqdn_rand
 from precast.lang.inputs import ABSENT, Answer, Path, Question
 
 COMPILER_VERSION = "1"
@@ -224,7 +223,9 @@ class NodeAnswers:
         from precast.lang.hiera.files import content  # brings YAML with it, which many compiles never need
 
         digest = self._files.digest(self._filled(path))
-        return ABSENT if digest is ABSENT else content(digest, reader, self.content).answer(key)
+        if digest is ABSENT:
+            return ABSENT
+        return content(digest, reader, self.content).answer(key)
 
     def _answer_rare(self, question: Question) -> Answer:
         match question:
@@ -253,6 +254,8 @@ class NodeAnswers:
 
 def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
     name = follow(answers.node.facts, ("networking", "fqdn"))
+    from precast.lang.functions.chance import fqdn_rand
+
     return fqdn_rand("" if name is ABSENT else name, *arguments)
 
 

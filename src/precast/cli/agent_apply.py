@@ -22,7 +22,7 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("--environment", metavar="DIR", help="where contents of files and functions come from")
     parser.add_argument("--config", metavar="FILE", type=Path, default=argparse.SUPPRESS, help="the agent's settings")
     add_options(parser)
-    parser.set_defaults(run=_run, modulepath=None, facts=None, strict=False, node=None)
+    parser.set_defaults(run=_run, modulepath=None, facts=None, strict=False, node=None, state=None)
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -27,6 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--catalog", metavar="FILE", help="apply a compiled catalog in JSON, ours or Puppet's")
     _add_inputs(parser)
     add_options(parser)
+    parser.add_argument(
+        "--state", metavar="DIR", type=Path, help="remember here what earlier runs did, not below the root"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -167,7 +170,7 @@ def job_of(read: "Unsealed", args: argparse.Namespace) -> "tuple[Job, str]":
 
 
 def _placed(job: "Job", args: argparse.Namespace) -> "Job":
-    return job._replace(root=args.root.resolve(), is_chroot=args.chroot, wait_s=args.wait)
+    return job._replace(root=args.root.resolve(), is_chroot=args.chroot, wait_s=args.wait, state=args.state)
 
 
 def _filled(body: Any, args: argparse.Namespace, name: str) -> Any:

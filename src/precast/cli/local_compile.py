@@ -72,7 +72,7 @@ def _place(args: argparse.Namespace, certname: str, settings: Settings, manifest
     code = None if manifest is None else [manifest.path, digests.of_bytes(manifest.text.encode())]
     environment = None if args.environment is None else str(Path(args.environment).resolve())
     key = digests.of_value([certname, msgspec.to_builtins(settings), environment, code])
-    return state_root(args.root) / STATE / DIRECTORY / f"{key}.json"
+    return (args.state or state_root(args.root)) / STATE / DIRECTORY / f"{key}.json"
 
 
 def _recall(place: Path, inputs: Inputs) -> Compiled | None:

@@ -49,6 +49,7 @@ class Site:
             execute=code,
             manifest=None,
             root=self.root,
+            state=None,
         )
         return compile_here(args, node)
 

@@ -36,6 +36,7 @@ class Job(NamedTuple):
     places: SourceMap | None
     version: str = ""
     root: Path = Path("/")
+    state: Path | None = None  # what the agent's own paths are below; None: the usual place
     is_chroot: bool = False
     contents: Contents | None = None
     call: CallFunction | None = None  # for Deferred values
@@ -59,7 +60,7 @@ def apply(
     """
     clock = clock or SystemClock()
     started_s = clock.monotonic_s()
-    store = LocalStore.open(state_root(job.root), lambda: os.urandom(16).hex(), clock)
+    store = LocalStore.open(job.state or state_root(job.root), lambda: os.urandom(16).hex(), clock)
     try:
         with held(store, job.holder or holder(clock), job.wait_s) as lease:
             memory = Memory.load(store)

@@ -50,3 +50,15 @@ NO_WAY = Issue(
     "nothing says how to {what} {name}",
     "give the command: {what} => '…'",
 )
+NO_USER = Issue(
+    "RESOURCE-158",
+    Kind.NOT_FOUND,
+    "there is no user {user}",
+    "make the user first, in a resource that this one requires",
+)
+UNWRITABLE = Issue(
+    "RESOURCE-159",
+    Kind.DENIED,
+    "{user} cannot write {path}: {reason}",
+    "look at the owners of the file and its directory; drop_privileges => false writes as root",
+)

@@ -17,12 +17,15 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "filebucket": ("precast.resources.organising", "Organising"),
     "group": ("precast.resources.group", "Group"),
     "host": ("precast.resources.host", "Host"),
+    "mount": ("precast.resources.mount", "Mount"),
     "notify": ("precast.resources.notify", "Notify"),
     "package": ("precast.resources.package.handler", "Package"),
     "promise": ("precast.resources.promise", "Promise"),
     "resources": ("precast.resources.organising", "Organising"),
     "schedule": ("precast.resources.organising", "Organising"),
     "service": ("precast.resources.service.handler", "Service"),
+    "ssh_authorized_key": ("precast.resources.ssh_authorized_key", "SshAuthorizedKey"),
+    "sshkey": ("precast.resources.sshkey", "Sshkey"),
     "user": ("precast.resources.user", "User"),
 }
 

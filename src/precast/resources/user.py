@@ -67,11 +67,11 @@ class User(PropertyHandler):
         found = accounts.find_user(self.node, self.name, self._is_local)
         if found is None:
             return {"ensure": ABSENT}
-        return _properties(found, sorted(accounts.accounts(self.node).groups_of.get(self.name, ())))
+        return _properties(found, list(accounts.accounts(self.node).groups_of.get(self.name, ())))
 
     def is_in_sync(self, name: str, previous: Any, desired: Any) -> bool:
-        if name == "groups" and not self._is_whole:
-            return set(desired) <= set(previous)
+        if name == "groups":
+            return set(desired) == set(previous) if self._is_whole else set(desired) <= set(previous)
         if name == "gid" and isinstance(desired, str):
             group = accounts.find_group(self.node, desired, self._is_local)
             return group is not None and group.gid == previous

@@ -136,7 +136,7 @@ class Package(Handler):
                 self.wanted.get("configfiles") == "replace",
             )
         )
-        if self._mark == _HOLD or (self._mark is None and present is not None and present.is_held):
+        if self._mark == _HOLD:
             self.manager.hold(self.name, is_held=True)
 
     def _options(self, name: str) -> list[str]:

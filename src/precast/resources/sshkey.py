@@ -1,0 +1,89 @@
+"""sshkey: a host's public key in the list that all users of the machine trust."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
+
+from precast.resources import issues, properties
+from precast.resources.contract import Change, Instance, Node, State, Wanted
+from precast.resources.lines import join_lines, read_text, split_lines, write_text
+from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
+from precast.resources.ssh_authorized_key import ALIASES
+
+FILE = "/etc/ssh/ssh_known_hosts"
+
+
+class Entry(NamedTuple):
+    names: list[str]
+    type: str
+    key: str
+
+
+def parse(line: str) -> Entry | None:
+    """The entry on a line; None for comments, and for those with a marker (@cert-authority), which are nobody's."""
+    fields = line.split()
+    if len(fields) < 3 or fields[0].startswith(("#", "@")):
+        return None
+    return Entry(fields[0].split(","), fields[1], fields[2])
+
+
+class Sshkey(PropertyHandler):
+    order: ClassVar[tuple[str, ...]] = ("key", "host_aliases")
+    can_be_purged: ClassVar[bool] = True
+    locks: ClassVar[tuple[str, ...]] = ("sshkey",)
+    invalidates: ClassVar[tuple[str, ...] | None] = ()
+
+    def __init__(self, wanted: Wanted, node: Node) -> None:
+        super().__init__(wanted, node)
+        name, _, kind = wanted.title.partition("@")
+        self.name = str(wanted.get("name", name))
+        kind = str(wanted.get("type", kind or "ssh-rsa"))
+        self._type = ALIASES.get(kind, kind)
+        self._target = str(wanted.get("target", FILE))
+        if any(sign in self.name for sign in ", \t\n"):
+            raise properties.bad(wanted, "name", self.name, "it is one word; other names are host_aliases")
+
+    def munge(self, name: str, value: Any) -> Any:
+        if name == "key":
+            return "".join(str(value).split())
+        names = [each for each in properties.listed(value) if each]
+        return ABSENT if names in ([], [ABSENT]) else names
+
+    def _is_it(self, line: str) -> bool:
+        entry = parse(line)
+        return entry is not None and entry.names[0] == self.name and entry.type == self._type
+
+    def read(self) -> State:
+        lines = split_lines(read_text(self.node, self._target))
+        found = next((parse(line) for line in lines if self._is_it(line)), None)
+        return {"ensure": ABSENT} if found is None else _properties(found)
+
+    def apply(self, change: Change) -> None:
+        lines = split_lines(read_text(self.node, self._target))
+        ours = [at for at, line in enumerate(lines) if self._is_it(line)]
+        if change.property == "ensure" and change.desired == ABSENT:
+            lines = [line for at, line in enumerate(lines) if at not in ours]
+        elif not ours:
+            lines.append(self._line(None))
+        else:
+            lines[ours[0]] = self._line(parse(lines[ours[0]]))
+        write_text(self.node, self._target, join_lines(lines))
+
+    def _line(self, present: Entry | None) -> str:
+        state = {} if present is None else _properties(present)
+        key, aliases = (self.desired.get(name, state.get(name, ABSENT)) for name in self.order)
+        if key == ABSENT:
+            raise issues.MISSING_VALUE.error(name="key", reason="it is what the line says", type="sshkey")
+        return f"{','.join([self.name, *([] if aliases == ABSENT else aliases)])} {self._type} {key}"
+
+    @classmethod
+    def instances(cls, node: Node) -> Iterable[Instance]:
+        for line in split_lines(read_text(node, FILE)):
+            entry = parse(line)
+            if entry is not None:
+                found = {key: value for key, value in _properties(entry).items() if value != ABSENT}
+                more = {"name": entry.names[0], "provider": "parsed", "target": FILE, "type": entry.type}
+                yield Instance(f"{entry.names[0]}@{entry.type}", {**found, **more})
+
+
+def _properties(entry: Entry) -> dict[str, Any]:
+    return {"ensure": PRESENT, "key": entry.key, "host_aliases": entry.names[1:] or ABSENT}

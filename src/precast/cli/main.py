@@ -21,6 +21,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "catalog": ("precast.cli.catalog", "catalogs of nodes: staged, served, how they differ, why"),
     "compile": ("precast.cli.compile", "compile a node's catalog from an environment on disk"),
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
+    "resource": ("precast.cli.resource", "what there is on this machine, as Puppet code; set one resource in place"),
     "eval": ("precast.cli.eval", "evaluate Puppet code and print its value"),
     "facts": ("precast.cli.facts", "what a machine says about itself"),
     "lookup": ("precast.cli.lookup", "look a key up in Hiera, and see why it has its value"),

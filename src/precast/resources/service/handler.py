@@ -63,7 +63,11 @@ class Service(Handler):
         else:
             condition = self.system.condition(self.name)
             is_running, enable = condition.is_running, condition.enable
-        return {"ensure": RUNNING if is_running else STOPPED, "enable": enable}
+        return {"ensure": RUNNING if is_running else STOPPED, "enable": self._shown(enable)}
+
+    def _shown(self, enable: str) -> str:
+        """As Puppet has it, a masked service is just not enabled, unless somebody wants it masked."""
+        return FALSE if enable == MASK and self.enable != MASK else enable
 
     def _answers(self) -> bool:
         return self._run("status")
@@ -81,7 +85,7 @@ class Service(Handler):
     def _is_enabled_right(self, present: str) -> bool:
         if self.enable is None or present == self.enable:
             return True
-        if self.enable == MASK or present == MASK:
+        if self.enable == MASK:
             return False
         # What has no choice is left as it is, whatever is wanted.
         return not self.system.condition(self.name).has_choice
@@ -94,7 +98,7 @@ class Service(Handler):
             self.system.enable(self.name, str(change.desired))
             return
         self._act("start" if change.desired == RUNNING else "stop")
-        if self.enable is not None and not self._is_enabled_right(self.system.enabled(self.name)):
+        if self.enable is not None and not self._is_enabled_right(self._shown(self.system.enabled(self.name))):
             self.system.enable(self.name, self.enable)
 
     def refresh(self) -> None:

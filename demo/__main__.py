@@ -4,7 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from demo import identity, language, net, store, work
+from demo import apply, identity, language, net, store, work
 from demo.stage import DemoFailed, Stage
 from lab.postgres import PostgresServer
 
@@ -22,6 +22,7 @@ def run(stage: Stage) -> int:
             work.show(stage, server.url(server.create_database()), "PostgreSQL")
         net.show(stage)
         language.show(stage)
+        apply.show(stage)
         identity.show(stage)
     except DemoFailed as failure:
         stage.event(f"not true: {failure}")

@@ -1,6 +1,7 @@
 """How a run is shown: what changed and why while it goes on, where it is if it takes long, and the sums at the end."""
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from precast.cli.output import print_json
 
 # Levels that are shown, by how often --verbose was given.
 _SHOWN = (("notice", "warning", "err", "alert", "emerg", "crit"), ("info", "verbose"), ("debug",))
+# A digest is as good as its beginning to people; --json has it in full.
+_DIGEST = re.compile(r"(\{\w+\}[0-9a-f]{12})[0-9a-f]{20,}")
 _WORDS = {"success": "changed", "noop": "would", "failure": "failed", "audit": "audit"}
 # A run that takes longer than this says where it is, and how often.
 PATIENCE_S = 2.0
@@ -77,7 +80,8 @@ class Printer:
             return
         what = f"{event.property}: " if event.property else ""
         again = " (corrective)" if event.corrective else ""
-        yield f"{_WORDS[event.status]:<8} {visible(event.resource)}: {what}{visible(event.message)}{again}"
+        text = visible(_DIGEST.sub(r"\1…", event.message))
+        yield f"{_WORDS[event.status]:<8} {visible(event.resource)}: {what}{text}{again}"
         if event.status == "failure" and report.file is not None:
             yield f"         declared at {visible(report.file)}:{report.line}"
         if event.diff and self._has_diffs:

@@ -16,7 +16,7 @@ import msgspec
 from precast import __version__
 from precast.agent.applying.runs import state_root
 from precast.agent.places import STATE
-from precast.base import digests, files
+from precast.base import digests
 from precast.base.spans import Source
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
@@ -94,6 +94,8 @@ def _keep(place: Path, trace: tuple[Read, ...], compiled: Compiled) -> None:
     """Keep a compile for the next time; where that cannot be, the next time compiles."""
     if any(each.sensitive_parameters for each in compiled.body.resources) or b'"Sensitive"' in compiled.body.encoded():
         return
+    from precast.base import files  # whoever only recalls writes nothing
+
     reads = [(msgspec.Raw(msgspec.json.encode(each.question)), _encoded(each.answer)) for each in trace]
     with contextlib.suppress(OSError):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -111,9 +111,6 @@ class Node(Protocol):
     def names(self, type_name: str) -> Mapping[str, str]:
         """The references of a type's resources in this catalog, by namevar: what purging and recursion leave alone."""
 
-    def claim(self, type_name: str, name: str, ref: str) -> bool:
-        """Whether a resource that follows from `ref` may have this name: not if another has claimed it, or the catalog declares it."""
-
     def pinned(self, source: str) -> str | None:
         """The digest of a `puppet:///…` source in this catalog; None if it is not in it."""
 

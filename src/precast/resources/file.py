@@ -38,7 +38,7 @@ _KINDS: Final = {
 }
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _REDACTED = "[redacted]"
-_NEW_FILE, _NEW_DIRECTORY = 0o644, 0o755
+_NEW_FILE = 0o644
 
 
 class File(Handler):
@@ -50,6 +50,7 @@ class File(Handler):
         self._source: sources.Source | None = sources.Text(spec.content) if spec.content is not None else None
         self._checksum: str | None = None
         self._found: os.stat_result | None = None
+        self._below: list[Handler] | None = None  # known if another directory's recursion found it
         if spec.backup:
             backups.check(node, spec.backup)
         if spec.validate_cmd is not None and node.root and not node.is_chroot:
@@ -115,7 +116,7 @@ class File(Handler):
 
     def compare(self, state: State) -> Sequence[Change]:
         spec, present = self.spec, state["ensure"]
-        if spec.is_absent:
+        if spec.is_absent and (spec.is_replaced or present == "absent"):
             return self._compare_absent(present)
         kind = self._kind()
         if present == "absent":
@@ -250,12 +251,10 @@ class File(Handler):
                 settling.change_owner(handle, self._wanted_owner(), -1)
             elif change.property == "group":
                 settling.change_owner(handle, -1, self._wanted_group())
-            # Giving a file away takes its set-uid bits, so the wanted mode comes after each.
-            found = os.fstat(handle)
-            bits = stat.S_IMODE(found.st_mode)
-            wanted = self._wanted_mode(bits, stat.S_ISDIR(found.st_mode))
-            if wanted != bits:
-                settling.change_mode(handle, wanted)
+            # Giving a file away takes its set-uid bits: an octal mode brings them back, a relative one only if it is to change.
+            if change.property == "mode" or (self.spec.mode is not None and not self.spec.mode.is_relative):
+                former, is_directory = self._found or os.fstat(handle), stat.S_ISDIR(os.fstat(handle).st_mode)
+                settling.change_mode(handle, self._wanted_mode(stat.S_IMODE(former.st_mode), is_directory))
 
     def _make(self, kind: str) -> None:
         spec = self.spec
@@ -275,17 +274,22 @@ class File(Handler):
             if kind == "link":
                 writing.make_link(directory, name, self._target() or "", uid=uid, gid=gid)
             elif kind == "directory":
-                mode = self._wanted_mode(_NEW_DIRECTORY, True)
-                writing.make_directory(directory, name, mode=mode, uid=uid, gid=gid)
+                writing.make_directory(
+                    directory, name, mode=lambda bits: self._wanted_mode(bits, True), uid=uid, gid=gid
+                )
             else:
                 self._write(directory, name, uid, gid)
 
     def _write(self, directory: int, name: str, uid: int, gid: int) -> None:
         """Where a file is replaced by a file, what is not managed stays as it was."""
         former = self._found if self._found is not None and stat.S_ISREG(self._found.st_mode) else None
-        mode = self._wanted_mode(_NEW_FILE if former is None else stat.S_IMODE(former.st_mode), False)
+        bits = _NEW_FILE if former is None else stat.S_IMODE(former.st_mode)
+        mode = self._wanted_mode(bits, False)
         if former is not None:
             uid, gid = (former.st_uid if uid == -1 else uid), (former.st_gid if gid == -1 else gid)
+            is_octal = self.spec.mode is not None and not self.spec.mode.is_relative
+            if (uid, gid) != (former.st_uid, former.st_gid) and mode == bits and not is_octal:
+                mode &= ~(stat.S_ISUID | stat.S_ISGID)  # as the system does when a file is given away
         source = self._source or sources.Text(b"")
         self._verify(source)
         with source.open() as content:
@@ -312,12 +316,25 @@ class File(Handler):
 
     def expand(self, state: State) -> Sequence[Handler]:
         spec = self.spec
+        if self._below is not None:
+            return self._below
         if not spec.recurse or spec.is_absent or self._kind() not in ("directory", None):
             return ()
         is_directory = state["ensure"] == "directory"
-        return [
-            File(each, self.node) for each in recursion.children(self.wanted, spec, self.node, is_directory, self.say)
-        ]
+        return self._nested(recursion.children(self.wanted, spec, self.node, is_directory, self.say))
+
+    def _nested(self, found: Sequence[Wanted]) -> list[Handler]:
+        """Each with what is below it: where a directory cannot be made, nothing in it is tried."""
+        top: list[Handler] = []
+        above: list[File] = []
+        for wanted in found:
+            child = File(wanted, self.node)
+            child._below = []
+            while above and not wanted.title.startswith(f"{above[-1].wanted.title}/"):
+                above.pop()
+            (above[-1]._below if above and above[-1]._below is not None else top).append(child)
+            above.append(child)
+        return top
 
 
 def _look(directory: int, name: str) -> os.stat_result | None:

@@ -40,6 +40,8 @@ def _beside(directory: int, name: str, suffix: str) -> str:
     writing.sweep(directory, temporary)
     os.link(name, temporary, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
     os.rename(temporary, name + suffix, src_dir_fd=directory, dst_dir_fd=directory)
+    # Where it was kept already and then not replaced, both are one file, and renaming one to the other leaves both.
+    writing.sweep(directory, temporary)
     return f"kept as {name}{suffix}"
 
 

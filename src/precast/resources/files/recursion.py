@@ -1,7 +1,7 @@
 """What is below a managed directory: what its source has, what is there, and what of that is in the way.
 
-Each thing found becomes a file resource of its own, unless the catalog declares it or another directory came first. What the source does not have is only given
-owner and mode, or removed if the directory is purged.
+Each thing found becomes a file resource of its own. What the catalog declares is left to it, with all that is below: the nearest
+resource decides. What the source does not have is only given owner and mode, or removed if the directory is purged.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,11 +30,15 @@ def children(
     everything = {**dict.fromkeys(present), **dict.fromkeys(given)}
     _count(spec, len(everything), say)
     inherited = {name: value for name, value in wanted.parameters.items() if name not in _OWN}
-    assembled = node.names("concat_file")
-    found = []
+    declared = {*node.names("file"), *node.names("concat_file")}
+    found, other = [], None
     for path in sorted(everything, key=lambda each: each.split("/")):
         full = f"{spec.path.rstrip('/')}/{path}"
-        if full not in assembled and node.claim("file", full, wanted.ref):
+        if other is not None and full.startswith(other):
+            continue
+        if full in declared:
+            other = f"{full}/"
+        else:
             own = {"source": given[path]} if path in given else {"ensure": "absent"} if spec.is_purged else {}
             found.append(_child(wanted, full, {**inherited, **own}))
     return found

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from precast.resources.files import checksums
 
+_NEW_DIRECTORY = 0o755
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -57,16 +58,20 @@ def write(
         raise
 
 
-def make_directory(directory: int, name: str, *, mode: int, uid: int, gid: int) -> None:
-    """A new directory, with its owner and mode from the first moment. Nothing of that name may be there but a file or link."""
+def make_directory(directory: int, name: str, *, mode: Callable[[int], int], uid: int, gid: int) -> None:
+    """A new directory, with its owner and mode from the first moment. Nothing of that name may be there but a file or link.
+
+    `mode` is given the mode a directory has here by itself: where the one above hands its group down, this one does too.
+    """
     temporary = temporary_name(name)
     sweep(directory, temporary)
     os.mkdir(temporary, 0o700, dir_fd=directory)
     try:
         handle = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
+            inherited = stat.S_IMODE(os.fstat(handle).st_mode) & stat.S_ISGID
             _own(handle, uid, gid)
-            os.fchmod(handle, mode)
+            os.fchmod(handle, mode(_NEW_DIRECTORY | inherited))
         finally:
             os.close(handle)
         with contextlib.suppress(FileNotFoundError):

@@ -86,9 +86,30 @@ def test_owner_by_name_or_number_keeps_the_wanted_set_uid_bit(d: Path, tmp_path:
     path.chmod(0o4755)
     assert bring(node(tmp_path), file(path, owner="daemon", group=4321, mode="4755")) == [
         "owner: owner changed 'root' to 'daemon'",
-        "group: group changed 'root' to '4321'",
+        "group: group changed 'root' to 4321",
     ]
     assert mode(path) == 0o4755
+
+
+@AS_ROOT
+@pytest.mark.parametrize(("wanted", "left"), [({}, 0o755), ({"mode": "a+X"}, 0o755), ({"mode": "u+s,g+w"}, 0o4775)])
+def test_file_given_away_loses_set_uid_unless_the_mode_asks_for_it(
+    d: Path, tmp_path: Path, wanted: dict[str, Any], left: int
+) -> None:
+    for name, content in (("in place", "x"), ("anew", "y")):
+        path = d / name
+        path.write_text("x")
+        path.chmod(0o4755)
+        bring(node(tmp_path), file(path, content=content, owner="daemon", **wanted))
+        assert mode(path) == left, name
+
+
+def test_directory_hands_its_group_down(d: Path, tmp_path: Path) -> None:
+    d.chmod(0o2755)
+    bring(node(tmp_path), file(d / "plain", ensure="directory"))
+    bring(node(tmp_path), file(d / "relative", ensure="directory", mode="o-rx"))
+    bring(node(tmp_path), file(d / "octal", ensure="directory", mode="0750"))
+    assert [mode(d / name) for name in ("plain", "relative", "octal")] == [0o2755, 0o2750, 0o750]
 
 
 @AS_ROOT
@@ -158,6 +179,8 @@ IN_SYNC: list[tuple[str, dict[str, Any]]] = [
     ("link", {"ensure": "link", "target": "x", "replace": False}),
     ("directory", {"ensure": "absent"}),  # Puppet says "removed" of it each time, and removes nothing
     ("link", {"mode": "0600"}),
+    ("link", {"ensure": "present", "content": "abc"}),
+    ("file", {"ensure": "absent", "replace": False}),
 ]
 
 

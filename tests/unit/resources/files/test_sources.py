@@ -96,6 +96,24 @@ def test_purging_removes_what_nobody_names(d: Path, tmp_path: Path) -> None:
     assert sorted(tree(d)) == ["a", "declared", "kept.txt"]
 
 
+def test_declared_directory_is_left_to_its_own_resource_with_all_in_it(d: Path, tmp_path: Path) -> None:
+    (d / "own/deep").mkdir(parents=True)
+    for name in ("own/kept", "own/deep/kept", "gone"):
+        (d / name).write_text("x")
+    machine = served(tmp_path, file(d / "own"), file(d / "own/deep"), Wanted("concat_file", str(d / "made"), {}))
+    (d / "made").write_text("x")
+    bring(machine, file(d, ensure="directory", recurse=True, purge=True, force=True))
+    assert sorted(tree(d)) == ["made", "own", "own/deep", "own/deep/kept", "own/kept"]
+
+
+def test_kept_twice_leaves_nothing_beside(d: Path, tmp_path: Path) -> None:
+    (d / "a").write_text("old")
+    for _ in range(2):
+        with pytest.raises(InputError, match="returned 1"):
+            bring(node(tmp_path), file(d / "a", content="new", backup=".bak", validate_cmd="/bin/false %"))
+    assert tree(d) == {"a": "old", "a.bak": "old"}
+
+
 def test_purging_without_force_leaves_directories_and_says_so(d: Path, tmp_path: Path) -> None:
     (d / "gone").mkdir()
     machine = node(tmp_path)

@@ -127,6 +127,11 @@ def test_catalog_that_our_compile_printed_is_applied_with_its_contents(tmp_path:
     (tmp_path / "x").unlink()
     apply(tmp_path, *environment)
     assert (tmp_path / "x").read_text() == "from the module"
+    (tmp_path / "x").unlink()
+    unpinned = {key: value for key, value in json.loads(printed).items() if key != "content"}
+    (tmp_path / "catalog.json").write_text(json.dumps(unpinned))
+    apply(tmp_path, "--catalog", str(tmp_path / "catalog.json"), *environment)
+    assert (tmp_path / "x").read_text() == "from the module"
 
 
 def test_deferred_is_called_on_the_node(tmp_path: Path) -> None:

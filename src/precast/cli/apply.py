@@ -7,7 +7,7 @@ say. The language is imported only if there is something to compile.
 import argparse
 import gc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from precast.agent.applying.options import Options
 from precast.cli import issues
@@ -16,6 +16,7 @@ from precast.cli.parser import says
 
 if TYPE_CHECKING:
     from precast.agent.applying.runs import Job
+    from precast.catalog.body import Body
     from precast.catalog.reading import Unsealed
 
 WAITING, CHANGES, FAILURES = 1, 2, 4
@@ -156,24 +157,31 @@ def _from_catalog(args: argparse.Namespace) -> "tuple[Job, str]":
 def job_of(read: "Unsealed", args: argparse.Namespace) -> "tuple[Job, str]":
     """What is to be done with a catalog that somebody compiled, and the name of its node."""
     from precast.agent.applying.runs import Job
-    from precast.cli.local_inputs import functions_of
+    from precast.cli.local_inputs import contents_of, functions_of
 
-    body = _filled(read.body, args, read.name)
-    job = Job(
-        body,
-        read.places,
-        version=read.version,
-        contents=_contents(args, body, read.name),
-        call=functions_of(args, read.name),
-    )
-    return _placed(job, args), args.node or read.name or certname(args.root)
+    name = args.node or read.name or certname(args.root)
+    body = _pinned(_filled(read.body, args, name), args, name)
+    contents = contents_of(args, body.content, name)
+    job = Job(body, read.places, read.version, contents=contents, call=functions_of(args, name))
+    return _placed(job, args), name
+
+
+def _pinned(body: "Body", args: argparse.Namespace, name: str) -> "Body":
+    """The catalog with the digests of its sources: Puppet's have none, and take what the modules hold."""
+    if body.content or (args.environment is None and not args.modulepath):
+        return body
+    import msgspec
+
+    from precast.cli.local_inputs import module_directories, pinned_here
+
+    return msgspec.structs.replace(body, content=pinned_here(body, module_directories(args, name)))
 
 
 def _placed(job: "Job", args: argparse.Namespace) -> "Job":
     return job._replace(root=args.root.resolve(), is_chroot=args.chroot, wait_s=args.wait, state=args.state)
 
 
-def _filled(body: Any, args: argparse.Namespace, name: str) -> Any:
+def _filled(body: "Body", args: argparse.Namespace, name: str) -> "Body":
     """The catalog with its holes filled from this machine's facts, if it has any."""
     from precast.catalog import unknown
 
@@ -189,14 +197,6 @@ def _filled(body: Any, args: argparse.Namespace, name: str) -> Any:
         msgspec.structs.replace(each, parameters=unknown.fill(each.parameters, find)) for each in body.resources
     )
     return msgspec.structs.replace(body, resources=resources)
-
-
-def _contents(args: argparse.Namespace, body: Any, name: str) -> Any:
-    if not body.content:
-        return None
-    from precast.cli.local_inputs import contents_of
-
-    return contents_of(args, body.content, name)
 
 
 def certname(root: Path) -> str:

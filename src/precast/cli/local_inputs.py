@@ -2,11 +2,13 @@
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from precast.base import digests
 from precast.base.spans import Source
+from precast.catalog.body import Body
 from precast.cli.environments import DirectoryTree, directory, open_environment, read_facts
 from precast.cli.files import read_source
 from precast.cli.local_facts import local_facts
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from precast.agent.applying.machine import Contents
 
 NOWHERE = Path(os.devnull)
+_MODULES = "puppet:///modules/"
 
 
 def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings]:
@@ -75,5 +78,32 @@ def contents_of(args: argparse.Namespace, pinned: Mapping[str, str], name: str) 
         return None
     from precast.resources.contents import EnvironmentContents
 
+    return EnvironmentContents(module_directories(args, name), pinned)
+
+
+def module_directories(args: argparse.Namespace, name: str) -> list[Path]:
+    """Every directory with modules, in the order in which they are searched."""
     place = Path(args.environment or NOWHERE).resolve()
-    return EnvironmentContents([place / part for part in with_environment(*inputs_of(args, name)).module_path], pinned)
+    return [place / part for part in with_environment(*inputs_of(args, name)).module_path]
+
+
+def pinned_here(body: Body, directories: Sequence[Path]) -> dict[str, str]:
+    """The digests of sources that a catalog of Puppet's does not pin: of what the modules here hold now."""
+    found: dict[str, str] = {}
+    for source in _sources(body):
+        module, _, path = source.removeprefix(_MODULES).partition("/")
+        place = next((each / module / "files" / path for each in directories if (each / module).is_dir()), None)
+        if place is not None and place.is_file():
+            found[source] = digests.of_bytes(place.read_bytes())
+        elif place is not None and place.is_dir():
+            below = (each for each in sorted(place.rglob("*")) if each.is_file())
+            found |= {f"{source}/{each.relative_to(place)}": digests.of_bytes(each.read_bytes()) for each in below}
+    return found
+
+
+def _sources(body: Body) -> Iterator[str]:
+    for resource in body.resources:
+        given = resource.parameters.get("source") if resource.type == "File" else None
+        for each in given if isinstance(given, list) else (given,):
+            if isinstance(each, str) and each.startswith(_MODULES):
+                yield each.rstrip("/")

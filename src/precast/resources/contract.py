@@ -162,6 +162,11 @@ class Handler:
         """Whether reading waits for something, such as a command, so that it pays to read ahead on another thread."""
         return False
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether what was just applied makes a refresh needless: a service that was started reads its files anyway."""
+        return False
+
     def read(self) -> State:
         """The present state. Changes nothing. Raises PrecastError or OSError, which fails this resource."""
         raise NotImplementedError

@@ -46,13 +46,13 @@ class Turn:
         self._after_change = after_change
         self._events: list[Event] = []
         self._logs: list[Log] = []
-        self._reason: str | None = None
+        self._hint: str | None = None
         self._has_failed = False
 
     def take(self, made: Check, pending: Pending) -> None:
         """Do all of it. `made` is a check that holds."""
         self._bring(self._handler, made)
-        if self._handler.can_refresh and (pending.real or pending.noop):
+        if self._handler.can_refresh and not self._handler.is_fresh and (pending.real or pending.noop):
             self._refresh(self._handler, pending)
 
     def _bring(self, handler: Handler, made: Check | None) -> None:
@@ -60,7 +60,7 @@ class Turn:
         found = made if made is not None else check(handler)
         if found.error is not None:
             self._collect(handler)
-            self._fail(handler.wanted.ref, f"Could not evaluate: {reason_of(found.error)}")
+            self._fail(handler.wanted.ref, f"Could not evaluate: {self._reason(found.error)}")
             return
         children: Sequence[tuple[Handler, Check | None]] = found.children
         if found.changes:
@@ -76,7 +76,7 @@ class Turn:
         try:
             return handler.expand(state)
         except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
-            self._fail(handler.wanted.ref, f"Could not evaluate: {reason_of(error)}")
+            self._fail(handler.wanted.ref, f"Could not evaluate: {self._reason(error)}")
             return ()
 
     def _change(self, handler: Handler, found: Check) -> bool:
@@ -106,7 +106,7 @@ class Turn:
             said = handler.apply(change)
         except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
             before, after = _shown(change, change.previous), _shown(change, change.desired)
-            text = f"change from {before} to {after} failed: {reason_of(error)}"
+            text = f"change from {before} to {after} failed: {self._reason(error)}"
             self._add(handler, change, "failure", text, is_corrective)
             self._has_failed = True
             return False
@@ -120,7 +120,7 @@ class Turn:
         try:
             handler.flush()
         except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
-            self._fail(handler.wanted.ref, f"Could not flush: {reason_of(error)}")
+            self._fail(handler.wanted.ref, f"Could not flush: {self._reason(error)}")
         finally:
             if handler.touches_node:
                 self._after_change(handler)
@@ -176,12 +176,18 @@ class Turn:
             handler.refresh()
         except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
             self._collect(handler)
-            self._fail(ref, f"Failed to call refresh: {reason_of(error)}")
+            self._fail(ref, f"Failed to call refresh: {self._reason(error)}")
             return
         finally:
             self._after_change(handler)
         self._collect(handler)
         self._events.append(Event(ref, "success", f"Triggered 'refresh' from {_events(pending.real + pending.noop)}"))
+
+    def _reason(self, error: BaseException) -> str:
+        """An error in one line; what to do about it is kept for the report."""
+        if isinstance(error, PrecastError) and error.hint:
+            self._hint = error.hint
+        return reason_of(error)
 
     def _fail(self, ref: str, text: str) -> None:
         self._has_failed = True
@@ -198,11 +204,11 @@ class Turn:
             self._status(),
             tuple(self._events),
             (*(Log(wanted.ref, level, text) for level, text in said), *self._logs),
-            self._reason,
-            str(wanted.metaparameters.get("loglevel", "notice")),
-            round(seconds, 6),
-            wanted.file,
-            wanted.line,
+            hint=self._hint,
+            level=str(wanted.metaparameters.get("loglevel", "notice")),
+            seconds=round(seconds, 6),
+            file=wanted.file,
+            line=wanted.line,
         )
 
     def _status(self) -> Status:

@@ -35,6 +35,7 @@ class Service(Handler):
         self.enable = self._checked_enable()
         self._has_status = properties.truth(wanted, "hasstatus", is_default=True)
         self._has_restart = properties.truth(wanted, "hasrestart", is_default=self.system.name == "systemd")
+        self._is_fresh = False
         self._timeout_s = float(properties.number(wanted, "timeout") or 300)
 
     def _checked_enable(self) -> str | None:
@@ -55,6 +56,10 @@ class Service(Handler):
     @property
     def is_slow_to_read(self) -> bool:
         return self.system.is_slow
+
+    @property
+    def is_fresh(self) -> bool:
+        return self._is_fresh
 
     def read(self) -> State:
         if self._command("status") is not None or not self._has_status:
@@ -98,6 +103,7 @@ class Service(Handler):
             self.system.enable(self.name, str(change.desired))
             return
         self._act("start" if change.desired == RUNNING else "stop")
+        self._is_fresh = change.desired == RUNNING
         if self.enable is not None and not self._is_enabled_right(self._shown(self.system.enabled(self.name))):
             self.system.enable(self.name, self.enable)
 

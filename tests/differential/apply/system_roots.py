@@ -1,0 +1,100 @@
+"""The same manifests on two copies of this machine, one for `puppet apply`, one for Precast."""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.overlay import OverlayRoot
+
+# Types that Debian packages apart from Puppet; without the hundred other modules (and their facts) Puppet starts in seconds.
+MODULES = [f"/usr/share/puppet/modules/{name}" for name in ("cron_core", "host_core", "mount_core", "sshkeys_core")]
+MODULE_PATH = "/var/lib/few-modules"
+PRECAST = [str(Path(sys.executable).with_name("python")), "-m", "precast"]
+
+_EVENT = re.compile(r"^(?:Notice|Error): /Stage\[main\]/Main/(\w+)\[(.*?)\]/(\w+): (.*)$")
+
+# Type, title, property, message.
+Event = tuple[str, str, str, str]
+
+
+class TwoRoots:
+    """What each did to its copy."""
+
+    def __init__(self, base: Path) -> None:
+        self.puppet = OverlayRoot(base / "puppet")
+        self.precast = OverlayRoot(base / "precast")
+        links = "\n".join(f"ln -sfn {path} {MODULE_PATH}/" for path in MODULES)
+        self.puppet.write("/usr/local/sbin/link-modules", f"mkdir -p {MODULE_PATH}\n{links}\n")
+
+    def both(self) -> tuple[OverlayRoot, OverlayRoot]:
+        return self.puppet, self.precast
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
+        for root in self.both():
+            root.write(path, text, mode)
+
+    def by_puppet(
+        self, manifests: Sequence[str], root: OverlayRoot | None = None, is_booted: bool = False
+    ) -> list[list[Event]]:
+        """The events of each manifest, applied one after the other in one copy."""
+        where = root or self.puppet
+        where.write("/usr/local/sbin/link-modules", self.puppet.read("/usr/local/sbin/link-modules"))
+        for at, text in enumerate(manifests):
+            where.write(f"/root/{at}.pp", text)
+        command = f"puppet apply --color=false --modulepath {MODULE_PATH}"
+        script = "sh /usr/local/sbin/link-modules; "
+        script += " ".join(f"echo '== {at}'; {command} /root/{at}.pp 2>&1;" for at in range(len(manifests)))
+        run = where.run_booted if is_booted else where.run
+        output = run(["sh", "-c", script], timeout_s=300).stdout
+        parts = output.split("== ")[1:]
+        assert len(parts) == len(manifests), output[-2000:]
+        assert all("Applied catalog in" in part for part in parts), output[-2000:]
+        return [_puppets_events(part) for part in parts]
+
+    def by_precast(self, manifests: Sequence[str], is_booted: bool = False) -> list[list[Event]]:
+        for at, text in enumerate(manifests):
+            self.precast.write(f"/root/{at}.pp", text)
+        command = " ".join([*PRECAST, "apply", "--json"])
+        script = " ".join(f"{command} /root/{at}.pp > /root/{at}.json;" for at in range(len(manifests)))
+        run = self.precast.run_booted if is_booted else self.precast.run
+        said = run(["sh", "-c", script], timeout_s=300).stdout
+        found = []
+        for at in range(len(manifests)):
+            text = self.precast.read(f"/root/{at}.json")
+            assert text, said
+            found.append(_our_events(json.loads(text)))
+        return found
+
+
+def _puppets_events(output: str) -> list[Event]:
+    found = (_EVENT.match(line) for line in output.splitlines())
+    return [(each[1], each[2], each[3], _without_reason(each[4])) for each in found if each is not None]
+
+
+def _our_events(report: dict[str, Any]) -> list[Event]:
+    found = []
+    for event in (event for resource in report["resources"] for event in resource.get("events", ())):
+        kind, _, title = event["resource"].partition("[")
+        if "property" in event:
+            found.append((kind, title[:-1], event["property"], _without_reason(event["message"])))
+    return found
+
+
+def _without_reason(message: str) -> str:
+    """Why something failed is told in words of one's own."""
+    return re.sub(r" failed: .*", " failed", message)
+
+
+def meaningful(text: str) -> list[str]:
+    """A crontab's or hosts' lines without headings, with blanks alike."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    skipped = ("# HEADER", "# DO NOT EDIT", "# (", "# (Cron")
+    return [line for line in lines if line and not line.startswith(skipped)]
+
+
+def without_day(shadow: str) -> list[str]:
+    """Lines of the shadow file without the day of the last change."""
+    return [":".join([*line.split(":")[:2], *line.split(":")[3:]]) for line in shadow.splitlines()]

@@ -82,10 +82,16 @@ class Printer:
         again = " (corrective)" if event.corrective else ""
         text = visible(_DIGEST.sub(r"\1…", event.message))
         yield f"{_WORDS[event.status]:<8} {visible(event.resource)}: {what}{text}{again}"
-        if event.status == "failure" and report.file is not None:
-            yield f"         declared at {visible(report.file)}:{report.line}"
+        if event.status == "failure":
+            yield from self._help(report)
         if event.diff and self._has_diffs:
             yield from (f"    {visible(line)}" for line in event.diff.splitlines())
+
+    def _help(self, report: ResourceReport) -> Iterator[str]:
+        if report.file is not None:
+            yield f"         declared at {visible(report.file)}:{report.line}"
+        if report.hint:
+            yield f"         hint: {visible(report.hint)}"
 
     def finish(self, summary: Summary) -> None:
         self._clear()
@@ -102,7 +108,7 @@ class Printer:
 
 
 def _sum(summary: Summary) -> str:
-    parts = [f"{summary.resources} resources"]
+    parts = [f"{summary.resources} resource{'' if summary.resources == 1 else 's'}"]
     for count, word in (
         (summary.changed, "changed"),
         (summary.noop, "would change"),

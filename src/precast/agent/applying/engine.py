@@ -198,7 +198,9 @@ def _failed(planned: Planned) -> ResourceReport:
     """A resource that could not be planned."""
     problem: PrecastError | None = planned.problem
     text = problem.message if problem is not None else "it has no handler"
-    hint = (Log(planned.ref, "info", problem.hint),) if problem is not None and problem.hint else ()
+    hint = problem.hint if problem is not None and problem.hint else None
     wanted = planned.wanted
     event = Event(planned.ref, "failure", text)
-    return ResourceReport(planned.ref, Status.FAILED, (event,), hint, reason=text, file=wanted.file, line=wanted.line)
+    return ResourceReport(
+        planned.ref, Status.FAILED, (event,), reason=text, hint=hint, file=wanted.file, line=wanted.line
+    )

@@ -53,6 +53,7 @@ class ResourceReport(msgspec.Struct, frozen=True, omit_defaults=True):
     events: tuple[Event, ...] = ()
     logs: tuple[Log, ...] = ()
     reason: str | None = None  # why it was skipped, failed before a change, or waits
+    hint: str | None = None  # what to do about a failure
     level: str = "notice"
     seconds: float = 0.0
     file: str | None = None

@@ -2,12 +2,12 @@
 
     .venv/bin/python bench/apply.py [--quick]
 
-Whole processes from start to end, compile and all: 1,000 files that are not there (first), 1,000 files that are as wanted (no change, the
-quickest of a few rounds), 200 commands that sleep. A run of ours without a change does not compile if nothing that its compile read has
-changed; what it takes if it must is a row of its own. Puppet has no modules on its path, whose facts would slow its start. Peak memory is that of the run without a change. `apply-honest`: one byte of one file is
-changed with size and time of modification kept, and must be found. `apply-mixed` is a catalog of 460 resources of many types on a copy
-of this machine's root, without a change; it needs root. The full run writes bench/results/apply.json; the quick one measures only
-ourselves.
+Whole processes from start to end, compile and all: 1,000 files that are not there (first), 1,000 files that are as wanted (no change,
+the quickest of a few rounds), 200 commands that sleep. A run of ours without a change does not compile if nothing that its compile
+read has changed; what it takes if it must is a row of its own. Puppet has no modules on its path, whose facts would slow its start.
+Peak memory is that of the run without a change. `apply-honest`: one byte of one file is changed with size and time of modification
+kept, and must be found. `apply-mixed` is a catalog of 460 resources of many types on a copy of this machine's root, without a change;
+it needs root. The full run writes bench/results/apply.json; the quick one measures only ourselves.
 """
 
 import json

@@ -175,7 +175,7 @@ class NodeAnswers:
         self._files = files
         self._constants = dict(constants or {})
         self._decryptor = decryptor
-        self._keyed = {"fqdn_rand": _fqdn_rand, **(keyed or {})}
+        self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
 
     def content(self, digest: digests.Digest) -> bytes:
         return self._files.content(digest)
@@ -257,6 +257,13 @@ def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
     from precast.lang.functions.chance import fqdn_rand
 
     return fqdn_rand("" if name is ABSENT else name, *arguments)
+
+
+def _fqdn_rotate(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
+    name = follow(answers.node.facts, ("fqdn",))
+    from precast.lang.functions.chance import seeded_draw
+
+    return seeded_draw(f"{'' if name is ABSENT else name}:{arguments[1]}", arguments[0])
 
 
 def follow(data: Any, path: Path) -> Answer:

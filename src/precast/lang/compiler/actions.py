@@ -10,7 +10,7 @@ from precast.lang.compiler.collectors import Realization
 from precast.lang.compiler.relations import ref_of
 from precast.lang.compiler.resources import Parameter, Resource, reference
 from precast.lang.rubytext import ruby_text
-from precast.lang.scope import Scope
+from precast.lang.scope import Frame, Scope
 from precast.lang.values import Hash
 
 
@@ -97,6 +97,14 @@ class CatalogActions(Catalog):
             for each in found
             if with_container or each is not scope.frame.resource
         ]
+
+    def has_default(self, scope: Scope, type_name: str, attribute: str) -> bool:
+        frame: Frame | None = scope.frame
+        while frame is not None:
+            if attribute in frame.defaults.get(type_name.lower(), {}):
+                return True
+            frame = frame.declared_in
+        return False
 
     def is_resource_type(self, scope: Scope, name: str) -> bool:
         return self.run.types_known.find(name) is not None or self.run.loader.define_named(name) is not None

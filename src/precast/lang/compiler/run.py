@@ -250,6 +250,10 @@ class Run:
             self.place = (source, span)
         return native.call(self, scope, args, block, span)
 
+    def has_function(self, scope: Scope, name: str) -> bool:
+        is_here = registry.find(name) is not None or self.loader.function_named(name) is not None
+        return is_here or self.loader.ruby_function(name) is not None
+
     def _native_function(self, name: str) -> Function:
         """Our own version of a function that some module of the path has as Ruby."""
         path = self.loader.ruby_function(name)

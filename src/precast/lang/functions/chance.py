@@ -42,5 +42,9 @@ def whole_number(value: Any) -> int:
 
 def fqdn_rand(fqdn: str, limit: int, seed: str, downcase: bool) -> int:
     """The number for a node's name (the fact networking.fqdn): what answers the question that the function asks."""
-    text = f"{fqdn.lower() if downcase else fqdn}:{limit}:{seed}"
+    return seeded_draw(f"{fqdn.lower() if downcase else fqdn}:{limit}:{seed}", limit)
+
+
+def seeded_draw(text: str, limit: int) -> int:
+    """The number below a limit that a text stands for."""
     return mersenne.draw(int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), 16), limit)

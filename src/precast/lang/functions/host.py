@@ -73,6 +73,9 @@ class CatalogActions(Protocol):
         The class or define that calls is left out unless `with_container`.
         """
 
+    def has_default(self, scope: Any, type_name: str, attribute: str) -> bool:
+        """Whether resource defaults that the calling scope sees set an attribute of a type."""
+
     def is_resource_type(self, scope: Any, name: str) -> bool:
         """Whether `name` is a managed type or a define."""
 
@@ -108,6 +111,9 @@ class Host(Protocol):
 
     def call_function(self, scope: Any, name: str, args: Sequence[Any], block: Block | None = None) -> Any:
         """Calls a function by name, built in or of a module; an unknown name is an error."""
+
+    def has_function(self, scope: Any, name: str) -> bool:
+        """Whether there is a function of that name: built in, of the code, or brought by a module."""
 
     def variable(self, scope: Any, name: str) -> Any:
         """The value of a variable by name without `$`; what an unknown one does follows the settings."""

@@ -232,3 +232,9 @@ RUBY_FUNCTION = Issue(
     "The function '{name}' of module {module} is written in Ruby ({path}), and Precast has none of its own for it",
     "write it in the Puppet language, as functions/NAME.pp of a module; `precast doc function` lists those that Precast has",
 )
+NO_BCRYPT = Issue(
+    "LANG-472",
+    Kind.INPUT,
+    "pw_hash(): {type} takes too long for a compile",
+    "hash the password once, with `mkpasswd -m bcrypt`, and keep the hash in the data; or take sha-512",
+)

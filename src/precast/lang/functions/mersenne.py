@@ -12,15 +12,18 @@ _WORD = 0xFFFFFFFF
 
 def draw(seed: int, limit: int) -> int:
     """A number from 0 up to, not including, the limit, which must be positive."""
+    return next(draws(seed, limit))
+
+
+def draws(seed: int, limit: int) -> Iterator[int]:
+    """Numbers as `draw` gives, one after the other from the same generator."""
     most = limit - 1
-    if most == 0:
-        return 0
     mask = (1 << most.bit_length()) - 1
     words = _words(_seeded(seed))
     while True:
-        value = _attempt(words, mask, most)
+        value = _attempt(words, mask, most) if most else 0
         if value is not None:
-            return value
+            yield value
 
 
 def _attempt(words: Iterator[int], mask: int, most: int) -> int | None:

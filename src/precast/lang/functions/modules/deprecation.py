@@ -1,7 +1,9 @@
 """deprecation, and how functions that modules call deprecated say so."""
 
+from typing import Any
+
 from precast.lang.functions.host import Call
-from precast.lang.functions.modules.declaration import declare, wrong
+from precast.lang.functions.modules.declaration import ModuleFunction, declare, wrong
 
 
 def deprecate(call: Call, key: str, message: str) -> None:
@@ -20,3 +22,15 @@ def deprecate(call: Call, key: str, message: str) -> None:
 )
 def _deprecation(call: Call, key: str, message: str) -> None:
     deprecate(call, key, message)
+
+
+def declare_renamed(old: str, new: str, word: str = "method") -> None:
+    """Declares a name that a module keeps for those who know no better; `word` is what its warning calls it."""
+
+    def body(call: Call, *values: Any) -> Any:
+        deprecate(call, old, f"This {word} is deprecated, please use {new} instead.")
+        function = ModuleFunction.named(new)
+        assert function is not None
+        return function.call(call.host, call.scope, values, call.block, call.span)
+
+    declare(old, "Any *values", f"The older name of {new}.", module=new.partition("::")[0], pure=False)(body)

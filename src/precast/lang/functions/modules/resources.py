@@ -10,6 +10,7 @@ from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
 from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.modules.declaration import ModuleFunction, declare, declare_older, wrong
+from precast.lang.functions.modules.deprecation import declare_renamed
 from precast.lang.functions.registry import Unknowns
 from precast.lang.rubytext import ruby_text
 from precast.lang.rubyvalues import ruby_class, ruby_equal
@@ -168,8 +169,8 @@ INI_SETTINGS = ModuleFunction(
     "inifile::create_ini_settings",
     "Declares an ini_setting for each setting of a hash of sections.",
     module="inifile",
-    aliases=("create_ini_settings",),
 )
+declare_renamed("create_ini_settings", "inifile::create_ini_settings")
 
 
 @INI_SETTINGS.dispatch("Hash settings, Hash defaults?", pure=False)

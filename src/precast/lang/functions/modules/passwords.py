@@ -1,0 +1,194 @@
+"""Hashes of passwords: as systems, databases and web servers store them."""
+
+import base64
+import hashlib
+import re
+from typing import Any, Final
+
+from precast.lang.crypts import crypt
+from precast.lang.functions import issues
+from precast.lang.functions.modules.declaration import declare, declare_older, wrong
+from precast.lang.functions.modules.deprecation import declare_renamed
+from precast.lang.rubytext import ruby_text
+from precast.lang.values import Hash, Sensitive
+
+_KINDS: Final = {"md5": "1", "sha-256": "5", "sha-512": "6"}
+_BCRYPT: Final = ("bcrypt", "bcrypt-a", "bcrypt-x", "bcrypt-y")
+_SALT: Final = re.compile(r"[a-zA-Z0-9./]+")
+
+
+def _unwrapped(value: Any) -> Any:
+    return value.unwrap() if isinstance(value, Sensitive) else value
+
+
+@declare_older(
+    "pw_hash",
+    "Any password, Any type, Any salt",
+    "The hash of a password with a salt, as it stands in /etc/shadow: of type MD5, SHA-256 or SHA-512.",
+)
+def _pw_hash(*given: Any) -> str | None:
+    password, kind, salt = map(_unwrapped, given)
+    for what, value in (("first", password), ("second", kind), ("third", salt)):
+        if not isinstance(value, str):
+            raise wrong("pw_hash", f"{what} argument must be a string")
+    if kind.lower() in _BCRYPT:
+        raise issues.NO_BCRYPT.error(type=kind)
+    if kind.lower() not in _KINDS:
+        raise wrong("pw_hash", f"{kind} is not a valid hash type")
+    if not _SALT.fullmatch(salt):
+        raise wrong("pw_hash", "the salt must be of the characters a-z, A-Z, 0-9, . and /, and not empty")
+    return crypt(password, _KINDS[kind.lower()], salt) if password else None
+
+
+_FEWEST, _MOST = 40_000, 70_000
+
+
+@declare_older(
+    "str2saltedpbkdf2",
+    "Any password, Any salt, Any iterations",
+    "The hash of a password for macOS: hexadecimal texts of hash and salt, and the iterations.",
+)
+def _str2saltedpbkdf2(*given: Any) -> Hash:
+    password, salt, iterations = map(_unwrapped, given)
+    if not isinstance(password, str) or not isinstance(salt, str):
+        raise wrong("str2saltedpbkdf2", "the first two arguments must be strings")
+    if len(salt.encode()) < 8:
+        raise wrong("str2saltedpbkdf2", "second argument must be at least 8 bytes long")
+    if not isinstance(iterations, int) or not _FEWEST < iterations < _MOST:
+        raise wrong("str2saltedpbkdf2", "third argument must be an integer between 40,000 and 70,000")
+    made = hashlib.pbkdf2_hmac("sha512", password.encode(), salt.encode(), iterations, 128)
+    return Hash.of([("password_hex", made.hex()), ("salt_hex", salt.encode().hex()), ("iterations", iterations)])
+
+
+@declare_older(
+    "str2saltedsha512",
+    "String password",
+    "The salted SHA-512 of a password for macOS; the salt follows from the password, so that each compile gives the same.",
+)
+def _str2saltedsha512(password: str) -> str:
+    salt = hashlib.sha256(b"str2saltedsha512" + password.encode()).digest()[:4]
+    return (salt + hashlib.sha512(salt + password.encode()).digest()).hex()
+
+
+def _mysql(password: str) -> str:
+    if not password or re.search(r"\*[A-F0-9]{40}$", password, re.MULTILINE):
+        return password
+    inner = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
+    return "*" + hashlib.sha1(inner, usedforsecurity=False).hexdigest().upper()
+
+
+declare(
+    "mysql::password",
+    "String password >> String",
+    "The hash of a password for MySQL; a hash stays as it is.",
+    module="mysql",
+)(_mysql)
+declare_older("mysql_password", "String password", "The older name of mysql::password.", module="mysql")(_mysql)
+
+
+@declare(
+    "mysql::strip_hash",
+    "Hash hash >> Hash",
+    "A hash without entries that are empty texts, also in hashes inside.",
+    module="mysql",
+)
+def _strip_hash(value: Hash) -> Hash:
+    return Hash.of(
+        (key, _without_empty(item) if isinstance(item, Hash) else item) for key, item in value.items() if item != ""
+    )
+
+
+def _without_empty(value: Hash) -> Hash:
+    return Hash.of(entry for entry in value.items() if entry[1] != "")
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+@declare_older("mongodb_password", "Any user, Any password", "The hash of a password for MongoDB.", module="mongodb")
+def _mongodb_password(user: Any, password: Any) -> str:
+    return _md5(f"{ruby_text(user)}:mongo:{ruby_text(password)}")
+
+
+_NAME: Final = "Variant[String[1], Integer]"
+
+
+@declare(
+    "postgresql::postgresql_password",
+    f"{_NAME} user, {_NAME} password",
+    "The md5 hash of a password for PostgreSQL.",
+    module="postgresql",
+)
+def _postgresql_password(user: Any, password: Any) -> str:
+    return "md5" + _md5(f"{password}{user}")
+
+
+@declare(
+    "postgresql::postgresql_escape", "String[1] text", "A text as a dollar-quoted constant of SQL.", module="postgresql"
+)
+def _postgresql_escape(text: str) -> str:
+    if "$$" not in text and not text.endswith("$"):
+        return f"$${text}$$"
+    tag = re.sub(r"\d", "", _md5(text)[:6])
+    while tag in text:
+        tag = re.sub(r"\d", "", _md5(tag)[:6])
+    return f"${tag}${text}${tag}$"
+
+
+@declare(
+    "apache::pw_hash", "String[1] password >> String", "The SHA-1 hash of a password for htpasswd.", module="apache"
+)
+def _apache_pw_hash(password: str) -> str:
+    digest = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
+    return "{SHA}" + base64.b64encode(digest).decode()
+
+
+@declare(
+    "apache::bool2httpd",
+    "Any value",
+    "On or Off for a boolean, or for a text that has true or false in it.",
+    module="apache",
+)
+def _bool2httpd(value: Any) -> str:
+    text = value.lower() if isinstance(value, str) else ""
+    if value is None or value is False or "false" in text:
+        return "Off"
+    return "On" if value is True or "true" in text else ruby_text(value)
+
+
+for _old, _new in (
+    ("apache_pw_hash", "apache::pw_hash"),
+    ("apache::apache_pw_hash", "apache::pw_hash"),
+    ("bool2httpd", "apache::bool2httpd"),
+    ("postgresql_escape", "postgresql::postgresql_escape"),
+    ("postgresql_password", "postgresql::postgresql_password"),
+):
+    declare_renamed(_old, _new, "method" if _old.startswith("postgresql") else "function")
+
+
+@declare_older(
+    "validate_x509_rsa_key_pair",
+    "String certificate, String key",
+    "Fails unless a certificate is signed by an RSA key, both in PEM.",
+)
+def _validate_x509_rsa_key_pair(certificate: str, key: str) -> None:
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    name = "validate_x509_rsa_key_pair"
+    try:
+        found = x509.load_pem_x509_certificate(certificate.encode())
+        private = load_pem_private_key(key.encode(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise wrong(name, f"Not a valid x509 certificate or RSA key: {error}") from None
+    if not isinstance(private, rsa.RSAPrivateKey) or found.signature_hash_algorithm is None:
+        raise wrong(name, "Not a valid RSA key")
+    try:
+        private.public_key().verify(
+            found.signature, found.tbs_certificate_bytes, padding.PKCS1v15(), found.signature_hash_algorithm
+        )
+    except InvalidSignature:
+        raise wrong(name, "Certificate signature does not match supplied key") from None

@@ -1,0 +1,241 @@
+"""The validate_ functions, which newer code writes as types of parameters. They say nothing, or fail."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from precast.base.errors import PrecastError
+from precast.lang import datatypes
+from precast.lang.datatypes import mismatch
+from precast.lang.functions import issues
+from precast.lang.functions.collections import flatten
+from precast.lang.functions.host import Call
+from precast.lang.functions.modules import predicates
+from precast.lang.functions.modules.declaration import ModuleFunction, declare, declare_older, wrong
+from precast.lang.functions.modules.deprecation import deprecate
+from precast.lang.regexps import compile_regexp
+from precast.lang.rubytext import ruby_inspect, ruby_text
+from precast.lang.rubyvalues import ruby_class, strict_float, strict_integer
+from precast.lang.values import Hash
+
+Check = Callable[..., None]
+_CHECKS: Final[dict[str, Check]] = {}
+
+
+def _deprecated(name: str, wanted: str, documentation: str) -> Callable[[Check], Check]:
+    """Declares a function that checks its arguments as they are, and warns that it is deprecated."""
+    message = (
+        f"This method is deprecated, please use the stdlib validate_legacy function,\n                    with {wanted}."
+        " There is further documentation for validate_legacy function in the README."
+    )
+
+    def declared(check: Check) -> Check:
+        def body(call: Call, *values: Any) -> None:
+            deprecate(call, name, message)
+            check(*values)
+
+        declare(name, "Any *values", documentation, pure=False)(body)
+        _CHECKS[name] = check
+        return check
+
+    return declared
+
+
+def _each(name: str, holds: Callable[[Any], bool], what: str) -> Check:
+    """A check that every argument is of a kind, and that there is one."""
+
+    def check(*values: Any) -> None:
+        if not values:
+            raise wrong(name, "wrong number of arguments (0; must be > 0)")
+        for value in values:
+            if not holds(value):
+                raise wrong(name, f"{ruby_inspect(value)} is not {what}. It looks to be a {ruby_class(value)}")
+
+    return check
+
+
+def _is_text_and(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and holds(value)
+
+
+def _are_paths(value: Any) -> bool:
+    return all(map(predicates.is_absolute_path, value if isinstance(value, tuple) else (value,)))
+
+
+_SIMPLE: Final[Sequence[tuple[str, str, Callable[[Any], bool], str]]] = (
+    ("array", "Stdlib::Compat::Array", lambda value: isinstance(value, tuple), "an Array"),
+    ("hash", "Stdlib::Compat::Hash", lambda value: isinstance(value, Hash), "a Hash"),
+    ("bool", "Stdlib::Compat::Bool", lambda value: isinstance(value, bool), "a boolean"),
+    ("string", "Stdlib::Compat::String", lambda value: value is None or isinstance(value, str), "a string"),
+    ("absolute_path", "Stdlib::Compat::Absolute_Path", _are_paths, "an absolute path"),
+    ("ip_address", "Stdlib::Compat::Ip_Address", _is_text_and(predicates.is_ip_address), "a valid IP address"),
+    ("ipv4_address", "Stdlib::Compat::Ipv4_Address", _is_text_and(predicates.is_ipv4_address), "a valid IPv4 address"),
+    ("ipv6_address", "Stdlib::Compat::Ipv6_address", _is_text_and(predicates.is_ipv6_address), "a valid IPv6 address"),
+)
+
+for _suffix, _wanted, _holds, _what in _SIMPLE:
+    _deprecated(f"validate_{_suffix}", _wanted, f"Fails unless every argument is {_what}.")(
+        _each(f"validate_{_suffix}", _holds, _what)
+    )
+
+for _suffix, _holds, _what in (
+    ("domain_name", predicates.is_domain_name, "a syntactically correct domain name"),
+    ("email_address", predicates.is_email_address, "a valid email address"),
+):
+    declare_older(f"validate_{_suffix}", "Any *values", f"Fails unless every argument is {_what}.")(
+        _each(f"validate_{_suffix}", _is_text_and(_holds), _what)
+    )
+
+
+def _bounded(name: str, number: Callable[[Any], float | None], what: str) -> Check:
+    """A check that a value, or each of an array, is a number, at most the second argument and at least the third."""
+
+    def bound(value: Any, may_be_empty: bool) -> float | None:
+        text = ruby_text(value)
+        found = number(text)
+        if found is None and not (may_be_empty and text == ""):
+            raise wrong(name, f"Expected the bound to be unset or {what}, got {text}")
+        return found
+
+    def check(*values: Any) -> None:
+        if not 1 <= len(values) <= 3:
+            raise wrong(name, f"Wrong number of arguments; must be 1, 2 or 3, got {len(values)}")
+        most = bound(values[1], len(values) > 2) if len(values) > 1 else None
+        least = bound(values[2], False) if len(values) > 2 else None
+        if most is not None and least is not None and least > most:
+            raise wrong(name, f"Expected second argument to be larger than third argument, got {most} < {least}")
+        for value in values[0] if isinstance(values[0], tuple) else (values[0],):
+            found = None if isinstance(value, Hash) else number(ruby_text(value))
+            if found is None:
+                raise wrong(name, f"Expected {what} or an Array of them, got {ruby_class(value)}")
+            if (most is not None and found > most) or (least is not None and found < least):
+                raise wrong(name, f"Expected {ruby_inspect(value)} to be between {least} and {most}")
+
+    return check
+
+
+_deprecated("validate_integer", "Stdlib::Compat::Integer", "Fails unless a value is an integer within bounds.")(
+    _bounded("validate_integer", strict_integer, "an Integer")
+)
+_deprecated("validate_numeric", "Stdlib::Compat::Numeric", "Fails unless a value is a number within bounds.")(
+    _bounded("validate_numeric", strict_float, "a Numeric")
+)
+
+
+@_deprecated("validate_re", "Pattern[]", "Fails unless a text matches a pattern, or one of an array of patterns.")
+def _validate_re(*values: Any) -> None:
+    if len(values) not in (2, 3):
+        raise wrong("validate_re", f"wrong number of arguments ({len(values)}; must be 2 or 3)")
+    text, patterns = values[:2]
+    if not isinstance(text, str):
+        raise wrong("validate_re", f"input needs to be a String, not a {ruby_class(text)}")
+    for pattern in flatten(patterns):
+        source = pattern if isinstance(pattern, str) else getattr(pattern, "pattern", None)
+        if not isinstance(source, str):
+            raise wrong("validate_re", f"a pattern must be a text, got {ruby_class(pattern)}")
+        if compile_regexp(source).search(text):
+            return
+    if len(values) == 3 and isinstance(values[2], str):
+        raise issues.FAILED.error(message=values[2])
+    raise wrong("validate_re", f"{ruby_inspect(text)} does not match {ruby_inspect(patterns)}")
+
+
+@_deprecated("validate_slength", "String[]", "Fails unless a text, or each of an array, has a length within bounds.")
+def _validate_slength(*values: Any) -> None:
+    if len(values) not in (2, 3):
+        raise wrong("validate_slength", f"Wrong number of arguments ({len(values)}; must be 2 or 3)")
+    has_least = len(values) == 3 and values[2] is not None and values[2] is not False
+    most, least = strict_integer(values[1]), strict_integer(values[2]) if has_least else 0
+    if most is None or most <= 0 or least is None or least < 0:
+        raise wrong("validate_slength", "Expected the bounds to be positive Numerics")
+    if most < least:
+        raise wrong("validate_slength", "Expected second argument to be equal to or larger than third argument")
+    for text in values[0] if isinstance(values[0], tuple) else (values[0],):
+        if not isinstance(text, str):
+            raise wrong("validate_slength", f"Expected a String or an Array of them, got {ruby_class(text)}")
+        if not least <= len(text) <= most:
+            raise wrong(
+                "validate_slength",
+                f"Expected length of {ruby_inspect(text)} to be between {least} and {most}, was {len(text)}",
+            )
+
+
+LEGACY = ModuleFunction(
+    "validate_legacy",
+    "Checks a value by a type; where only the old validate_ function named takes it, that is a warning.",
+)
+
+
+@LEGACY.dispatch("Type type, String function, Any value, Any *args", pure=False)
+def _validate_legacy(call: Call, wanted: datatypes.Type, function: str, value: Any, *args: Any) -> None:
+    was_fine = _takes(call, function, (value, *args))
+    if wanted.check(value):
+        if not was_fine:
+            call.host.log("notice", f"Accepting previously invalid value for target type '{wanted}'")
+        return
+    reason = mismatch.describe(f"validate_legacy({function})", wanted, value)
+    if not was_fine:
+        raise issues.FAILED.error(message=reason)
+    deprecate(call, "validate_legacy", reason)
+
+
+@LEGACY.dispatch("String type, String function, Any value, Any *args", pure=False)
+def _validate_legacy_text(call: Call, wanted: str, function: str, value: Any, *args: Any) -> None:
+    _validate_legacy(call, call.host.parse_type(call.scope, wanted), function, value, *args)
+
+
+def _takes(call: Call, function: str, values: Sequence[Any]) -> bool:
+    """Whether the old function of that name takes the values, without its own warnings."""
+    try:
+        check = _CHECKS.get(function)
+        if check is not None:
+            check(*values)
+        else:
+            call.host.call_function(call.scope, function, values)
+    except PrecastError:
+        return False
+    return True
+
+
+@declare_older("validate_cmd", "Any content, Any command, Any message?", "Would run a command on the server: refused.")
+def _validate_cmd(*values: Any) -> None:
+    raise issues.IMPURE.error(name="validate_cmd")
+
+
+@declare_older(
+    "validate_augeas", "Any content, Any lens, Any tests?, Any message?", "Would parse a text with Augeas: refused."
+)
+def _validate_augeas(*values: Any) -> None:
+    raise issues.IMPURE.error(name="validate_augeas")
+
+
+@declare(
+    "augeas",
+    "String content, String lens, Array[String] changes",
+    "Would change a text with Augeas on the server: refused.",
+    module="augeas_core",
+)
+def _augeas(*values: Any) -> None:
+    raise issues.IMPURE.error(name="augeas")
+
+
+@declare_older("pry", "Any *values", "Would open a debugger on the server: refused.")
+def _pry(*values: Any) -> None:
+    raise issues.IMPURE.error(name="pry")
+
+
+@declare_older(
+    "assert_private",
+    "Any message?",
+    "Fails where a class or define of a module is declared by another module.",
+    pure=False,
+)
+def assert_private(call: Call, message: Any = "") -> None:
+    own, calling = (call.host.variable(call.scope, name) for name in ("module_name", "caller_module_name"))
+    if own == calling:
+        return
+    if isinstance(message, str) and message:
+        raise issues.FAILED.error(message=message)
+    title = call.host.variable(call.scope, "title")
+    raise issues.FAILED.error(
+        message=f"{title} is private to module {own}, and declared by {calling or 'the main manifest'}"
+    )

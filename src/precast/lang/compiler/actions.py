@@ -85,12 +85,22 @@ class CatalogActions(Catalog):
         return all(each in known for each in tags)
 
     def is_declared(self, scope: Scope, type_name: str, title: str) -> bool:
+        return self._titled(type_name, title) is not None
+
+    def _titled(self, type_name: str, title: str) -> Resource | None:
+        """A declared resource by its title, or by what names it where that is several things."""
         title = title.removeprefix("::").lower() if type_name == "class" else title
-        return self.find(reference(type_name, title)) is not None
+        found = self.find(reference(type_name, title))
+        if found is not None or not self._keys:
+            return found
+        known = self.run.types_known.find(type_name)
+        if known is None or not known.has_form_for(title):
+            return None
+        key = self.run.types_known.unique_key(Resource(type_name, title, None))
+        return None if key is None else self._keys.get((type_name, key))
 
     def declared(self, scope: Scope, type_name: str, title: str, with_container: bool = False) -> list[Hash]:
-        title = title.removeprefix("::").lower() if type_name == "class" else title
-        one = self.find(reference(type_name, title)) if title else None
+        one = self._titled(type_name, title) if title else None
         found = self.of_type(type_name) if not title else [] if one is None else [one]
         return [
             Hash.of((name, parameter.value) for name, parameter in each.parameters.items())

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import facts
+from demo import catalogs, facts
 from demo.stage import PRECAST, DemoFailed, Stage
 
 NODES = ("web1", "web2", "db1")
@@ -23,6 +23,7 @@ def show(stage: Stage) -> None:
         refuse(stage, url)
         stage.run("audit", "--limit", "4")
         facts.show(stage, url, NODES)
+        catalogs.show(stage, ("web1", "db1"))
     stage.environment = {}
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from precast.base import canonical, digests
+from precast.base.clock import ManualClock
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.catalog import body as bodies
 from precast.lang.answers import FileStore, NodeAnswers, TextTree
@@ -241,7 +242,11 @@ async def test_staged_catalog_is_not_served_until_it_is_released_and_rolls_back(
     assert [(one.ref, one.kind, one.count) for one in preview.changes] == [("File[/etc/motd]", "changed", 1)]
     assert [(one.ref, one.count) for one in preview.refreshed] == [("Service[web]", 1)]
     (content,) = preview.changes[0].parameters
-    assert (content.before, content.after) == ("hello on web1\n", "changed on web1\n")
+    assert content.before == "hello on <facts.networking.hostname>\n"
+    assert content.after == "changed on <facts.networking.hostname>\n"
+    own = await compiler.releases.difference("web1.example.org")
+    (told,) = own.changes[0].parameters
+    assert (told.before, told.after) == ("hello on web1\n", "changed on web1\n")
     await compiler.releases.release(ReleaseBody(targets), "person:a")
     second = await compiler.releases.fetch("web1.example.org", "")
     assert second.release.number == 2
@@ -291,3 +296,31 @@ async def test_node_that_is_gone_or_has_no_code_waits_for_nothing(compiler: Comp
     await compiler.database.write(asking)
     assert await compiler.settle() == 0
     assert await compiler.database.read(compiler.catalogs.staged, ["web1.example.org"]) == {}
+
+
+async def test_preview_tells_like_changes_once_and_a_nodes_own_change_apart(
+    compiler: Compiler, clock: ManualClock
+) -> None:
+    await compiler.deploy(CODE)
+    for number in range(4):
+        await compiler.node(f"web{number}.example.org")
+    await compiler.settle()
+    everyone = TargetsBody([], all=True)
+    await compiler.releases.release(ReleaseBody(everyone), "person:a")
+    await compiler.deploy({**CODE, "data/common.yaml": "profile::motd: changed\n"})
+    await compiler.settle()
+    preview = await compiler.releases.preview(ReleaseBody(everyone))
+    assert [(one.ref, one.count) for one in preview.changes] == [("File[/etc/motd]", 4)]
+    await compiler.releases.release(ReleaseBody(everyone), "person:a")
+    # One node is called otherwise now: the code is the same, its catalog is not.
+    await compiler.node("web1.example.org", networking={"hostname": "renamed"})
+    await compiler.facts.work_off("f")
+    clock.advance(1)
+    assert await compiler.settle() == 0
+    preview = await compiler.releases.preview(ReleaseBody(everyone))
+    assert (preview.unchanged, [(one.ref, one.nodes) for one in preview.changes]) == (
+        3,
+        [("File[/etc/motd]", ["web1.example.org"])],
+    )
+    (content,) = preview.changes[0].parameters
+    assert content.after == "changed on renamed\n"

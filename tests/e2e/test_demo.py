@@ -25,6 +25,7 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
         "The Puppet language",
         "A server, three nodes",
         "Facts",
+        "Catalogs",
     ):
         assert f"━━ {scene}" in done.stdout
     assert "not true" not in done.stdout

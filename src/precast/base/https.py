@@ -30,6 +30,7 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
 def split_url(url: str) -> tuple[str, int]:
@@ -76,7 +77,7 @@ def call(
         connection.close()
     if len(data) > MAX_ANSWER_BYTES:
         raise issues.NO_ANSWER.error(url=url, reason="its answer is too large")
-    return Answer(response.status, data)
+    return Answer(response.status, data, dict(response.getheaders()))
 
 
 def trusting(authority_pem: str) -> ssl.SSLContext:

@@ -73,9 +73,18 @@ class ReleaseService:
         names = (await self._targets.names(body.nodes)).names
         found = await self._database.read(self._sorting, names, body.version)
         gathered = _Gathered()
+        common: dict[tuple[str, str], CatalogDiff] = {}
         for staged in found.fresh:
             served = found.served.get(staged.node)
-            gathered.add(staged.node, await self._difference(staged, served))
+            if served is not None and not _fills_agree(served.fill, staged.fill):
+                gathered.add(staged.node, await self._difference(staged, served))
+                continue
+            # Like nodes differ alike: told with the places of their own values, once for all of them.
+            assert staged.skeleton is not None, "those without are left out"
+            pair = ("" if served is None else served.skeleton, staged.skeleton)
+            if pair not in common:
+                common[pair] = await self._common_difference(*pair)
+            gathered.add(staged.node, common[pair])
         return gathered.view(len(names), len(found.unchanged), found.left_out)
 
     async def difference(self, node: str) -> CatalogDiff:
@@ -99,6 +108,12 @@ class ReleaseService:
         after = await self._database.read(self._filling, staged.skeleton, staged.fill)
         before = await self._database.read(self._filling, served.skeleton, served.fill) if served else None
         return differ(None if before is None else bodies.decode(before), bodies.decode(after))
+
+    async def _common_difference(self, before: str, after: str) -> CatalogDiff:
+        old = await self._database.read(self._catalogs.document, before) if before else None
+        new = await self._database.read(self._catalogs.document, after)
+        assert new is not None, "a document that is named is never removed"
+        return differ(None if old is None else _with_places(old), _with_places(new))
 
     def _serving(self, node: str, known: str) -> Unit[Fetched | None]:
         release = yield from self._catalogs.served(node)
@@ -178,6 +193,20 @@ def filled(body: bytes, fill: str) -> bytes:
     """A document with the values of its holes."""
     values: dict[Hole, Any] = {tuple(hole): value for hole, value in msgspec.json.decode(fill)}
     return Skeleton(body).filled(values) if values else body
+
+
+def _fills_agree(before: str, after: str) -> bool:
+    """Whether no value of the node itself has changed."""
+    old = {tuple(hole): value for hole, value in msgspec.json.decode(before)}
+    return all(old.get(tuple(hole), value) == value for hole, value in msgspec.json.decode(after))
+
+
+def _with_places(body: bytes) -> bodies.Body:
+    """A document with the name of each open place instead of a value."""
+    skeleton = Skeleton(body)
+    if not skeleton.holes:
+        return bodies.decode(body)
+    return bodies.decode(skeleton.filled({hole: f"<{'.'.join(map(str, hole))}>" for hole in skeleton.holes}))
 
 
 class _Gathered:

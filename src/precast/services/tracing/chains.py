@@ -94,6 +94,8 @@ _OF_THE_ENVIRONMENT = (
     inputs.Listing,
     inputs.ModulePlace,
     inputs.ModuleFile,
+    inputs.ModulePlugins,
+    inputs.DecryptionKey,
     inputs.Constant,
     inputs.CompilerVersion,
 )

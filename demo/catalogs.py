@@ -1,0 +1,55 @@
+"""Catalogs: code is deployed, like nodes share a compile, what would change is looked at first, and released to some."""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from demo.stage import DemoFailed, Stage
+
+CODE = Path(__file__).resolve().parent.parent / "examples" / "site"
+DEADLINE_S = 30.0
+
+
+def show(stage: Stage, nodes: tuple[str, ...]) -> None:
+    stage.title("Catalogs: compiled ahead, held, released on cue")
+    shutil.copytree(CODE, stage.directory / "code")
+    stage.run("env", "deploy", "production", "--from", "code")
+    staged = [until(stage, node, lambda view: view["staged"] is not None) for node in nodes]
+    for number, node in enumerate(nodes, 1):
+        stage.bar("staged", number, len(nodes), node)
+    stage.claim("every node has a catalog of its own, and none is served yet", _all_held(staged))
+    stage.run("release", "--preview", "--all")
+    stage.run("release", "--all", "--why", "the first one")
+    change(stage, nodes[0])
+
+
+def change(stage: Stage, node: str) -> None:
+    """One file is edited; who is concerned, and what would it do?"""
+    common = stage.directory / "code" / "data" / "common.yaml"
+    common.write_text(common.read_text().replace("Welcome", "Good morning") + "nobody_reads: this\n")
+    before = stage.ask("catalog", "show", node)["staged"]
+    stage.run("env", "deploy", "production", "--from", "code")
+    until(stage, node, lambda view: view["staged"] not in (None, before))
+    view = stage.ask("catalog", "show", node)
+    stage.claim(f"{node} has another catalog staged, and is served the one before", view["released"] == before)
+    stage.run("catalog", "diff", node)
+    stage.run("release", node)
+    stage.run("rollback", node, "--why", "too friendly")
+    stage.claim("and back again, in one transaction", stage.ask("catalog", "show", node)["released"] == before)
+    why = stage.ask("catalog", "why", node)
+    stage.claim(f"its catalog follows from {len(why['reads'])} reads, and from nothing else", bool(why["reads"]))
+
+
+def until(stage: Stage, node: str, is_so: Any) -> Any:
+    """What is staged for a node, once it is so."""
+    end_s = time.monotonic() + DEADLINE_S
+    while time.monotonic() < end_s:
+        view = stage.ask_maybe("catalog", "show", node)
+        if view is not None and is_so(view):
+            return view
+    raise DemoFailed(f"nothing was staged for {node} within {DEADLINE_S:.0f} s")
+
+
+def _all_held(staged: list[Any]) -> bool:
+    return len({view["staged"] for view in staged}) == len(staged) and all(view["released"] is None for view in staged)

@@ -1,0 +1,148 @@
+"""From deployed code to what a node is served: real server, real commands, real certificates."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.server_process import PRECAST
+from lab.site import Site
+from precast.base import digests, https
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "site"
+NODES = ("web1", "web2")
+DEADLINE_S = 30.0
+
+
+class Deployment:
+    """A site with two nodes that have sent their facts, and code to be changed."""
+
+    def __init__(self, site: Site, directory: Path) -> None:
+        self.site = site
+        self.code = directory / "code"
+        shutil.copytree(EXAMPLE, self.code)
+        self.identities = {name: site.enrol(name) for name in NODES}
+        for name, identity in self.identities.items():
+            stable = {"os": {"name": "Debian"}, "networking": {"hostname": name}}
+            body = {"digest": digests.of_value(stable), "volatile": {}, "stable": stable}
+            came = https.call(site.url, identity.context(), "POST", "/v1/facts", json.dumps(body).encode())
+            assert came.status == 200, came
+
+    def deploy(self) -> None:
+        self.site.run("env", "deploy", "production", "--from", str(self.code))
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([PRECAST, *words], env=self.site.environment, capture_output=True, text=True, check=False)
+
+    def until_staged(self, node: str, other_than: str | None = None) -> Any:
+        end_s = time.monotonic() + DEADLINE_S
+        while time.monotonic() < end_s:
+            done = self.command("catalog", "show", node, "--json")
+            if done.returncode == 0 and (view := json.loads(done.stdout))["staged"] != other_than:
+                return view
+        raise AssertionError(f"nothing was staged for {node}: {done.stderr}")
+
+    def fetch(self, node: str, known: str = "") -> Any:
+        headers = {"If-None-Match": f'"{known}"'} if known else {}
+        return https.call(self.site.url, self.identities[node].context(), "GET", "/v1/catalog", headers=headers)
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    directory = tmp_path_factory.mktemp("release")
+    with Site(directory / "site") as site:
+        made = Deployment(site, directory)
+        made.deploy()
+        yield made
+
+
+def test_staged_is_not_served_released_is_and_byte_for_byte(deployment: Deployment) -> None:
+    view = deployment.until_staged("web1")
+    assert (view["state"], view["released"]) == ("staged, nothing released", None)
+    assert deployment.fetch("web1").status == 404
+    done = deployment.site.run("release", "web1", "--why", "a test")
+    assert done["released"] == ["web1"]
+    came = deployment.fetch("web1")
+    assert came.status == 200
+    assert digests.of_bytes(came.body) == view["staged"]
+    assert came.headers["ETag"] == f'"{view["staged"]}"'
+    assert b"Welcome to web1." in came.body
+    assert deployment.fetch("web1", view["staged"]).status == 304
+    # Only the node that was chosen.
+    assert deployment.fetch("web2").status == 404
+
+
+def test_change_is_previewed_released_and_rolled_back(deployment: Deployment) -> None:
+    deployment.site.run("release", "web1,web2")
+    before = deployment.until_staged("web2")["staged"]
+    common = deployment.code / "data" / "common.yaml"
+    common.write_text(common.read_text().replace("Welcome", "Hello"))
+    deployment.deploy()
+    after = deployment.until_staged("web2", other_than=before)["staged"]
+    deployment.until_staged("web1", other_than=deployment.site.run("catalog", "show", "web1")["released"])
+    preview = deployment.site.run("release", "--preview", "web1,web2")
+    assert [(one["ref"], one["kind"], one["count"]) for one in preview["changes"]] == [
+        ("File[/etc/motd]", "changed", 2)
+    ]
+    said = deployment.command("release", "--preview", "web1,web2").stdout
+    assert "2 nodes: File[/etc/motd] changed" in said
+    assert "+Hello to <trusted.certname>." in said
+    assert "+Hello to web2." in deployment.command("catalog", "diff", "web2").stdout
+    assert deployment.site.run("release", "web2")["released"] == ["web2"]
+    assert deployment.fetch("web2").headers["ETag"] == f'"{after}"'
+    assert deployment.site.run("rollback", "web2")["released"] == ["web2"]
+    assert deployment.fetch("web2").headers["ETag"] == f'"{before}"'
+    deeds = [row["action"] for row in deployment.site.run("audit", "--limit", "20")]
+    assert {"catalog.release", "catalog.rollback"} <= set(deeds)
+
+
+def test_why_names_what_was_read_and_nothing_else(deployment: Deployment) -> None:
+    deployment.until_staged("web1")
+    reads = deployment.site.run("catalog", "why", "web1")["reads"]
+    about = {(one["question"], one["about"]) for one in reads}
+    assert ("file", "modules/motd/templates/motd.epp") in about
+    assert not [one for one in reads if one["question"] == "fact"]
+    assert "reads in production" in deployment.command("catalog", "why", "web1").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("catalog", "show", "nobody"), 66, "[RELEASE-001]"),
+        (("catalog", "why", "no body"), 66, "[RELEASE-001]"),
+        (("catalog", "diff", "nobody"), 66, "[RELEASE-001]"),
+        (("release", "nobody"), 66, "[NODE-001]"),
+        (("release",), 64, "[TARGET-005]"),
+        (("rollback", "web*("), 64, "[TARGET-"),
+        (("catalog", "shwo", "web1"), 64, "did you mean"),
+    ],
+)
+def test_mistake_is_told_in_a_line(deployment: Deployment, words: tuple[str, ...], code: int, told: str) -> None:
+    done = deployment.command(*words)
+    assert done.returncode == code, done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_broken_code_is_named_and_what_is_served_stays(deployment: Deployment) -> None:
+    deployment.site.run("release", "web1")
+    served = deployment.fetch("web1").headers["ETag"]
+    site = deployment.code / "manifests" / "site.pp"
+    good = site.read_text()
+    site.write_text(f"{good}\nif true {{ fail('not today') }}\n")
+    deployment.deploy()
+    end_s = time.monotonic() + DEADLINE_S
+    while not (errors := deployment.site.run("catalog", "errors")) and time.monotonic() < end_s:
+        pass
+    assert "not today" in errors[0]["error"]
+    assert "manifests/site.pp:" in errors[0]["error"]
+    assert deployment.site.run("release", "web1")["left_out"] == {"web1": "its code gives an error"}
+    assert deployment.fetch("web1").headers["ETag"] == served
+    site.write_text(good)
+    deployment.deploy()
+    deployment.until_staged("web1", other_than=None)

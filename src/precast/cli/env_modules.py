@@ -18,14 +18,11 @@ from precast.lang.module_metadata import FILE, Metadata, read_metadata, unmet
 from precast.lang.rubycode.puppetfile import Puppetfile, read_puppetfile
 from precast.lang.settings import Settings
 from precast.services import issues_modules as issues
-from precast.services.modules.git import Repositories
-from precast.services.modules.installation import Installation
+from precast.services.modules.installation import PUPPETFILE, install_modules
 from precast.services.modules.lock import Locked, read_lock
-from precast.services.modules.tarballs import Tarballs
 from precast.services.modules.trees import digest_of
 
 EXIT_PROBLEMS = 1
-PUPPETFILE = "Puppetfile"
 
 
 def configure(commands: Any) -> None:
@@ -56,12 +53,10 @@ def _command(commands: Any, name: str, summary: str, run: Any) -> argparse.Argum
 
 def _install(args: argparse.Namespace) -> int:
     place = directory(args.environment)
-    puppetfile = _puppetfile(place)
-    if puppetfile is None:
+    if not (place / PUPPETFILE).exists():
         raise issues.NO_PUPPETFILE.error(path=str(place / PUPPETFILE))
     forge = directory(args.forge) if args.forge is not None else None
-    installation = Installation(place, Repositories(_cache(), place.resolve()), Tarballs(forge), force=args.force)
-    outcomes = installation.run(puppetfile, update=args.update)
+    outcomes = install_modules(place, cache=_cache(), forge=forge, update=args.update, force=args.force)
     if args.json:
         print_json([msgspec.to_builtins(each) for each in outcomes])
         return 0

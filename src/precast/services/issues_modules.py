@@ -8,6 +8,7 @@ NO_PUPPETFILE = Issue(
     "{path} is not there",
     "write one line for each module: mod 'AUTHOR/NAME', :git => 'URL'",
 )
+NOT_READ = Issue("MODULE-034", Kind.INPUT, "{path} cannot be read: {reason}", "it is a text in UTF-8")
 NO_GIT = Issue("MODULE-021", Kind.UNAVAILABLE, "git cannot be started: {reason}", "install git")
 NOT_FETCHED = Issue(
     "MODULE-022",

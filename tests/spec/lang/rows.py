@@ -27,7 +27,7 @@ MANIFESTS = [
     HERE / "compiler.jsonl",
     HERE / "random_catalogs.jsonl",
     *(path for path in OF_MODULES if path.stem.endswith("_manifests")),
-    HERE / "module_types.jsonl",
+    HERE / "module_catalogs.jsonl",
     HERE / "hiera_catalogs.jsonl",
 ]
 

@@ -16,13 +16,15 @@ from typing import Literal
 
 import msgspec
 
-from precast.lang.rubycode.puppetfile import ModuleSource, Puppetfile
+from precast.base.spans import Source
+from precast.lang.rubycode.puppetfile import ModuleSource, Puppetfile, read_puppetfile
 from precast.services import issues_modules as issues
 from precast.services.modules.git import Repositories
 from precast.services.modules.lock import Locked, read_lock, write_lock
 from precast.services.modules.tarballs import Tarballs
 from precast.services.modules.trees import digest_of, refuse_links_out
 
+PUPPETFILE = "Puppetfile"
 _STAGING = ".precast-modules-"
 Change = Literal["installed", "replaced", "unchanged", "removed", "local", "left"]
 
@@ -158,6 +160,24 @@ class Installation:
             place.rename(staging / f"{source.name}.gone")
             return Outcome(source.name, source.directory, "removed", locked.resolved)
         return Outcome(source.name, source.directory, "left", locked.resolved)
+
+
+def install_modules(
+    place: Path, *, cache: Path, forge: Path | None = None, update: bool = False, force: bool = False
+) -> list[Outcome]:
+    """Puts the modules of the Puppetfile in a directory in place; none if there is no such file.
+
+    Copies of repositories are kept below `cache`. Raises MODULE-001 to MODULE-033; then nothing was changed, except for MODULE-033.
+    """
+    path = place / PUPPETFILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise issues.NOT_READ.error(path=str(path), reason=str(error)) from None
+    installation = Installation(place, Repositories(cache, place.resolve()), Tarballs(forge), force=force)
+    return installation.run(read_puppetfile(Source(str(path), text)), update=update)
 
 
 @contextlib.contextmanager

@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 
 from precast.base.errors import PrecastError
-from precast.base.spans import Source
-from precast.lang.rubycode.puppetfile import read_puppetfile
-from precast.services.modules.git import Repositories
-from precast.services.modules.installation import Installation, Outcome
+from precast.services.modules.installation import Outcome, install_modules
 from precast.services.modules.lock import read_lock
-from precast.services.modules.tarballs import Tarballs
 
 pytestmark = pytest.mark.skipif(subprocess.run(["git", "--version"], check=False).returncode != 0, reason="no git")
 
@@ -54,9 +50,14 @@ class Site:
         return self.git(name, "rev-parse", "HEAD")
 
     def install(self, text: str, *, update: bool = False, force: bool = False) -> list[Outcome]:
-        repositories = Repositories(self.place / "cache", self.environment)
-        installation = Installation(self.environment, repositories, Tarballs(self.forge), force=force)
-        return installation.run(read_puppetfile(Source("Puppetfile", text)), update=update)
+        puppetfile = self.environment / "Puppetfile"
+        puppetfile.write_text(text)
+        try:
+            return install_modules(
+                self.environment, cache=self.place / "cache", forge=self.forge, update=update, force=force
+            )
+        finally:
+            puppetfile.unlink()
 
     def changes(self, text: str, *, update: bool = False, force: bool = False) -> dict[str, str]:
         return {each.name: each.change for each in self.install(text, update=update, force=force)}
@@ -264,6 +265,14 @@ def test_hostile_tarball_is_refused(site: Site, members: dict[str, str], link: t
     site.tarball("a-thing-1.0.0.tar.gz", members, link)
     assert site.refused("mod 'a/thing', '1.0.0'") in ("MODULE-026", "MODULE-027")
     assert not (site.place / "out").exists()
+
+
+def test_no_puppetfile_means_nothing_to_do_and_a_broken_one_is_said(site: Site) -> None:
+    assert install_modules(site.environment, cache=site.place / "cache") == []
+    (site.environment / "Puppetfile").write_bytes(b"mod '\xff'")
+    with pytest.raises(PrecastError) as failed:
+        install_modules(site.environment, cache=site.place / "cache")
+    assert failed.value.code == "MODULE-034"
 
 
 def test_broken_tarball_and_no_forge_are_said(site: Site) -> None:

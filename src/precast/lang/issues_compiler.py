@@ -253,6 +253,12 @@ ALIAS_TAKEN = Issue(
     "Cannot alias {ref} to '{alias}'; a resource of that name is already declared at {where}",
     "two resources must not manage one thing: keep one of them",
 )
+WRONG_DEFINITION = Issue(
+    "LANG-764",
+    Kind.INPUT,
+    "The code loaded from {path} {problem}",
+    "a file below types or functions defines the one thing that its path names",
+)
 ENVIRONMENT_VARIABLE = Issue(
     "LANG-761",
     Kind.INPUT,

@@ -140,7 +140,7 @@ class Loader:
     def alias_named(self, name: str) -> tuple[ast.TypeAliasDefinition, Code] | None:
         """A type alias by its name in lower case."""
         found = self.aliases.get(name)
-        if found is None:
+        if found is None and "::" in name:
             self._load_one(name, "types")
             found = self.aliases.get(name)
         return found
@@ -165,17 +165,39 @@ class Loader:
         directory = "" if module == "environment" else self.module_directory(module)
         if directory is None:
             return
-        inner = rest.replace("::", "/") or ("init" if folder == "types" else module)
         place = f"{directory}/{folder}" if directory else folder  # a module directory outside begins with a slash
-        self._load(f"{place}/{inner}.pp", module)
+        path = f"{place}/{rest.replace('::', '/')}.pp"
+        unit = self._load(path, module)
+        if unit is not None:
+            _check_one(unit, name, "type" if folder == "types" else "function", path)
 
-    def _load(self, path: str, module_name: str) -> None:
+    def _load(self, path: str, module_name: str) -> Unit | None:
+        """What a file defines, if this is the first time that it is looked for and it is there."""
         if path in self._loaded:
-            return
+            return None
         self._loaded.add(path)
         found = self._inputs.text(path)
-        if found is not None:
-            self.add(translated(path, found[0], found[1], module_name))
+        if found is None:
+            return None
+        unit = translated(path, found[0], found[1], module_name)
+        self.add(unit)
+        return unit
+
+
+def _check_one(unit: Unit, name: str, what: str, path: str) -> None:
+    """A file of a type or function defines that one and nothing else. Raises LANG-764 where it does not."""
+    defined = list(unit.aliases if what == "type" else unit.functions)
+    problem = ""
+    if not unit.program.definitions:
+        problem = f"does not define the {what} '{name}' - it is empty"
+    elif not defined:
+        problem = f"does not define the {what} '{name}' - no {what} found"
+    elif name not in defined:
+        problem = f"produced a {what} with the wrong name, expected '{name}', actual '{defined[0]}'"
+    elif len(unit.program.definitions) > 1:
+        problem = f"must contain only the {what} '{name}' - it has additional definitions"
+    if problem:
+        raise issues.WRONG_DEFINITION.error(path=path, problem=problem)
 
 
 def where(definition: Definition) -> str:

@@ -104,7 +104,7 @@ class KnownTypes:
             values[naming] = values.pop("name")
         if resource.title_value is not resource.title:
             values.setdefault(naming, resource.title)
-        elif values.get(naming) == resource.title:
+        if values.get(naming) == resource.title_value:
             del values[naming]
         return values
 

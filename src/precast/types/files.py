@@ -104,7 +104,6 @@ MOUNT = ManagedType(
         "provider": "which implementation to use",
         "remounts": "whether mount -o remount works for it",
     },
-    title_patterns=(TitlePattern(r"(?s)^(/|.*[^/])/*\Z", ("name",)),),
     relations=(
         AutoRelation("mount", ("name",), "parents"),
         AutoRelation("file", ("name",), "path", "before"),

@@ -16,7 +16,7 @@ from precast.lang.rubycode.constants import Constants
 from precast.lang.rubycode.methods import NotConstant, ruby_text
 from precast.lang.rubycode.outline import Block, Statement
 from precast.lang.rubycode.relations import auto_relation
-from precast.types.declaration import AutoRelation, ManagedType
+from precast.types.declaration import AutoRelation, ManagedType, TitlePattern
 
 _LOOPS: Final = frozenset(("each", "each_pair", "each_with_index", "map"))
 _RELATIONS: Final = {
@@ -114,7 +114,8 @@ class _TypeReader:
             self._parameters,
             namevars=tuple(keys) or ("name",),
             is_isomorphic=self._is_isomorphic,
-            title_patterns=self._patterns,
+            # Nothing names a resource of a type without any parameter that does: no title fits.
+            title_patterns=self._patterns if keys or self._is_open else (TitlePattern(r"(?!)", ()),),
             relations=tuple(self._relations),
             defaults=self._defaults,
             words=self._words,

@@ -108,7 +108,7 @@ class _Call:
     def entries(self) -> Any:
         found = self._run(())
         if isinstance(found, Hash):
-            self._layer.warn_of_names(found, self.title)
+            self._layer.warn_of_names(found, lambda start, end: f"{start}{self.title}{end}")
         elif found is not MISSING:
             subject = f"Value returned from {self.title} has wrong type,"
             raise issues.WRONG_DATA.error(reason=mismatch.describe(subject, _HASH, found))

@@ -24,6 +24,9 @@ _contents: dict[tuple[str, str], "Content"] = {}
 _CONTENTS_KEPT = 20_000
 
 
+EMPTY: Final = Hash()  # what a YAML file without content holds
+
+
 class Raw(NamedTuple):
     """A value as it stands in a file: whether something in it is to be interpolated, and whether it is data at all."""
 
@@ -40,6 +43,7 @@ class Content:
         self.text = text
         self.document = document
         self.problem = problem
+        self._is_broken = problem is not None or not isinstance(document, Hash)
         self.entries: Hash = document if isinstance(document, Hash) else Hash()
         self._raws: dict[str, Raw | None] = {}
         self._digests: dict[str, Answer] = {}
@@ -52,7 +56,7 @@ class Content:
 
     def answer(self, key: str) -> Answer:
         """What the trace keeps of a key: the digest of its value, or its absence."""
-        if self.problem is not None or not isinstance(self.document, Hash):
+        if self._is_broken:
             return f"broken:{self.digest}"
         if key not in self.entries:
             return ABSENT
@@ -79,9 +83,12 @@ def _read(digest: digests.Digest, reader: str, data: bytes) -> Content:
     except UnicodeDecodeError as error:
         return Content(digest, "", None, issues_compiler.NOT_UTF8.error(path="the data file", offset=error.start))
     try:
-        return Content(digest, text, READERS[reader](Source("", text)), None)
+        document = READERS[reader](Source("", text))
     except PrecastError as error:
         return Content(digest, text, None, error)
+    if reader == "yaml_data" and document in (None, False):
+        document = EMPTY  # told of, and otherwise as good as a file without keys
+    return Content(digest, text, document, None)
 
 
 def _looked_at(value: Any) -> Raw:

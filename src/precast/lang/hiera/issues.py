@@ -18,7 +18,7 @@ BAD_JSON = Issue(
 NO_DATA_HASH = Issue(
     "HIERA-005",
     Kind.INPUT,
-    "{path}: file does not contain a valid {format} hash",
+    "{path}: file does not contain a valid yaml hash",
     "a data file is one hash: `key: value` line by line",
 )
 WRONG_DATA = Issue("HIERA-006", Kind.INPUT, "{reason}", "change the data at that place")

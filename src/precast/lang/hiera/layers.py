@@ -4,6 +4,7 @@ The places of its levels are worked out once for the values of the variables the
 compile; other variables are looked at in each scope.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -135,15 +136,14 @@ class Layer:
         self._checked.add(id(source))
         entries = source.content().entries
         if not all(is_own(name, self.module) for name in entries):
-            self.warn_of_names(entries, f"data_hash function '{function}', when using location '{source.shown}',")
+            before, after = f"data_hash function '{function}', when using location '", "',"
+            self.warn_of_names(entries, lambda start, end: source.sentence(start + before, after + end))
 
-    def warn_of_names(self, entries: Hash, title: str) -> None:
+    def warn_of_names(self, entries: Hash, titled: Callable[[str, str], Any]) -> None:
+        start = f"Module '{self.module}': Value returned from "
         for name in entries:
             if self.module and not is_own(name, self.module):
-                self.lookups.host.log(
-                    "warning",
-                    f"Module '{self.module}': Value returned from {title} must use keys qualified with the name of the module",
-                )
+                self.lookups.host.log("warning", titled(start, " must use keys qualified with the name of the module"))
 
 
 def _watched(config: Config) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from precast.lang.hiera import files, issues
 from precast.lang.hiera.locations import Location
 from precast.lang.inputs import ABSENT, DataFile, DataKey
 from precast.lang.rubytext import ruby_text
+from precast.lang.unknowns import Joined, join
 from precast.lang.values import Hash
 
 _HASH: Final = parse_type("Hash")
@@ -52,7 +53,7 @@ class DataSource:
         content = files.content(self._digest, self._reader, self._host.inputs.content_of)
         if content.problem is not None:
             raise self._placed(content.problem, content.text)
-        if not isinstance(content.document, Hash) and not self._is_told:
+        if (content.document is files.EMPTY or not isinstance(content.document, Hash)) and not self._is_told:
             self._tell(content)
         return content
 
@@ -62,11 +63,18 @@ class DataSource:
             raise issues.WRONG_DATA.error(
                 reason=mismatch.describe(f"{subject} has wrong type,", _HASH, content.document)
             )
-        error = issues.NO_DATA_HASH.error(path=self.shown, format="yaml")
-        if self._host.settings.strict == "error" and content.document not in (None, False):
-            raise error
+        if self._host.settings.strict == "error" and content.document is not files.EMPTY:
+            raise issues.NO_DATA_HASH.error(path=self.shown)
         self._is_told = True
-        self._host.log("warning", error.message)
+        self._host.log("warning", self.sentence("", ": file does not contain a valid yaml hash"))
+
+    def sentence(self, before: str, after: str) -> Any:
+        """A text with the file's place in it, for the log: what the place leaves open stays open."""
+        place = self._location.shown
+        if isinstance(place, str):
+            return f"{before}{self._host.shown_path(place)}{after}"
+        is_absolute = isinstance(place, Joined) and str(place.parts[0]).startswith("/")
+        return join((before, "" if is_absolute else self._host.shown_path(""), place, after))
 
     @property
     def shown(self) -> str:

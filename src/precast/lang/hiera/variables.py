@@ -52,11 +52,9 @@ def _value(
             return found
     if host.has_variable(invocation.scope, root):
         return dig(name, below, host.variable(invocation.scope, root))
-    if root in invocation.defaults:
-        return dig(name, below, invocation.defaults[root])
     if plain not in _ALWAYS:
         _complain(host, plain)
-    return MISSING
+    return dig(name, below, invocation.defaults[root]) if root in invocation.defaults else MISSING
 
 
 def _below_fact(host: Host, root: str, below: tuple[str | int, ...], name: str) -> Any:

@@ -143,3 +143,11 @@ def test_an_identity_fact_in_data_stays_open_in_the_catalog() -> None:
         "__ptype": "Precast::Text",
         "__pvalue": ["80 I am ", {"__ptype": "Precast::Hole", "__pvalue": ["facts", "networking", "fqdn"]}],
     }
+
+
+def test_an_empty_file_is_told_of_and_counts_as_one_without_keys() -> None:
+    one, two = looked_up("web1.example.com", "---\n"), looked_up("web2.example.com", "x: 1\n")
+    assert answers(one, DataKey) == answers(two, DataKey)
+    assert one.body.digest() == two.body.digest()
+    assert not any(read.question == TrustedPath(("certname",)) for read in one.trace)
+    assert str(one.logs[0].message) == "/data/nodes/<trusted.certname>.yaml: file does not contain a valid yaml hash"

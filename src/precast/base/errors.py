@@ -65,6 +65,10 @@ class PrecastError(Exception):
         # Exception would call the class with the message alone, and whoever waits for a worker process would get that failure.
         return type(self), (self.code, self.message, self.hint, self.source, self.span)
 
+    def again(self) -> "PrecastError":
+        """A fresh error that says the same: one that was kept has a traceback, and whoever raised it may have given it a place."""
+        return type(self)(self.code, self.message, self.hint, self.source, self.span)
+
     @staticmethod
     def of_kind(kind: Kind, code: str, message: str, hint: str) -> "PrecastError":
         """An error that another process has raised, with its kind, so that it is the same error here."""

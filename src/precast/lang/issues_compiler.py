@@ -424,6 +424,12 @@ PARAMETER_MISSING = Issue(
     "give it where it is declared, in Hiera, or as a default",
 )
 PARAMETER_MISMATCH = Issue("LANG-727", Kind.INPUT, "{ref}: {reason}", "compare the value with the declared type")
+DATA_MISMATCH = Issue(
+    "LANG-732",
+    Kind.INPUT,
+    "{ref}: {reason}",
+    "the value comes from Hiera: `precast lookup {key} --explain` shows from where; one that was encrypted is Sensitive",
+)
 PARAMETER_UNKNOWN = Issue(
     "LANG-728", Kind.INPUT, "{ref}: has no parameter named '{name}'{guess}", "its parameters are: {known}"
 )

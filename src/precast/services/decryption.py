@@ -59,7 +59,7 @@ class KeyFiles:
                 self._pairs[names] = error
         found = self._pairs[names]
         if isinstance(found, PrecastError):
-            raise found
+            raise found.again()
         return found
 
     def _read(self, private_name: str, public_name: str) -> _Pair:

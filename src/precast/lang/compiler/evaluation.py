@@ -78,8 +78,7 @@ def open_scope(frame: Frame) -> Scope:
 
 def _bind(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> None:
     _check_names(resource, definition)
-    if definition.is_class:
-        _look_up(run, scope, resource, definition)
+    from_data = _look_up(run, scope, resource, definition) if definition.is_class else ()
     variables = scope.variables
     for parameter in definition.parameters:
         name = parameter.name
@@ -90,13 +89,16 @@ def _bind(run: "Run", scope: Scope, resource: Resource, definition: Definition) 
             if value is not None:
                 resource.set(name, Parameter(value, scope.frame))
         if parameter.is_typed:
-            value = _checked(run, scope, resource, parameter, value)
+            value = _checked(run, scope, resource, parameter, value, is_data=name in from_data)
         variables[name] = value
 
 
-def _look_up(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> None:
-    """Takes from Hiera the parameters of a class that nobody set, before any of them is a variable. An undef there leaves the default."""
-    invocation = Invocation(scope)
+def _look_up(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> list[str]:
+    """Takes from Hiera the parameters of a class that nobody set, before any of them is a variable, and gives the names found.
+
+    An undef there leaves the default.
+    """
+    invocation, found = Invocation(scope), []
     for parameter in definition.parameters:
         given = resource.parameters.get(parameter.name)
         if given is not None and given.value is not None:
@@ -104,6 +106,8 @@ def _look_up(run: "Run", scope: Scope, resource: Resource, definition: Definitio
         value = run.lookups.find(invocation, f"{definition.name}::{parameter.name}", None)
         if value is not MISSING and not (value is None and parameter.default is not None):
             resource.set(parameter.name, Parameter(value, scope.frame))
+            found.append(parameter.name)
+    return found
 
 
 def _absent(scope: Scope, resource: Resource, parameter: ParameterCode, is_undef: bool) -> Any:
@@ -115,12 +119,17 @@ def _absent(scope: Scope, resource: Resource, parameter: ParameterCode, is_undef
     raise issues.PARAMETER_MISSING.error(ref=resource.ref, name=parameter.name)
 
 
-def _checked(run: "Run", scope: Scope, resource: Resource, parameter: ParameterCode, value: Any) -> Any:
+def _checked(
+    run: "Run", scope: Scope, resource: Resource, parameter: ParameterCode, value: Any, *, is_data: bool
+) -> Any:
     wanted = parameter.type_in(scope)
     value = run.fitting(value, wanted)
     # A plain Optional has no instance but undef, yet takes every type: Puppet goes by both here.
     if not wanted.check(value) and not wanted.accepts(infer(value)):
         reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
+        if is_data:
+            key = f"{scope.frame.name}::{parameter.name}"
+            raise issues.DATA_MISMATCH.error(ref=resource.ref, reason=reason, key=key)
         raise issues.PARAMETER_MISMATCH.error(ref=resource.ref, reason=reason)
     return value
 

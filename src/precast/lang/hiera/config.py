@@ -3,10 +3,11 @@
 A file is judged once for its content. What it says is Puppet's; what is refused is refused with the place to look at.
 """
 
+import re
 from typing import Any, Final, Literal, NamedTuple
 
-from precast.base.errors import PrecastError
-from precast.base.spans import Source
+from precast.base.errors import Issue, PrecastError
+from precast.base.spans import Source, Span
 from precast.lang.datatypes import mismatch, parse_type
 from precast.lang.hiera import issues
 from precast.lang.hiera.documents import read_yaml
@@ -78,7 +79,7 @@ def config(digest: str, text: str, path: str, layer: LayerKind) -> Config | int:
             found = error
         _configs[key] = found
     if isinstance(found, PrecastError):
-        raise found
+        raise found.again()
     return found
 
 
@@ -87,7 +88,7 @@ def _judged(source: Source, layer: LayerKind) -> Config | int:
     if not isinstance(given, Hash):
         if layer == "global":
             raise issues.BAD_CONFIG.error(
-                path=source.path, reason="it holds no hash, so it names no version and no levels"
+                source, _at(source, ""), reason="the file holds no hash, so it names no version and no levels"
             )
         return 3
     version = given.get("version", 3)
@@ -95,8 +96,8 @@ def _judged(source: Source, layer: LayerKind) -> Config | int:
     if number in (3, 4):
         return int(number)
     if number != 5:
-        raise issues.BAD_VERSION.error(source, path=source.path, version=version)
-    return _Judge(source.path, layer, given).config()
+        raise issues.BAD_VERSION.error(source, _at(source, r"\bversion\b"), version=version)
+    return _Judge(source, layer, given).config()
 
 
 def _leading_number(version: Any) -> int:
@@ -111,8 +112,8 @@ def _leading_number(version: Any) -> int:
 class _Judge:
     """Checks one file against what version 5 allows."""
 
-    def __init__(self, path: str, layer: LayerKind, given: Hash) -> None:
-        self._path = path
+    def __init__(self, source: Source, layer: LayerKind, given: Hash) -> None:
+        self._source = source
         self._layer = layer
         self._given = Hash.of(
             (key, value)
@@ -123,20 +124,24 @@ class _Judge:
 
     def config(self) -> Config:
         if not _CONFIG.check(self._given):
-            reason = mismatch.describe(f"The Lookup Configuration at '{self._path}'", _CONFIG, self._given)
-            raise issues.BAD_CONFIG.error(path=self._path, reason=reason)
+            reason = mismatch.describe("The Lookup Configuration", _CONFIG, self._given)
+            names = re.findall(r"(?:entry|key) '(\w+)'", reason)
+            raise self._error(issues.BAD_CONFIG, rf"\b{names[-1]}\b" if names else "", reason=reason)
         self._defaults = self._given.get("defaults", _DEFAULTS)
         self._check_defaults()
         if "default_hierarchy" in self._given and self._layer != "module":
-            raise issues.DEFAULT_HIERARCHY.error(path=self._path)
+            raise self._error(issues.DEFAULT_HIERARCHY, "default_hierarchy")
         levels = self._levels(self._given.get("hierarchy", _COMMON))
         self._levels(self._given.get("plan_hierarchy", ()))
         defaults = self._levels(self._given["default_hierarchy"]) if "default_hierarchy" in self._given else None
-        return Config(self._path, levels, defaults)
+        return Config(self._source.path, levels, defaults)
+
+    def _error(self, issue: Issue, pattern: str, **fields: object) -> PrecastError:
+        return issue.error(self._source, _at(self._source, pattern), **fields)
 
     def _check_defaults(self) -> None:
         if sum(name in self._defaults for name in _FUNCTIONS) > 1:
-            raise issues.MANY_FUNCTIONS.error(path=self._path, where="the defaults")
+            raise self._error(issues.MANY_FUNCTIONS, "defaults", where="the defaults")
         self._check_options(self._defaults, "the defaults")
 
     def _levels(self, given: tuple[Hash, ...]) -> tuple[Level, ...]:
@@ -144,7 +149,7 @@ class _Judge:
         for each in given:
             level = self._level(each)
             if level.name in levels:
-                raise issues.NAME_TWICE.error(path=self._path, name=level.name)
+                raise self._error(issues.NAME_TWICE, _level_named(level.name), name=level.name)
             levels[level.name] = level
         return tuple(levels.values())
 
@@ -152,16 +157,16 @@ class _Judge:
         name = given["name"]
         named = [each for each in _FUNCTIONS if each in given]
         if len(named) > 1:
-            raise issues.MANY_FUNCTIONS.error(path=self._path, where=f"the level '{name}'")
+            raise self._error(issues.MANY_FUNCTIONS, _level_named(name), where=f"the level '{name}'")
         if "hiera3_backend" in given:
-            raise issues.HIERA3_BACKEND.error(path=self._path, name=name, backend=given["hiera3_backend"])
+            raise self._error(issues.HIERA3_BACKEND, _level_named(name), name=name, backend=given["hiera3_backend"])
         place = given if named else self._defaults
         kind = next((each for each in _FUNCTIONS if each in place), None)
         if kind is None:
-            raise issues.NO_FUNCTION_NAMED.error(path=self._path, name=name)
+            raise self._error(issues.NO_FUNCTION_NAMED, _level_named(name), name=name)
         where = [each for each in _LOCATIONS if each in given]
         if len(where) > 1:
-            raise issues.MANY_LOCATIONS.error(path=self._path, name=name)
+            raise self._error(issues.MANY_LOCATIONS, _level_named(name), name=name)
         self._check_options(given, f"the level '{name}'")
         located = given[where[0]] if where else ()
         return Level(
@@ -177,4 +182,14 @@ class _Judge:
     def _check_options(self, given: Hash, where: str) -> None:
         for name in _RESERVED:
             if name in (given.get("options") or ()):
-                raise issues.RESERVED_OPTION.error(path=self._path, name=name, where=where)
+                raise self._error(issues.RESERVED_OPTION, rf"options:\s*\{{?.*\b{name}\b", name=name, where=where)
+
+
+def _level_named(name: str) -> str:
+    return rf"""name:\s*['"]?{re.escape(name)}"""
+
+
+def _at(source: Source, pattern: str) -> Span:
+    """Where the text in question most likely stands; the last such place, since of two equal names the second is too many."""
+    found = list(re.finditer(pattern, source.text)) if pattern else []
+    return Span(*found[-1].span()) if found else Span(0, 0)

@@ -22,6 +22,12 @@ NO_DATA_HASH = Issue(
     "a data file is one hash: `key: value` line by line",
 )
 WRONG_DATA = Issue("HIERA-006", Kind.INPUT, "{reason}", "change the data at that place")
+NO_DATA = Issue(
+    "HIERA-007",
+    Kind.INPUT,
+    "the value of '{key}' holds a symbol (a word after a colon), or a key that is neither a string nor a number",
+    "write it in quotes",
+)
 OLD_VERSION = Issue(
     "HIERA-010",
     Kind.INPUT,
@@ -38,49 +44,47 @@ OLD_VERSION_IGNORED = Issue(
 BAD_VERSION = Issue(
     "HIERA-012",
     Kind.INPUT,
-    "{path} has the version {version}, which is unknown",
+    "there is no version {version} of hiera.yaml",
     "the version is 5: write `version: 5`",
 )
-BAD_CONFIG = Issue(
-    "HIERA-013", Kind.INPUT, "{path}: {reason}", "see docs/explanation/hiera.md for what hiera.yaml may hold"
-)
+BAD_CONFIG = Issue("HIERA-013", Kind.INPUT, "{reason}", "see docs/explanation/hiera.md for what hiera.yaml may hold")
 NO_FUNCTION_NAMED = Issue(
     "HIERA-014",
     Kind.INPUT,
-    "{path}: the level '{name}' has no function that gives its data",
+    "the level '{name}' has no function that gives its data",
     "give the level or `defaults` one of data_hash, lookup_key, data_dig",
 )
 MANY_FUNCTIONS = Issue(
     "HIERA-015",
     Kind.INPUT,
-    "{path}: only one of data_hash, lookup_key, data_dig can be given for {where}",
+    "only one of data_hash, lookup_key, data_dig can be given for {where}",
     "keep one of them",
 )
 MANY_LOCATIONS = Issue(
     "HIERA-016",
     Kind.INPUT,
-    "{path}: only one of path, paths, glob, globs, uri, uris, mapped_paths can be given for the level '{name}'",
+    "only one of path, paths, glob, globs, uri, uris, mapped_paths can be given for the level '{name}'",
     "make a level of its own for each",
 )
 RESERVED_OPTION = Issue(
     "HIERA-017",
     Kind.INPUT,
-    "{path}: the option '{name}' in {where} is reserved",
+    "the option '{name}' in {where} is reserved",
     "path and uri are given by the level itself",
 )
 NAME_TWICE = Issue(
-    "HIERA-018", Kind.INPUT, "{path}: the hierarchy has two levels named '{name}'", "give each level a name of its own"
+    "HIERA-018", Kind.INPUT, "the hierarchy has two levels named '{name}'", "give each level a name of its own"
 )
 DEFAULT_HIERARCHY = Issue(
     "HIERA-019",
     Kind.INPUT,
-    "{path}: default_hierarchy is only for modules",
+    "default_hierarchy is only for modules",
     "put the levels at the end of `hierarchy`, or move them to a module's hiera.yaml",
 )
 HIERA3_BACKEND = Issue(
     "HIERA-020",
     Kind.INPUT,
-    "{path}: the level '{name}' names the Hiera 3 backend '{backend}', which needs Ruby",
+    "the level '{name}' names the Hiera 3 backend '{backend}', which needs Ruby",
     "use data_hash: yaml_data or json_data, lookup_key: eyaml_lookup_key, or a function written in Puppet",
 )
 OUTSIDE = Issue(
@@ -120,7 +124,10 @@ BAD_KEY = Issue(
     "a key is name.name.0, with quotes around a part that has dots in it",
 )
 BAD_INTERPOLATION = Issue(
-    "HIERA-031", Kind.INPUT, "Syntax error in string: {text}", "write %{{name}}, %{{name.part.0}} or %{{lookup('key')}}"
+    "HIERA-031",
+    Kind.INPUT,
+    "Syntax error in string: {text}",
+    "between the braces stands a name, name.part.0, or lookup('key')",
 )
 NO_HASH = Issue(
     "HIERA-032",
@@ -168,7 +175,7 @@ NO_STRATEGY = Issue(
     "HIERA-042",
     Kind.INPUT,
     "The hash given as 'merge' must contain the name of a strategy in string form for the key 'strategy'",
-    "write {{strategy: deep}}, or only deep",
+    "write `strategy: deep` into it, or only deep instead of a hash",
 )
 CANNOT_SORT = Issue(
     "HIERA-043",

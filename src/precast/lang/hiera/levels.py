@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from precast.base.errors import PrecastError
 from precast.lang.datatypes import infer, parse_type
 from precast.lang.hiera import issues
 from precast.lang.hiera.config import Level
@@ -87,7 +88,12 @@ class ResolvedLevel:
         if not raw.is_open:
             return raw.value
         self._layer.lookups.scope_reads += 1
-        return Interpolator(self._layer.lookups, invocation, methods=True).value(raw.value)
+        try:
+            return Interpolator(self._layer.lookups, invocation, methods=True).value(raw.value)
+        except PrecastError as error:
+            if error.source is None:
+                source.give_place(error, key.root)
+            raise
 
 
 def _explained(key: Key, value: Any, explainer: Any) -> Any:

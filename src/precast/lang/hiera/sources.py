@@ -1,10 +1,11 @@
 """One data file in one compile: whether it is there, and what it has under a key."""
 
+import re
 from typing import Any, Final
 
 from precast.base.errors import PrecastError
-from precast.base.spans import Source
-from precast.lang.datatypes import infer, mismatch, parse_type
+from precast.base.spans import Source, Span
+from precast.lang.datatypes import mismatch, parse_type
 from precast.lang.functions.host import Host
 from precast.lang.hiera import files, issues
 from precast.lang.hiera.locations import Location
@@ -42,10 +43,9 @@ class DataSource:
         content = self.content()
         found = content.raw(key)
         if found is not None and not found.is_data:
-            shown = f"Value for key '{key}', in hash returned from data_hash function '{self._reader}', when using location '{self.shown}',"
-            raise issues.WRONG_DATA.error(
-                reason=f"{shown} has wrong type, expects Puppet::LookupValue, got {infer(found.value)}"
-            )
+            error = issues.NO_DATA.error(key=key)
+            self.give_place(error, key)
+            raise error
         return found
 
     def content(self) -> files.Content:
@@ -80,6 +80,13 @@ class DataSource:
     def shown(self) -> str:
         """Where the file is, for people: the node's own facts are asked for."""
         return self._host.shown_path(ruby_text(self._host.concrete(self._location.shown, None)))
+
+    def give_place(self, error: PrecastError, key: str) -> None:
+        """Makes an error in a value of this file point at its key."""
+        text = self.content().text
+        found = re.search(rf"""^['"]?{re.escape(key)}['"]?\s*:""", text, re.MULTILINE)
+        error.source = Source(ruby_text(self._host.concrete(self._location.shown, None)), text)
+        error.span = Span(found.start(), found.end() - 1) if found else Span(0, 0)
 
     def _placed(self, error: PrecastError, text: str) -> PrecastError:
         path = ruby_text(self._host.concrete(self._location.shown, None))

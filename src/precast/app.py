@@ -22,6 +22,7 @@ from precast.cli.workers import Worker
 if TYPE_CHECKING:
     from precast.api.catalogs import CatalogsApi
     from precast.api.environments import EnvironmentsApi
+    from precast.api.hooks import HooksApi
     from precast.api.hub import Hub
     from precast.api.metrics import Metrics
     from precast.api.nodes import NodesApi
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from precast.services.enc import EncService
     from precast.services.fact_retention import FactRetention
     from precast.services.facts import FactService
+    from precast.services.hooks import HookService
     from precast.services.people import PeopleService
     from precast.services.puppet_ca import PuppetCa
     from precast.services.rules import RuleService
@@ -104,9 +106,9 @@ class App:
             limits = Limits(rate=settings.requests_per_second)
             metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
             compiling = _compiling(database)
-            said = _classification(database, settings)
+            said, environments = _classification(database, settings), _environments(database, settings)
             server = _http_server(
-                database, authority, facts, sessions, status, compiling, metrics, limits, settings.data, said
+                database, authority, facts, sessions, status, compiling, metrics, limits, environments, said
             )
             address = settings.listen if worker is None else worker.address
             try:
@@ -129,6 +131,7 @@ class App:
                     tasks.create_task(_collection(database).run()),
                     tasks.create_task(tending.run()),
                     tasks.create_task(said.rules.run(server_id)),
+                    *([tasks.create_task(environments.hooks.run(server_id))] if settings.hooks is not None else []),
                     *([tasks.create_task(said.enc.run(server_id))] if said.enc is not None else []),
                 ]
                 await _until_told_to_stop()
@@ -288,7 +291,7 @@ def _http_server(
     compiling: _Compiling,
     metrics: "Metrics",
     limits: "Limits",
-    room: Path,
+    environments: "_Environments",
     said: "_Classification",
 ) -> "HttpServer":
     from precast.api.authority import AuthorityApi
@@ -327,7 +330,8 @@ def _http_server(
     compiling.api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service, said.classifier).declare(routes)
     RulesApi(said.rules).declare(routes)
-    _environments_api(database, audit, room).declare(routes)
+    environments.api.declare(routes)
+    environments.hooks_api.declare(routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
 
@@ -412,21 +416,34 @@ def _nodes_api(
     return NodesApi(service, targets)
 
 
-def _environments_api(database: "Database", audit: "AuditLog", room: Path) -> "EnvironmentsApi":
+class _Environments(NamedTuple):
+    """Environments and their content, and the hooks that deploy them."""
+
+    api: "EnvironmentsApi"
+    hooks_api: "HooksApi"
+    hooks: "HookService"
+
+
+def _environments(database: "Database", settings: ServerSettings) -> _Environments:
+    """Raises InputError ENV-024 for hooks that cannot be used: a server that would ignore them does not start."""
     from precast.api.environments import EnvironmentsApi
+    from precast.api.hooks import HooksApi
     from precast.services.content import ContentService
     from precast.services.environments import EnvironmentService
-    from precast.services.work_kinds import REDECIDE
+    from precast.services.hooks import HookService, load_hooks
+    from precast.services.work_kinds import DEPLOY, REDECIDE
+    from precast.store.audit import AuditLog
     from precast.store.blobs import Blobs
     from precast.store.environments import Environments
     from precast.store.work import WorkQueue
 
-    blobs = Blobs(database)
-    content = ContentService(database, blobs, room)
-    service = EnvironmentService(
-        database, Environments(database), blobs, content, WorkQueue(database, [REDECIDE]), audit
-    )
-    return EnvironmentsApi(database, service, content)
+    blobs, work = Blobs(database), WorkQueue(database, [REDECIDE, DEPLOY])
+    audit = AuditLog(database, TimeOrderedIds(database.clock))
+    content = ContentService(database, blobs, settings.data)
+    service = EnvironmentService(database, Environments(database), blobs, content, work, audit)
+    configured = load_hooks(settings.hooks) if settings.hooks is not None else {}
+    hooks = HookService(database, configured, service, content, work, audit, settings.data)
+    return _Environments(EnvironmentsApi(database, service, content), HooksApi(hooks), hooks)
 
 
 def _collection(database: "Database") -> "Collection":

@@ -51,6 +51,7 @@ def _deploy(args: argparse.Namespace) -> int:
         )
     client = connect(args, TIMEOUT_S)
     if args.place is not None:
+        code_sources.check_modules(Path(args.place))
         return _tell(
             args, *_deploy_files(client, args.environment, _Found(Path(args.place), f"from {args.place}", None))
         )
@@ -62,12 +63,12 @@ def _fetch(repository: str, ref: str, room: Path) -> _Found:
     if Path(repository).is_dir():
         repository = str(Path(repository).absolute())
     found = asyncio.run(git_sources.check_out(repository, ref, room))
+    code_sources.install_modules(found.place, room / "modules", is_remote_only=False)
     return _Found(found.place, f"{git_sources.shown(repository)} {ref}", found.commit)
 
 
 def _deploy_files(client: Client, environment: str, found: _Found) -> tuple[DeployAnswer, Sent]:
     """Send what is missing, then ask for the deploy; again if content was collected in between."""
-    code_sources.complete(found.place)
     tree, places = read_directory(found.place)
     body = DeployBody(tree.version, found.source, found.commit)
     path = f"/v1/environments/{segment(environment)}/versions"

@@ -85,6 +85,14 @@ class ServerSettings(Settings, frozen=True):
         ),
     ] = 1
 
+    hooks: Annotated[
+        Path | None,
+        Setting(
+            "what is deployed when a forge calls: repository, ref and secret by environment",
+            "FILE",
+            read=setting_values.path,
+        ),
+    ] = None
     enc: Annotated[
         Path | None,
         Setting(

@@ -40,6 +40,13 @@ def check_repository(repository: str) -> None:
         raise issues.BAD_REPOSITORY.error(repository=repr(shown(repository)[:200]))
 
 
+def check_remote(repository: str) -> None:
+    """Raises InputError ENV-020 for what is not fetched over the network, too."""
+    check_repository(repository)
+    if repository.startswith(("/", "file:")):
+        raise issues.BAD_REPOSITORY.error(repository=repr(shown(repository)[:200]))
+
+
 def check_ref(ref: str) -> None:
     """Raises InputError ENV-021."""
     if not _REF.fullmatch(ref) or ".." in ref or ref.endswith((".lock", "/", ".")):

@@ -92,7 +92,16 @@ MODULES_MISSING = Issue(
     "ENV-023",
     Kind.INPUT,
     "there is a Puppetfile, and none of its modules are in {place}",
-    "install them first, with `r10k puppetfile install` or `puppet module install`, then deploy the directory with --from",
+    "run `precast env modules install --environment {place}` first, then deploy again",
 )
 BAD_RULE = Issue("NODE-006", Kind.INPUT, "this is no rule: {reason}", "see `precast node rules --help`")
 NO_RULE = Issue("NODE-008", Kind.NOT_FOUND, "there is no rule {number}", "`precast node rules list` shows them")
+HOOKS_UNUSABLE = Issue(
+    "ENV-024", Kind.INPUT, "cannot use the hooks in {path}: {reason}", "see docs/howto/deploy-code.md for its form"
+)
+HOOK_TOO_OFTEN = Issue(
+    "ENV-025",
+    Kind.LIMITED,
+    "the hook of {environment} is called more than {limit} times a minute",
+    "what was pushed is deployed by the calls before",
+)

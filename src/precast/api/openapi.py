@@ -28,7 +28,7 @@ ALWAYS = (
     *(store_issues.BUSY, store_issues.CONNECTION_LOST, store_issues.DISK_FULL),
 )
 
-_BYTES: dict[str, Any] = {"application/octet-stream": {}}
+_BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 def describe(routes: Routes) -> dict[str, Any]:

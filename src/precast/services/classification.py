@@ -6,7 +6,7 @@ decides. Whenever what follows from all this changes, the question whether the n
 transaction.
 """
 
-import fnmatch
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,9 @@ from precast.store.fleet import Fleet
 from precast.store.fleet import Said as NodeSaid
 from precast.store.query import Unit
 from precast.store.work import WorkQueue
+from precast.wire.names import matches
 from precast.wire.nodes import Classification
+from precast.wire.patterns import Pattern
 
 PRECEDENCE = (OPERATOR, RULES_SOURCE, ENC)
 MAX_RULES = 1_000
@@ -82,9 +84,19 @@ def fits(rule: Rule, certname: str, extensions: Mapping[str, str]) -> bool:
 
 
 def _name_fits(form: str, text: str) -> bool:
-    if len(form) > 2 and form[0] == form[-1] == "/":
-        return re.search(form[1:-1], text) is not None
-    return fnmatch.fnmatchcase(text, form)
+    if is_expression(form):
+        return _pattern(form).matches(text)
+    return matches(form, text)
+
+
+def is_expression(form: str) -> bool:
+    return len(form) > 2 and form[0] == form[-1] == "/"
+
+
+@functools.lru_cache(maxsize=MAX_RULES)
+def _pattern(form: str) -> Pattern:
+    """Of linear time: whoever writes a rule must not be able to hold the server up."""
+    return Pattern(form[1:-1])
 
 
 class Classifier:

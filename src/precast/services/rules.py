@@ -4,7 +4,6 @@ A changed rule concerns every node. They are gone through some at a time by whoe
 again, and nodes that are as the rules want them are left alone.
 """
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from precast.base.errors import PrecastError
 from precast.services import extensions, texts
 from precast.services import issues_environments as issues
-from precast.services.classification import MAX_RULES, Classifier, check
+from precast.services.classification import MAX_RULES, Classifier, check, is_expression
 from precast.services.targets import TargetService
 from precast.services.work_kinds import RECLASSIFY
 from precast.store.audit import AuditLog
@@ -23,6 +22,7 @@ from precast.store.query import Unit
 from precast.store.work import WorkQueue, topic
 from precast.store.work_kinds import Claim
 from precast.wire.nodes import NodesDeed, NodesDone, RuleBody, RuleRow
+from precast.wire.patterns import BadPattern, Pattern
 
 BATCH = 100
 LEASE_S = 60.0
@@ -160,11 +160,11 @@ def check_rule(rule: Rule) -> None:
 def _check_form(form: str) -> None:
     if not form or len(form) > MAX_FORM_CHARS or not form.isprintable():
         raise issues.BAD_RULE.error(reason=f"{form[:80]!r} is no pattern")
-    if form[0] == form[-1] == "/" and len(form) > 2:
+    if is_expression(form):
         try:
-            re.compile(form[1:-1])
-        except (re.error, OverflowError, RecursionError) as error:
-            raise issues.BAD_RULE.error(reason=f"{form[:80]} is no expression: {error}") from None
+            Pattern(form[1:-1])
+        except BadPattern as bad:
+            raise issues.BAD_RULE.error(reason=f"{form[:80]} is no expression: {bad.reason}") from None
 
 
 def _body(rule: Rule) -> RuleBody:

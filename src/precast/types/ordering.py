@@ -34,7 +34,7 @@ def graph(body: Body, types: Types = NO_TYPES) -> Order:
     for resource in body.resources:
         declared = _find(resource.type.lower(), types)
         if declared is not None and declared.relations:
-            for other, is_before in _followed(resource, declared, by_name):
+            for other, is_before in _followed(resource, declared, by_name, types):
                 order.follow(other, resource.ref) if not is_before else order.follow(resource.ref, other)
     return order
 
@@ -79,9 +79,11 @@ def _name(resource: ResourceData, declared: ManagedType) -> str:
 
 
 def _followed(
-    resource: ResourceData, declared: ManagedType, by_name: dict[tuple[str, str], str]
+    resource: ResourceData, declared: ManagedType, by_name: dict[tuple[str, str], str], types: Types
 ) -> Iterator[tuple[str, bool]]:
     for relation in declared.relations:
+        if _find(relation.type_name, types) is None:  # a class or define is never followed by itself, whatever a type says
+            continue
         for title in _titles(resource, declared, relation):
             ref = by_name.get((relation.type_name, title))
             if ref is not None and ref != resource.ref:

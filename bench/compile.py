@@ -1,11 +1,13 @@
-"""How fast the compiler is, beside real Puppet: environments of about 460 and 5,000 resources, and a manifest of 2,000 lines.
+"""How fast the compiler is, beside real Puppet: environments of about 460 and 5,000 resources, a realistic node of real modules, and a
+manifest of 2,000 lines.
 
     .venv/bin/python bench/compile.py [--quick]
 
 Each compiles in a process of its own, over and over: the first compile reads and translates the code, the others are warm, as in
 a server. Times are CPU time of the quickest warm compile, memory is the peak of the process. Both must make the same resources
-with the same text in their parameters, or the bench fails. Real Puppet is Debian's puppet-agent; where it is absent, the goals that
-compare are left open and say so. The full run writes bench/results/compile.json; the quick one measures only ourselves.
+with the same text in their parameters, or the bench fails; the catalogs of the realistic node must be equal in everything. Real
+Puppet is Debian's puppet-agent, with the modules of its packages; where they are absent, the goals that compare are left open
+and say so. The full run writes bench/results/compile.json; the quick one measures only ourselves.
 """
 
 import importlib
@@ -18,11 +20,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from bench.compiling import realistic
 from bench.compiling.environment import generate, long_manifest, write
 from bench.report import Goal, finish, parse_quick, print_rows
+from lab.differential import catalogs
+from lab.differential.comparison import unexpected
+from lab.differential.environment import Environment
 from precast.base.spans import Source
 
 HERE = Path(__file__).parent
+NODE = "testhost.example.com"
 SIZES = (460, 5_000)
 ROUNDS, QUICK_ROUNDS = 12, 4
 TARGET_RATIO, TARGET_MEMORY, TARGET_VALIDATE_S = 5.0, 0.5, 0.5
@@ -31,16 +40,27 @@ VALIDATE_LINES = 2_000
 Figures = dict[str, Any]
 
 
-def ours(directory: Path, rounds: int) -> Figures:
-    return _figures([sys.executable, "-m", "bench.compiling.warm", str(directory), str(rounds)])
+class Subject(msgspec.Struct, frozen=True):
+    """An environment on disk, and the node it is compiled for."""
+
+    directory: Path
+    node: str
+    facts: Path
 
 
-def puppets(directory: Path, rounds: int) -> Figures | None:
+def ours(subject: Subject, rounds: int) -> Figures:
+    return _figures([sys.executable, "-m", "bench.compiling.warm", *_arguments(subject, rounds)])
+
+
+def puppets(subject: Subject, rounds: int) -> Figures | None:
     """What real Puppet needs; None where it is not installed."""
     if shutil.which("puppet") is None or shutil.which("ruby") is None:
         return None
-    script, facts = HERE / "peers" / "puppet_compile.rb", HERE / "compiling" / "facts.json"
-    return _figures(["ruby", str(script), str(directory), str(rounds), str(facts)])
+    return _figures(["ruby", str(HERE / "peers" / "puppet_compile.rb"), *_arguments(subject, rounds)])
+
+
+def _arguments(subject: Subject, rounds: int) -> list[str]:
+    return [str(subject.directory), str(rounds), subject.node, str(subject.facts)]
 
 
 def _figures(command: list[str]) -> Figures:
@@ -54,13 +74,42 @@ def _figures(command: list[str]) -> Figures:
 def measure(size: int, rounds: int, with_puppet: bool) -> tuple[Figures, Figures | None]:
     """Both compile the same environment, and must agree on what is in its catalog."""
     with tempfile.TemporaryDirectory(prefix="precast-bench-") as place:
-        directory = Path(place)
+        directory = Path(place) / "production"
         write(generate(size), directory)
-        own = ours(directory, rounds)
-        peer = puppets(directory, rounds) if with_puppet else None
+        subject = Subject(directory, NODE, HERE / "compiling" / "facts.json")
+        own = ours(subject, rounds)
+        peer = puppets(subject, rounds) if with_puppet else None
     if peer is not None and peer["refs"] != own["refs"]:
         sys.exit(f"the catalogs of {size} resources differ, so their times say nothing")
     return own, peer
+
+
+def measure_realistic(rounds: int, with_puppet: bool) -> tuple[Figures, Figures | None] | None:
+    """As measure, for the realistic node: its catalogs are compared whole. None where its modules are not installed."""
+    if not realistic.is_possible():
+        return None
+    with tempfile.TemporaryDirectory(prefix="precast-bench-") as name:
+        place, machine = Path(name), realistic.node()
+        environment = Environment("production", realistic.files(), [machine])
+        environment.write(place)
+        facts = place / "facts.json"
+        facts.write_text(json.dumps(machine.facts))
+        subject = Subject(place / "production", machine.certname, facts)
+        own = ours(subject, rounds)
+        peer = puppets(subject, rounds) if with_puppet else None
+        if peer is not None:
+            _prove_equal(place, environment)
+    return own, peer
+
+
+def _prove_equal(place: Path, environment: Environment) -> None:
+    """Resources, parameters, edges, tags and order. Ends the bench where they differ."""
+    (case,) = catalogs.cases([environment], 1)
+    puppets_answer = catalogs.by_puppet(place, [case], place / "templates.jsonl")[case[0]]
+    found = unexpected(puppets_answer, catalogs.Ours(place).answer(environment.name, environment.machines[0]))
+    if found or puppets_answer.get("error"):
+        shown = "\n".join(str(each)[:300] for each in found[:5])
+        sys.exit(f"the catalogs of the realistic node differ, so their times say nothing\n{shown}")
 
 
 def measure_validate() -> tuple[float, int]:
@@ -95,11 +144,16 @@ def main() -> None:
         rows.append(_row(f"puppet {peer['version']}", peer))
         ratios.append(peer["cpu_s"] / own["cpu_s"])
         shares.append(own["rss_mb"] / peer["rss_mb"])
+    real = measure_realistic(rounds, with_puppet=not is_quick)
+    real_ratio = _add_realistic(rows, real)
     print_rows(["who", "resources", "first, CPU ms", "warm, CPU ms", "median", "peak MB"], rows)
     for size, ratio, share in zip(SIZES, ratios, shares, strict=False):
         print(f"{size:,} resources: {ratio:.1f} times faster, {share:.2f} of the memory")
+    if real_ratio is not None:
+        print(f"the realistic node: {real_ratio:.1f} times faster")
     print(f"validate: {lines:,} lines in {validate_s * 1000:.0f} ms")
     why = "only the full run compares with Puppet" if is_quick else "real Puppet is not installed"
+    real_why = why if is_quick else "real Puppet or the modules of the realistic node are not installed"
     finish(
         "compile",
         is_quick,
@@ -112,10 +166,23 @@ def main() -> None:
         },
         [
             _compared("compile-vs-puppet", min(ratios, default=None), TARGET_RATIO, why, at_least=True),
+            _compared("compile-real-vs-puppet", real_ratio, TARGET_RATIO, real_why, at_least=True),
             _compared("compile-memory", max(shares, default=None), TARGET_MEMORY, why, at_least=False),
             Goal("validate-2000", round(validate_s, 3), TARGET_VALIDATE_S, validate_s <= TARGET_VALIDATE_S),
         ],
     )
+
+
+def _add_realistic(rows: list[tuple[object, ...]], measured: tuple[Figures, Figures | None] | None) -> float | None:
+    """Its rows in the table; how many times faster we are, None where nothing is compared."""
+    if measured is None:
+        return None
+    own, peer = measured
+    rows.append(_row("precast, realistic", own))
+    if peer is None:
+        return None
+    rows.append(_row(f"puppet {peer['version']}, realistic", peer))
+    return float(peer["cpu_s"] / own["cpu_s"])
 
 
 def _row(who: str, figures: Figures) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
 """Compiles one environment over and over in this process, as a compile worker does: prints the figures as one JSON object.
 
-    python -m bench.compiling.warm DIRECTORY ROUNDS
+    python -m bench.compiling.warm DIRECTORY ROUNDS NODE FACTS.json
 
 The peer, bench/peers/puppet_compile.rb, prints the same fields.
 """
@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+from lab.differential.catalogs import MODULE_PATHS
 from precast.catalog import unknown
 from precast.cli.environments import DirectoryTree
 from precast.lang.answers import FileStore, NodeAnswers, NodeData, follow
@@ -19,13 +20,10 @@ from precast.lang.compile import CompileResult, compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
 
-NODE = "testhost.example.com"
 
-
-def main(directory: str, rounds: int) -> None:
-    facts = json.loads((Path(__file__).parent / "facts.json").read_text())
-    node = NodeData.local(NODE, facts)
-    files = FileStore(DirectoryTree(Path(directory)))
+def main(directory: str, rounds: int, name: str, facts_file: str) -> None:
+    node = NodeData.local(name, json.loads(Path(facts_file).read_text()))
+    files = FileStore(DirectoryTree(Path(directory), MODULE_PATHS))
     seconds = []
     for _ in range(rounds):
         started = time.process_time()
@@ -58,4 +56,4 @@ def digest_of(result: CompileResult, node: NodeData) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4])

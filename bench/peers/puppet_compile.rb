@@ -1,5 +1,5 @@
 # Compiles one environment over and over in this process with real Puppet; prints the figures as one JSON object.
-#   ruby puppet_compile.rb DIRECTORY ROUNDS FACTS.json
+#   ruby puppet_compile.rb DIRECTORY ROUNDS NODE FACTS.json
 require 'json'
 require 'digest'
 require 'tmpdir'
@@ -7,21 +7,24 @@ require 'puppet'
 require 'puppet/node'
 require 'puppet/parser/compiler'
 
-directory, rounds, facts_file = ARGV[0], ARGV[1].to_i, ARGV[2]
+directory, rounds, name, facts_file = ARGV[0], ARGV[1].to_i, ARGV[2], ARGV[3]
 base = Dir.mktmpdir('bench')
 at_exit { FileUtils.rm_rf(base) }
 Puppet.initialize_settings(['--confdir', "#{base}/conf", '--vardir', "#{base}/var"])
 Puppet[:log_level] = 'err'
 Puppet::Util::Log.newdestination(:console)
-env = Puppet::Node::Environment.create(:production, ["#{directory}/modules"], "#{directory}/manifests")
+Puppet[:hiera_config] = "#{base}/none.yaml"
+environments = Puppet::Environments::Directories.new(File.dirname(directory), [])
+env = environments.get!(File.basename(directory))
 facts = JSON.parse(File.read(facts_file))
 seconds = []
 catalog = nil
-Puppet.override({current_environment: env, environments: Puppet::Environments::Static.new(env), loaders: Puppet::Pops::Loaders.new(env)}, 'bench') do
+Puppet.override({current_environment: env, environments: environments, loaders: Puppet::Pops::Loaders.new(env)}, 'bench') do
   rounds.times do
-    node = Puppet::Node.new('testhost.example.com', environment: env, facts: Puppet::Node::Facts.new('facts', facts))
+    node = Puppet::Node.new(name, environment: env, facts: Puppet::Node::Facts.new('facts', facts))
     node.merge(facts)
-    node.trusted_data = {'authenticated' => 'remote', 'certname' => node.name, 'extensions' => {}, 'hostname' => 'testhost', 'domain' => 'example.com', 'external' => {}}
+    host, domain = name.split('.', 2)
+    node.trusted_data = {'authenticated' => 'remote', 'certname' => name, 'extensions' => {}, 'hostname' => host, 'domain' => domain, 'external' => {}}
     started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
     catalog = Puppet::Parser::Compiler.compile(node)
     seconds << Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - started

@@ -10,7 +10,7 @@ require 'puppet/parser/compiler'
 directory, rounds, name, facts_file = ARGV[0], ARGV[1].to_i, ARGV[2], ARGV[3]
 base = Dir.mktmpdir('bench')
 at_exit { FileUtils.rm_rf(base) }
-Puppet.initialize_settings(['--confdir', "#{base}/conf", '--vardir', "#{base}/var"])
+Puppet.initialize_settings(['--confdir', "#{base}/conf", '--vardir', "#{base}/var", '--environmentpath', File.dirname(directory)])
 Puppet[:log_level] = 'err'
 Puppet::Util::Log.newdestination(:console)
 Puppet[:hiera_config] = "#{base}/none.yaml"

@@ -82,7 +82,9 @@ def _followed(
     resource: ResourceData, declared: ManagedType, by_name: dict[tuple[str, str], str], types: Types
 ) -> Iterator[tuple[str, bool]]:
     for relation in declared.relations:
-        if _find(relation.type_name, types) is None:  # a class or define is never followed by itself, whatever a type says
+        if (
+            _find(relation.type_name, types) is None
+        ):  # a class or define is never followed by itself, whatever a type says
             continue
         for title in _titles(resource, declared, relation):
             ref = by_name.get((relation.type_name, title))

@@ -18,6 +18,11 @@ _KINDS: tuple[tuple[type, str], ...] = (
     (Symbol, "Symbol"), (Range, "Range"), (Pattern, "Regexp"), (Proc, "Proc"), (RubyScope, "Scope"), (Constant, "Class"),
     (RubyScopeHash, "Scope hash"),
 )  # fmt: skip
+_KIND_OF: dict[type, str] = {**dict(_KINDS), type(None): "Nil"}
+_HOLDERS = (list, dict)
+_ALWAYS_KNOWN = frozenset((str, int, float, bool, type(None), Symbol, Range, Pattern))
+_TAKES_OPEN = frozenset(("push", "<<", "[]=", "=="))
+_found: dict[tuple[str, str], Method] = {}
 _PARENTS = {"Integer": "Numeric", "Float": "Numeric"}
 # Of an array or hash that holds something not known yet: these do not look at it.
 _BLIND = frozenset(
@@ -92,29 +97,47 @@ def call_method(rendering: Rendering, receiver: Any, name: str, args: list[Any],
         if name in ("to_s", "to_str", "dup", "freeze"):
             return receiver
         receiver = rendering.known(receiver)
-    elif isinstance(receiver, list | dict) and name not in _BLIND:
-        receiver = rendering.known(receiver)
-    if (name in _CHANGING or name[-1] == "!") and isinstance(receiver, list | dict):
-        rendering.has_changed = True
-    if args and name not in ("push", "<<", "[]=", "=="):
+    elif type(receiver) in _HOLDERS:
+        if name not in _BLIND:
+            receiver = rendering.known(receiver)
+        if name in _CHANGING or name[-1] == "!":
+            rendering.has_changed = True
+    if args and name not in _TAKES_OPEN and any(type(arg) not in _ALWAYS_KNOWN for arg in args):
         args = [rendering.known(arg) for arg in args]
     kind = kind_of(receiver)
+    found = _found.get((kind, name)) or _find(kind, name)
+    if found is not None:
+        return found(rendering, receiver, args, block)
+    return _call_otherwise(rendering, receiver, kind, name, args, block)
+
+
+def _find(kind: str, name: str) -> Method | None:
+    """The method of a kind, of the kind above it, or of every object; kept, since templates call few of them often."""
     if kind == "Scope" and name.startswith("function_"):
-        return rendering.function(name.removeprefix("function_"), _spread(args), block)
+        return None
     found = (
         METHODS.get(kind, {}).get(name)
         or METHODS.get(_PARENTS.get(kind, ""), {}).get(name)
         or METHODS["Object"].get(name)
     )
-    if found is None and kind == "Range":
-        receiver, found = range_items(receiver), METHODS["Array"].get(name)
-    if found is None and kind == "String" and name.endswith("!"):
-        # On a text that no variable holds: what would be assigned, or nil if nothing changes.
+    if found is not None:
+        _found[kind, name] = found
+    return found
+
+
+def _call_otherwise(
+    rendering: Rendering, receiver: Any, kind: str, name: str, args: list[Any], block: Proc | None
+) -> Any:
+    """Functions of Puppet, methods that a range has as an array, changes of a text that no variable holds."""
+    if kind == "Scope" and name.startswith("function_"):
+        return rendering.function(name.removeprefix("function_"), _spread(args), block)
+    if kind == "Range" and (found := METHODS["Array"].get(name)) is not None:
+        return found(rendering, range_items(receiver), args, block)
+    if kind == "String" and name.endswith("!"):
+        # What would be assigned, or nil if nothing changes.
         changed = call_method(rendering, receiver, name[:-1], args, block)
         return None if changed == receiver else changed
-    if found is None:
-        raise no_method(receiver, name)
-    return found(rendering, receiver, args, block)
+    raise no_method(receiver, name)
 
 
 def _spread(args: list[Any]) -> list[Any]:
@@ -134,9 +157,8 @@ def call_global(rendering: Rendering, name: str, args: list[Any], block: Proc | 
 
 
 def kind_of(value: Any) -> str:
-    if value is None:
-        return "Nil"
-    return next((kind for python, kind in _KINDS if isinstance(value, python)), "Object")
+    kind = _KIND_OF.get(type(value))
+    return kind or next((kind for python, kind in _KINDS if isinstance(value, python)), "Object")
 
 
 def text(value: Any) -> str:

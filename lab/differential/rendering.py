@@ -54,6 +54,9 @@ class RecordedHost:
     def concrete(self, value: Any, span: Any) -> Any:
         return value
 
+    def variable_names(self, scope: Any) -> list[str]:
+        return list(self._variables)
+
     def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
         """Nothing else sees it here."""
 

@@ -30,6 +30,9 @@ class Host:
     def call_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any:
         return (name, *args) if block is None else block.call(*args)
 
+    def variable_names(self, scope: Any) -> list[str]:
+        return list(self.variables)
+
     def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
         self.replaced[name] = now
 

@@ -12,6 +12,7 @@ from precast.lang.inputs import (
     Classification,
     Constant,
     FactAbsent,
+    FactKeys,
     FactKind,
     FactPath,
     Inputs,
@@ -66,6 +67,11 @@ class NodeVariables:
         if found is not ABSENT:
             return found
         return self._server_facts().get(name, MISSING)
+
+    def names(self) -> list[str]:
+        """The variables that the node's data makes at the top."""
+        facts = self._inputs.ask(FactKeys(()))
+        return [*(() if facts is ABSENT else facts), *self._server_facts(), *self._parameters(), *sorted(ROOTS), "server_facts"]
 
     def is_fact(self, name: str) -> bool:
         """Whether accesses below this variable go to the facts or the trusted data."""

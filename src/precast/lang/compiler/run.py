@@ -158,6 +158,15 @@ class Run:
             return self._unknown(name, source or Source("", ""), span or Span(0, 0))
         return found
 
+    def variable_names(self, scope: Scope) -> list[str]:
+        """The names of all variables that are visible from a scope and not undef; asks for the names of all facts."""
+        names: dict[str, None] = {}
+        around: Scope | None = scope
+        while around is not None:
+            names.update((name, None) for name, value in around.variables.items() if value is not None)
+            around = around.parent
+        return [*names, *(name for name in self._node.names() if name not in names)]
+
     def replace_variable(self, scope: Scope, name: str, before: Any, now: Any) -> None:
         """What a template has made of a variable; a parameter's value is the same object in Puppet, so it changes too."""
         around: Scope | None = scope

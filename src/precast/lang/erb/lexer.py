@@ -61,11 +61,13 @@ _COMMENT = re.compile(r"#[^\n]*")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _VARIABLE = re.compile(r"@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d+|[~&!@;,/\\.<>_0*$?:\"])")
-_SYMBOL = re.compile(r":(?:[A-Za-z_]\w*(?:[?!]|=(?![>=~]))?(?![\w]))|:(?:\[\]=?|<=>|[=!]=|=~|\+|-|\*|/|<<)")
+_SYMBOL = re.compile(r":(?:@{0,2}[A-Za-z_]\w*(?:[?!]|=(?![>=~]))?(?![\w]))|:(?:\[\]=?|<=>|[=!]=|=~|\+|-|\*|/|<<)")
 _OPERATOR = re.compile(
     r"\*\*=|<=>|===|\.\.\.|<<=|>>=|&&=|\|\|=|\*\*|==|!=|=~|!~|<=|>=|&&|\|\||<<|>>|\+=|-=|\*=|/=|%=|\|=|&=|=>|->|::|\.\.|&\.|"
     r"[-+*/%=<>!&|^~?:,.;(){}\[\]]"
 )
+# `#@name` in a string, which needs no braces.
+_BARE = re.compile(r"#(@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d))")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _ESCAPES = {
     "n": "\n",
@@ -332,10 +334,10 @@ class CodeLexer:
             if char == "\\" and at + 1 < len(text):
                 piece, at = self._escape(at, closing, has_escapes, is_pattern)
                 plain.append(piece)
-            elif has_escapes and text[at : at + 2] == "#{":
-                tokens, at = self._code(at + 2)
-                pieces += ["".join(plain), tokens]
-                plain = []
+            elif has_escapes and char == "#" and text[at + 1 : at + 2] in ("{", "@", "$"):
+                tokens, at = self._code(at + 2) if text[at + 1] == "{" else self._bare(at)
+                pieces += ["".join(plain), tokens] if tokens else []
+                plain = [] if tokens else [*plain, char]
             else:
                 plain.append(char)
                 at += 1
@@ -354,6 +356,15 @@ class CodeLexer:
         if following == "\n":
             return "", at + 2
         return _ESCAPES.get(following, following), at + 2
+
+    def _bare(self, at: int) -> tuple[list[Token], int]:
+        """The tokens of `#@name`, and where it ends; none if it is but a hash sign."""
+        found = _BARE.match(self.text, at)
+        if found is None:
+            return [], at + 1
+        place = Span(self.base + at, self.base + found.end())
+        sort = "ivar" if found[1][0] == "@" else "global"
+        return [Token(sort, found[1].lstrip("@$"), place), Token("end of template", None, place)], found.end()
 
     def _code(self, at: int) -> tuple[list[Token], int]:
         """The tokens of `#{…}`, and where it ends."""

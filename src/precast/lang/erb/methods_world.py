@@ -88,6 +88,22 @@ def _has_variable(rendering: Rendering, args: Args, block: Proc | None) -> bool:
     return rendering.host.has_variable(rendering.scope, shown(rendering, args[0]))
 
 
+@function("instance_variables")
+def _instance_variables(rendering: Rendering, args: Args, block: Proc | None) -> list[Symbol]:
+    own = [name for name in rendering.own if rendering.own[name] is not None]
+    return [Symbol(f"@{name}") for name in dict.fromkeys([*rendering.host.variable_names(rendering.scope), *own])]
+
+
+@function("instance_variable_get")
+def _instance_variable_get(rendering: Rendering, args: Args, block: Proc | None) -> Any:
+    return rendering.ivar(shown(rendering, args[0]).removeprefix("@"))
+
+
+@function("instance_variable_defined?")
+def _instance_variable_defined(rendering: Rendering, args: Args, block: Proc | None) -> bool:
+    return rendering.ivar(shown(rendering, args[0]).removeprefix("@")) is not None
+
+
 @function("lookupvar")
 def _lookupvar(rendering: Rendering, args: Args, block: Proc | None) -> Any:
     return rendering.look_up(args[0])

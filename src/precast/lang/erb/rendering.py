@@ -19,6 +19,9 @@ class TemplateHost(Protocol):
 
     def has_variable(self, scope: Any, name: str) -> bool: ...
 
+    def variable_names(self, scope: Any) -> list[str]:
+        """All that have a value there."""
+
     def call_function(self, scope: Any, name: str, args: Any, block: Any = None) -> Any: ...
 
     def concrete(self, value: Any, span: Any) -> Any: ...

@@ -71,7 +71,13 @@ class NodeVariables:
     def names(self) -> list[str]:
         """The variables that the node's data makes at the top."""
         facts = self._inputs.ask(FactKeys(()))
-        return [*(() if facts is ABSENT else facts), *self._server_facts(), *self._parameters(), *sorted(ROOTS), "server_facts"]
+        return [
+            *(() if facts is ABSENT else facts),
+            *self._server_facts(),
+            *self._parameters(),
+            *sorted(ROOTS),
+            "server_facts",
+        ]
 
     def is_fact(self, name: str) -> bool:
         """Whether accesses below this variable go to the facts or the trusted data."""

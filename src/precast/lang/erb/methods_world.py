@@ -1,11 +1,8 @@
 """What a template reaches outside its own values: the scope of the manifest, functions, conversions, JSON and YAML."""
 
 import ipaddress
-import json
 import posixpath
 from typing import Any
-
-import yaml  # type: ignore[import-untyped] # it has no types of its own
 
 from precast.lang import issues_erb as issues
 from precast.lang.erb.calls import call_method, function, method, shown, text
@@ -22,11 +19,13 @@ from precast.lang.erb.values import (
     Symbol,
     class_name,
     from_ruby,
-    plain_key,
     range_items,
 )
 from precast.lang.functions.sprintf import sprintf
 from precast.lang.regexps import compile_regexp
+from precast.lang.rubyjson import PRETTY, to_json
+from precast.lang.rubyyaml import to_yaml
+from precast.lang.values import Hash
 
 Args = list[Any]
 
@@ -153,73 +152,30 @@ def _say(rendering: Rendering, args: Args, block: Proc | None) -> None:
 
 @method("Object", "to_json")
 def _to_json(rendering: Rendering, this: Any, args: Args, block: Proc | None) -> str:
-    return json.dumps(plain(rendering.known(this)), ensure_ascii=False, separators=(",", ":"))
+    return to_json(plain(rendering, this))
 
 
 @method("Object", "to_yaml")
 def _to_yaml(rendering: Rendering, this: Any, args: Args, block: Proc | None) -> str:
-    return as_yaml(plain(rendering.known(this)))
+    return to_yaml(plain(rendering, this))
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON and YAML have it."""
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {
-            str(plain(plain_key(key))) if not isinstance(key, int) else key: plain(item) for key, item in value.items()
-        }
-    if isinstance(value, Symbol):
-        return value.name
-    if value is not None and not isinstance(value, str | int | float):
+def plain(rendering: Rendering, value: Any) -> Any:
+    """A value as JSON and YAML write it: symbols as their names, nothing open."""
+    found = from_ruby(rendering.known(value))
+    _check_written(found)
+    return found
+
+
+def _check_written(value: Any) -> None:
+    if isinstance(value, tuple):
+        for item in value:
+            _check_written(item)
+    elif isinstance(value, Hash):
+        for item in value.values():
+            _check_written(item)
+    elif value is not None and not isinstance(value, str | int | float):
         raise TypeError(f"{class_name(value)} has no form there")
-    return value
-
-
-class _Dumper(yaml.SafeDumper):  # type: ignore[misc] # untyped
-    """Writes as Ruby's Psych does."""
-
-
-_Dumper.add_representer(type(None), lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:null", ""))
-
-
-# Psych takes these for booleans of older YAML, and quotes them so.
-_Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style='"' if text in ("y", "n") else None
-    ),
-)
-
-
-def as_yaml(value: Any) -> str:
-    dumped = yaml.dump(
-        value,
-        Dumper=_Dumper,
-        default_flow_style=False,
-        sort_keys=False,
-        explicit_start=True,
-        allow_unicode=True,
-        width=80,
-    )
-    # A scalar stands on the first line, and is not ended by dots.
-    if not isinstance(value, list | dict):
-        return f"--- {dumped.removeprefix('---').strip().removesuffix('...').strip()}\n"
-    return str(dumped) if value else f"--- {'{}' if isinstance(value, dict) else '[]'}\n"
-
-
-def _pretty(value: Any, indent: str = "") -> str:
-    """JSON as Ruby's generator lays it out, also where there is nothing inside."""
-    inner = f"{indent}  "
-    if isinstance(value, dict):
-        lines = ",\n".join(
-            f"{inner}{json.dumps(str(key), ensure_ascii=False)}: {_pretty(item, inner)}" for key, item in value.items()
-        )
-        return f"{{\n{lines}\n{indent}}}" if lines else f"{{\n{indent}}}"
-    if isinstance(value, list):
-        lines = ",\n".join(f"{inner}{_pretty(item, inner)}" for item in value)
-        return f"[\n{lines}\n{indent}]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 @method("Class", "new")
@@ -271,17 +227,13 @@ def _html_escape(rendering: Rendering, this: Constant, args: Args, block: Proc |
 
 @method("Class", "pretty_generate")
 def _pretty_generate(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
-    return _pretty(plain(rendering.known(args[0])))
+    return to_json(plain(rendering, args[0]), PRETTY)
 
 
 @method("Class", "generate", "dump")
 def _generate(rendering: Rendering, this: Constant, args: Args, block: Proc | None) -> str:
-    value = plain(rendering.known(args[0]))
-    return (
-        as_yaml(value)
-        if this.name in ("YAML", "Psych")
-        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+    value = plain(rendering, args[0])
+    return to_yaml(value) if this.name in ("YAML", "Psych") else to_json(value)
 
 
 @method("Class", "join")

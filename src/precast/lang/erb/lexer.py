@@ -178,7 +178,7 @@ class CodeLexer:
 
     def _end_line(self) -> None:
         """A line end counts unless the statement plainly goes on."""
-        if self.depth:
+        if self.depth or (self.tokens and self.tokens[-1].sort == "\n"):
             return
         if self.tokens and self._goes_on(self.tokens[-1]):
             return

@@ -37,7 +37,7 @@ class _Hash:
     def _plain(self, tree: nodes.Node) -> Any:
         try:
             value = self._constants.value(tree)
-        except NotConstant:
+        except (NotConstant, RecursionError):
             return None
         return ruby_text(value) if isinstance(value, Symbol) else value
 

@@ -15,6 +15,7 @@ from precast.lang.rubycode.lexer import lex
 from precast.lang.rubycode.methods import NotConstant
 from precast.lang.rubycode.outline import Statement, outline
 
+_LONGEST = 512 * 1024
 # A file below `lib` of any module, by its path there; None if no module has it.
 Library = Callable[[str], "Code | None"]
 
@@ -110,8 +111,8 @@ def _code(path: str, digest: str, text: str) -> Code | None:
 
 
 def code_of(path: str, digest: str, text: str) -> Code | None:
-    """The file, made once for its content; None if its blocks cannot be told apart."""
-    return _code(path, digest, text)
+    """The file, made once for its content; None if its blocks cannot be told apart, or if nobody would write so much by hand."""
+    return _code(path, digest, text) if len(text) <= _LONGEST else None
 
 
 def symbol_text(token: Token) -> str | None:

@@ -56,7 +56,7 @@ def _value(code: Code, start: int, end: int, names: Mapping[str, Any]) -> Iterat
     try:
         if tree is not None:
             yield Constants(names).value(tree)
-    except NotConstant:
+    except (NotConstant, RecursionError):
         return
 
 
@@ -74,7 +74,7 @@ def _added(code: Code, statement: Statement, names: Mapping[str, Any]) -> Iterat
         if isinstance(tree, nodes.Call) and tree.args:
             try:
                 name = ruby_text(Constants(names).value(tree.args[0])).lower()
-            except NotConstant:
+            except (NotConstant, RecursionError):
                 name = None
         yield AddedFact(name, line)
         return

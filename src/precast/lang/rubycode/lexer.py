@@ -12,7 +12,8 @@ from precast.base.spans import Source, Span
 from precast.lang.erb.lexer import CodeLexer, Token
 
 _HEREDOC: Final = re.compile(r"<<([-~]?)([\"'`]?)([A-Za-z_]\w*)\2")
-_BLOCK_COMMENT: Final = re.compile(r"^=begin\b.*?^=end\b[^\n]*", re.MULTILINE | re.DOTALL)
+_COMMENT_BEGIN: Final = re.compile(r"^=begin\b", re.MULTILINE)
+_COMMENT_END: Final = re.compile(r"^=end\b[^\n]*", re.MULTILINE)
 _END_MARK: Final = re.compile(r"^__END__\r?$", re.MULTILINE)
 
 
@@ -22,10 +23,19 @@ def lex(source: Source) -> list[Token]:
     mark = _END_MARK.search(text)
     if mark is not None:
         text = text[: mark.start()]
-    # As many characters as before, so that places stay right.
-    text = _BLOCK_COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    text = _without_comments(text)
     tokens = _FileLexer(source, text, 0).run()
     return [*tokens, Token("\n", None, Span(len(text), len(text))), end_token(len(text))]
+
+
+def _without_comments(text: str) -> str:
+    """The text with block comments blanked: as many characters as before, so that places stay right."""
+    at = 0
+    while (begin := _COMMENT_BEGIN.search(text, at)) is not None:
+        end = _COMMENT_END.search(text, begin.end())
+        at = len(text) if end is None else end.end()
+        text = text[: begin.start()] + re.sub(r"[^\n]", " ", text[begin.start() : at]) + text[at:]
+    return text
 
 
 def end_token(at: int) -> Token:

@@ -93,7 +93,7 @@ class _Outliner:
                 at = block.end
                 continue
             at += 1
-        return Statement(start, max(at, start + 1), tuple(blocks))
+        return Statement(start, min(max(at, start + 1), len(self._tokens)), tuple(blocks))
 
     def _opens(self, at: int) -> bool:
         sort = self._sort(at)
@@ -118,7 +118,7 @@ class _Outliner:
             if word in _LOOPS:
                 body = self._loop_body(at + 1, body)
         found, end = self.statements(body, frozenset((closer,)))
-        return Block("{}" if is_hash else word, at, body, end + 1, names, tuple(found))
+        return Block("{}" if is_hash else word, at, body, min(end + 1, len(self._tokens)), names, tuple(found))
 
     def _loop_body(self, at: int, line_end: int) -> int:
         """After the `do` of a loop, which is no block of its own."""

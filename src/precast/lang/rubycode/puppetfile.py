@@ -13,9 +13,9 @@ import msgspec
 from precast.base.spans import Source, Span
 from precast.lang import issues_modules as issues
 from precast.lang.erb import nodes
-from precast.lang.erb.values import Symbol
+from precast.lang.erb.values import Pattern, Symbol
 from precast.lang.rubycode.code import Code
-from precast.lang.rubycode.constants import Constants
+from precast.lang.rubycode.constants import Constants, Lambda
 from precast.lang.rubycode.methods import NotConstant, ruby_text
 from precast.lang.rubycode.outline import Statement
 
@@ -57,7 +57,10 @@ class Puppetfile(msgspec.Struct, frozen=True):
 
 def read_puppetfile(source: Source) -> Puppetfile:
     """The modules in their order. Raises InputError MODULE-001 to MODULE-007, or LANG-900 for a string that does not end."""
-    return _Reader(Code(source)).read()
+    try:
+        return _Reader(Code(source)).read()
+    except RecursionError:
+        raise issues.NOT_STATIC.error(source, Span(0, 1), problem="it is nested too deeply") from None
 
 
 class _Reader:
@@ -93,8 +96,8 @@ class _Reader:
             self._value(statement, tree)
         elif isinstance(tree, nodes.Call) and tree.receiver is None and tree.name in ("mod", "forge", "moduledir"):
             args = [self._value(statement, each) for each in tree.args]
-            if not args:
-                raise self._fail(statement, f"{tree.name} needs a value")
+            if not args or not isinstance(args[0], str | Symbol):
+                raise self._fail(statement, f"{tree.name} needs a name")
             if tree.name == "mod":
                 self._module(statement, args)
             elif tree.name == "forge":
@@ -110,7 +113,7 @@ class _Reader:
     def _value(self, statement: Statement, tree: nodes.Node) -> Any:
         try:
             return self._constants.value(tree)
-        except NotConstant:
+        except (NotConstant, RecursionError):
             raise self._fail(statement, "a value depends on more than its text") from None
 
     def _module(self, statement: Statement, args: list[Any]) -> None:
@@ -124,7 +127,9 @@ class _Reader:
             raise issues.TWICE.error(source, span, name=name)
         given = args[1] if len(args) > 1 else {}
         options = {ruby_text(key): value for key, value in given.items()} if isinstance(given, dict) else {}
-        for option in options:
+        for option, value in options.items():
+            if isinstance(value, list | dict | Pattern | Lambda):
+                raise self._fail(statement, f":{option} is neither text nor word")
             if option not in _OPTIONS:
                 raise issues.UNKNOWN_OPTION.error(source, span, name=name, option=f":{option}")
         place = self._directory

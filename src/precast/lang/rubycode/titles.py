@@ -16,7 +16,7 @@ def patterns(code: Code, library: Library) -> Patterns:
     try:
         found = code.call("title_patterns", (), library)
         return tuple(_pattern(*each[:2]) for each in found)
-    except (NotConstant, TypeError):
+    except (NotConstant, TypeError, RecursionError):
         return ()
 
 

@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from precast.lang.erb import nodes
-from precast.lang.erb.values import Pattern, Symbol
 from precast.lang.rubycode import api_types, titles
+from precast.lang.rubycode.attributes import Attributes, first_words, single, texts_of, values_of
 from precast.lang.rubycode.code import Code, Library, file_of
-from precast.lang.rubycode.constants import Constants
-from precast.lang.rubycode.methods import NotConstant, ruby_text
 from precast.lang.rubycode.outline import Block, Statement
 from precast.lang.rubycode.relations import auto_relation
 from precast.types.declaration import AutoRelation, ManagedType, TitlePattern
@@ -42,6 +40,11 @@ _HARMLESS: Final = frozenset(
         *("newmetaparam", "ensure", "require_relative", "freeze", "binding", "private_constant", "fail_fast", "load"),
     )
 )
+
+
+# A declaration that goes on beyond these, by calls of itself or loops in loops, is not read to its end.
+_DEEPEST: Final = 30
+_MOST_STEPS: Final = 50_000
 
 
 class NotThisType(Exception):
@@ -92,33 +95,29 @@ class _TypeReader:
 
     def __init__(self, name: str, code: Code, library: Library) -> None:
         self._name, self._code, self._library = name, code, library
-        self._properties: dict[str, str] = {}
-        self._parameters: dict[str, str] = {}
-        self._namevars: dict[str, None] = {}
-        self._defaults: dict[str, object] = {}
-        self._words: dict[str, tuple[str, ...]] = {}
+        self._attributes = Attributes(library)
         self._relations: list[AutoRelation] = []
         self._mixins: list[str] = []
         self._summary = ""
         self._is_isomorphic = True
         self._is_open = False
+        self._depth = self._steps = 0
         self._patterns: titles.Patterns = ()
 
     def made(self) -> ManagedType:
-        # A parameter called name is always part of what names a resource.
-        keys = [name for name in self._parameters if name in self._namevars or name == "name"]
+        attributes, keys = self._attributes, self._attributes.keys
         return ManagedType(
             self._name,
             self._summary or "A type that a module brings.",
-            self._properties,
-            self._parameters,
-            namevars=tuple(keys) or ("name",),
+            attributes.properties,
+            attributes.parameters,
+            namevars=keys or ("name",),
             is_isomorphic=self._is_isomorphic,
             # Nothing names a resource of a type without any parameter that does: no title fits.
             title_patterns=self._patterns if keys or self._is_open else (TitlePattern(r"(?!)", ()),),
             relations=tuple(self._relations),
-            defaults=self._defaults,
-            words=self._words,
+            defaults=attributes.defaults,
+            words=attributes.words,
             is_open=self._is_open,
         )
 
@@ -135,7 +134,7 @@ class _TypeReader:
         if first.sort != "constant" or sign.sort != "=":
             return False
         tree = code.tree(statement.start + 2, statement.end)
-        for value in () if tree is None else self._value(code, tree, names):
+        for value in () if tree is None else self._values(code, tree, names):
             names[str(first.value)] = value
         return True
 
@@ -149,8 +148,14 @@ class _TypeReader:
 
     def read(self, code: Code, statements: tuple[Statement, ...], names: Mapping[str, Any]) -> None:
         known = dict(names)
-        for statement in statements:
+        self._depth += 1
+        for statement in statements if self._depth <= _DEEPEST else ():
+            self._steps += 1
+            if self._steps > _MOST_STEPS:
+                break
             self._statement(code, statement, known)
+        self._is_open = self._is_open or self._depth > _DEEPEST or self._steps > _MOST_STEPS
+        self._depth -= 1
 
     def _statement(self, code: Code, statement: Statement, names: dict[str, Any]) -> None:
         first = code.tokens[statement.start]
@@ -179,7 +184,7 @@ class _TypeReader:
         if name == "isomorphic":
             self._is_isomorphic = value.sort != "false"
         elif name == "doc" and value.sort == "string":
-            self._summary = _first_words(value.value)
+            self._summary = first_words(value.value)
 
     def _expression(self, code: Code, statement: Statement, names: dict[str, Any]) -> None:
         block = statement.blocks[0] if statement.blocks else None
@@ -188,7 +193,7 @@ class _TypeReader:
         if block is not None and block.word in ("do", "{") and before.sort == "name" and before.value in _LOOPS:
             self._loop(code, statement.start, head_end - 2, block, names)
             return
-        tree = _single(code.tree(statement.start, head_end))
+        tree = single(code.tree(statement.start, head_end))
         if isinstance(tree, nodes.Assign):
             self._assign(code, tree, names)
         elif isinstance(tree, nodes.Call):
@@ -203,19 +208,15 @@ class _TypeReader:
     def _assign(self, code: Code, tree: nodes.Assign, names: dict[str, Any]) -> None:
         if isinstance(tree.target, nodes.Name) and not tree.operator:
             names.pop(tree.target.name, None)
-            for value in self._value(code, tree.value, names):
+            for value in self._values(code, tree.value, names):
                 names[tree.target.name] = value
 
-    def _value(self, code: Code, tree: nodes.Node, names: Mapping[str, Any]) -> Iterator[Any]:
-        """The value of a tree, or nothing if the text does not say."""
-        try:
-            yield Constants(names, code.function(self._library)).value(tree)
-        except NotConstant:
-            return
+    def _values(self, code: Code, tree: nodes.Node, names: Mapping[str, Any]) -> Iterator[Any]:
+        return values_of(code, tree, names, self._library)
 
     def _loop(self, code: Code, start: int, end: int, block: Block, names: dict[str, Any]) -> None:
         tree = code.tree(start, end)
-        found = [] if tree is None else list(self._value(code, tree, names))
+        found = [] if tree is None else list(self._values(code, tree, names))
         if not found or not isinstance(found[0], list | dict):
             self._is_open = self._is_open or _declares(code, block)
             return
@@ -226,23 +227,26 @@ class _TypeReader:
 
     def _call(self, code: Code, name: str, call: nodes.Call, block: Block | None, names: dict[str, Any]) -> None:
         if name in ("newparam", "newproperty"):
-            self._attribute(code, call, block, names, is_property=name == "newproperty")
+            self._declare(code, call, block, names, name)
         elif name == "ensurable":
-            self._properties.setdefault("ensure", "whether it exists")
-            self._details(code, "ensure", block, names)
+            self._attributes.add_ensure(code, block, names)
         elif name in _RELATIONS and call.args and block is not None:
-            for value in self._value(code, call.args[0], names):
-                relation = auto_relation(code, ruby_text(value), _RELATIONS[name], block, names)
+            for type_name in texts_of(code, call.args[0], names, self._library):
+                relation = auto_relation(code, type_name, _RELATIONS[name], block, names)
                 self._relations += [relation] if relation is not None else []
         elif name in ("extend", "include") and call.args and isinstance(call.args[0], nodes.Const):
             self._mixins.append(call.args[0].name)
         elif name == "desc":
-            for value in self._value(code, call.args[0], names) if call.args else ():
-                self._summary = _first_words(value)
+            for value in self._values(code, call.args[0], names) if call.args else ():
+                self._summary = first_words(value)
         elif name in ("class_eval", "instance_eval") and block is not None:
             self.read(code, block.statements, names)
         elif call.receiver is None and name not in _HARMLESS:
             self._own_method(code, name, call, block, names)
+
+    def _declare(self, code: Code, call: nodes.Call, block: Block | None, names: dict[str, Any], word: str) -> None:
+        if not self._attributes.add(code, call, block, names, is_property=word == "newproperty"):
+            self._is_open = True
 
     def _own_method(self, code: Code, name: str, call: nodes.Call, block: Block | None, names: dict[str, Any]) -> None:
         """A method of the type's own, from its file or a module that it takes in: it declares attributes, or one by its argument."""
@@ -253,66 +257,9 @@ class _TypeReader:
             if not call.args:
                 self.read(place, statement.blocks[0].statements, {})
             elif (word := _wrapped(place, statement)) is not None:
-                self._attribute(code, call, block, names, is_property=word == "newproperty")
+                self._declare(code, call, block, names, word)
             return
         self._is_open = True
-
-    def _attribute(
-        self, code: Code, call: nodes.Call, block: Block | None, names: dict[str, Any], is_property: bool
-    ) -> None:
-        found = [ruby_text(value) for value in (self._value(code, call.args[0], names) if call.args else ())]
-        if not found:
-            self._is_open = True
-            return
-        name = found[0]
-        (self._properties if is_property else self._parameters)[name] = ""
-        options = call.args[1] if len(call.args) > 1 else None
-        for key, value in options.pairs if isinstance(options, nodes.Mapped) else ():
-            if [*self._value(code, key, names)] == [Symbol("namevar")] and [*self._value(code, value, names)] == [True]:
-                self._namevars[name] = None
-        self._details(code, name, block, names)
-
-    def _details(self, code: Code, name: str, block: Block | None, names: Mapping[str, Any]) -> None:
-        """What the block of an attribute says of it."""
-        known = dict(names)
-        for statement in block.statements if block is not None else ():
-            end = statement.blocks[0].start if statement.blocks else statement.end
-            tree = _single(code.tree(statement.start, end))
-            word = tree.name if isinstance(tree, nodes.Call | nodes.Name) else ""
-            args = tree.args if isinstance(tree, nodes.Call) else ()
-            if word == "isnamevar":
-                self._namevars[name] = None
-            elif word == "desc" and args:
-                self._describe(name, [*self._value(code, args[0], known)])
-            elif word == "defaultto" and args:
-                for value in self._value(code, args[0], known):
-                    self._default(name, value)
-            elif word in ("newvalues", "newvalue") and args:
-                values = [value for each in args for value in self._value(code, each, known)]
-                words = tuple(ruby_text(each) for each in values if isinstance(each, str | Symbol | bool | int))
-                self._words[name] = (*self._words.get(name, ()), *words)
-
-    def _describe(self, name: str, found: list[Any]) -> None:
-        for attributes in (self._properties, self._parameters):
-            if name in attributes and found:
-                attributes[name] = _first_words(found[0])
-
-    def _default(self, name: str, value: Any) -> None:
-        if isinstance(value, Symbol):
-            value = value.name
-        if isinstance(value, str | int | float | bool | list) and not isinstance(value, Pattern):
-            self._defaults[name] = value
-
-
-def _single(tree: nodes.Node | None) -> nodes.Node | None:
-    """The one statement in a tree, without the condition after it."""
-    while True:
-        if isinstance(tree, nodes.Sequence) and len(tree.statements) == 1:
-            tree = tree.statements[0]
-        elif isinstance(tree, nodes.If) and tree.otherwise is None:
-            tree = tree.then
-        else:
-            return tree
 
 
 def _wrapped(code: Code, statement: Statement) -> str | None:
@@ -328,9 +275,3 @@ def _wrapped(code: Code, statement: Statement) -> str | None:
 
 def _declares(code: Code, block: Block) -> bool:
     return any(token.value in ("newparam", "newproperty") for token in code.tokens[block.body : block.end])
-
-
-def _first_words(text: Any) -> str:
-    """The first sentence of a description."""
-    paragraph = str(text).strip().split("\n\n")[0] if isinstance(text, str) else ""
-    return " ".join(paragraph.split()).partition(". ")[0].rstrip(".")

@@ -43,6 +43,8 @@ def test_attributes_are_read_with_what_is_said_of_them() -> None:
         "newparam(some_name)",
         "declare_all",
         "extend Far::Away\n add_parameters",
+        "def self.again\n newparam(:x)\n again\n end\n again",
+        "L = %w[1 2 3 4 5 6 7 8 9 10]\n" + "L.each do |x|\n" * 12 + "newparam(:x)\n" + "end\n" * 12,
     ],
 )
 def test_what_cannot_be_read_leaves_the_type_open(body: str) -> None:

@@ -339,12 +339,14 @@ def _http_server(
 def _status_api(database: "Database", settings: ServerSettings, authority: "HeldAuthority") -> "StatusApi":
     from precast.api.status import StatusApi
     from precast.services.status import Place, StatusService
+    from precast.store.classification import Classifications
     from precast.store.fleet import Fleet
     from precast.store.sessions import Sessions
     from precast.store.work import WorkQueue
 
     place = Place(settings.data, database.clock.now(), lambda: authority.current.certificate.not_valid_after_utc)
-    return StatusApi(StatusService(database, Fleet(database), Sessions(database), WorkQueue(database, []), place))
+    said, work = Classifications(database), WorkQueue(database, [])
+    return StatusApi(StatusService(database, Fleet(database), Sessions(database), work, said, place))
 
 
 class _Classification(NamedTuple):

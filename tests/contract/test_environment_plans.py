@@ -13,7 +13,6 @@ HOT: list[tuple[Query, dict[str, object]]] = [
     (blobs.WHOLE, {"digests": json_list(["d1", "d2"])}),
     (blobs.CHUNKS, {"digest": "d7", "first": 0, "end": 1, "limit": 1}),
     (blobs.REFERS, {"digest": "d7", "owner": "tree:1"}),
-    (blobs.IS_OWNER, {"owner": "tree:1"}),
     (blobs.FORGET_REFERENCES, {"owner": "tree:1", "limit": 10}),
     (blobs.HOLD, {"digest": "d7", "before_at": 5}),
     (environments.CURRENT, {"environment": "e7"}),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from precast.base.clock import ManualClock
 from precast.services.status import Place, StatusService
+from precast.store.classification import Classifications
 from precast.store.database import Database
 from precast.store.fleet import Fleet
 from precast.store.nodes import Certificate, Nodes
@@ -36,12 +37,12 @@ async def test_status_counts_nodes_queues_and_servers(database: Database, clock:
     queue = WorkQueue(database, [WorkKind("facts", max_attempts=1)])
     await queue.enqueue("facts", "a", b"")
     place = Place(tmp_path, now, lambda: now + timedelta(days=900))
-    view = await StatusService(database, fleet, sessions, queue, place).show()
+    view = await StatusService(database, fleet, sessions, queue, Classifications(database), place).show()
     assert view.nodes == {"connected": 1, "away": 1, "expired": 1, "revoked": 1, "deactivated": 1}
     assert [(one.name, one.connections) for one in view.servers] == [("host:1", 1)]
     assert [(one.kind, one.waiting, one.dead) for one in view.queues] == [("facts", 1, 0)]
     assert view.database.kind == database.dialect.value
     assert view.disk.free_bytes > 0
     clock.advance(31)
-    view = await StatusService(database, fleet, sessions, queue, place).show()
+    view = await StatusService(database, fleet, sessions, queue, Classifications(database), place).show()
     assert (view.nodes["connected"], view.nodes["away"], view.servers) == (0, 2, [])

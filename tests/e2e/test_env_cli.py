@@ -269,3 +269,27 @@ def test_puppetfile_without_its_modules_is_refused(server: Server, name: str, co
     write(code / "Puppetfile", "mod 'puppetlabs-stdlib', '9.0.0'\n")
     ran = deploy(server, name, code)
     assert (ran.code, "ENV-023" in ran.err) == (64, True), ran
+
+
+def test_modules_of_a_puppetfile_are_installed_for_what_comes_from_git(
+    server: Server, name: str, code: Path, tmp_path: Path
+) -> None:
+    module = tmp_path / "ntp"
+    write(module / "manifests/init.pp", "class ntp { }\n")
+    for place in (module, code):
+        git(place, "init", "--quiet", "--initial-branch=main")
+    shutil.rmtree(code / "modules")
+    write(code / "Puppetfile", f"mod 'ntp', :git => '{module}', :branch => 'main'\n")
+    for place in (module, code):
+        git(place, "add", ".")
+        git(place, "commit", "--quiet", "-m", "one")
+    first = server.read("env", "deploy", name, "--git", str(code), "--ref", "main")
+    assert first["is_new"]
+    again = server.read("env", "deploy", name, "--git", str(code), "--ref", "main")
+    assert not again["is_new"], "the same commits are the same tree"
+    write(module / "manifests/server.pp", "class ntp::server { }\n")
+    git(module, "add", ".")
+    git(module, "commit", "--quiet", "-m", "two")
+    assert server.read("env", "deploy", name, "--git", str(code), "--ref", "main")["is_new"]
+    changes = {one["path"] for one in server.read_any("env", "diff", name)["changes"]}
+    assert "modules/ntp/manifests/server.pp" in changes

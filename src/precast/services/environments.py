@@ -5,6 +5,7 @@ notes who did it, names the content so that it stays, and asks for all nodes of 
 dies before leaves the version before; content that was sent is found when somebody tries again.
 """
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -145,7 +146,8 @@ class EnvironmentService:
 
     async def _tree(self, version: str) -> Tree:
         try:
-            return Tree.decode(await self._content.read(version))
+            # Of a large tree that takes a good part of a second: others are served meanwhile.
+            return await asyncio.to_thread(Tree.decode, await self._content.read(version))
         except PrecastError as error:
             if issues.NO_CONTENT.matches(error):
                 raise issues.MISSING_CONTENT.error(count=1, first="its manifest") from None

@@ -12,6 +12,7 @@ import msgspec
 from precast import __version__
 from precast.store import health
 from precast.store.check import ping
+from precast.store.classification import Classifications
 from precast.store.database import Database
 from precast.store.fleet import Fleet
 from precast.store.schema import Schema
@@ -39,11 +40,20 @@ class Place(NamedTuple):
 class StatusService:
     """Holds no state between calls."""
 
-    def __init__(self, database: Database, fleet: Fleet, sessions: Sessions, work: WorkQueue, place: Place) -> None:
+    def __init__(
+        self,
+        database: Database,
+        fleet: Fleet,
+        sessions: Sessions,
+        work: WorkQueue,
+        said: Classifications,
+        place: Place,
+    ) -> None:
         self._database = database
         self._fleet = fleet
         self._sessions = sessions
         self._work = work
+        self._said = said
         self._place = place
 
     async def show(self) -> StatusView:
@@ -61,6 +71,7 @@ class StatusService:
             queues=[msgspec.convert(one, QueueStatus, from_attributes=True) for one in await self._work.counts()],
             authority_until=self._place.authority_until(),
             disk=disk,
+            unanswered=await self._database.read(self._said.problems),
             remarks=[],
         )
         return msgspec.structs.replace(view, remarks=list(remarks(view)))
@@ -96,6 +107,9 @@ def remarks(view: StatusView) -> Iterator[Remark]:
             yield Remark(
                 "warning", f"{queue.kind} waits for {minutes:.0f} minutes", "`precast db work --items` shows what waits"
             )
+    if view.unanswered:
+        text = f"the external classifier could not be asked about {view.unanswered} nodes; its last answers hold"
+        yield Remark("warning", text, "`precast node show NODE` says why")
     if view.database.answer_s > SLOW_ANSWER_S:
         yield Remark(
             "warning", f"the database took {view.database.answer_s:.1f} s to answer", "look at its load and its disk"

@@ -82,7 +82,6 @@ REFER = Query(
     """,
 )
 REFERS = Query("blobs.refers", "SELECT 1 FROM blob_reference WHERE digest = :digest AND owner = :owner")
-IS_OWNER = Query("blobs.is_owner", "SELECT 1 FROM blob_reference WHERE owner = :owner LIMIT 1")
 FORGET_REFERENCES = Query(
     "blobs.forget_references",
     """
@@ -114,7 +113,6 @@ HOLD = Query(
 )
 REMOVE_CHUNKS = Query("blobs.remove_chunks", "DELETE FROM blob_chunk WHERE digest = :digest")
 REMOVE = Query("blobs.remove", "DELETE FROM blob WHERE digest = :digest")
-COUNTS = Query("blobs.counts", "SELECT count(*), COALESCE(sum(size), 0) FROM blob WHERE whole_at IS NOT NULL")
 
 
 class Page(NamedTuple):
@@ -194,9 +192,6 @@ class Blobs:
         """Whether an owner names this: one look-up."""
         return bool((yield REFERS(owner=owner, digest=digest)))
 
-    def is_owner(self, owner: str) -> Unit[bool]:
-        return bool((yield IS_OWNER(owner=owner)))
-
     def forgetting(self, owner: str, limit: int) -> Unit[int]:
         """Some of the references of an owner are no more; how many these were."""
         return len((yield FORGET_REFERENCES(owner=owner, limit=limit)))
@@ -214,10 +209,6 @@ class Blobs:
         yield REMOVE(digest=digest)
         return True
 
-    async def counts(self) -> tuple[int, int]:
-        """How many there are, and their bytes. Reads them all: for people, not often."""
-        return await self._database.read(_counting)
-
     def _now(self) -> int:
         return to_micros(self._database.clock.now())
 
@@ -230,11 +221,6 @@ def _reading_chunk(digest: str, number: int) -> Unit[bytes | None]:
 def _reading_unnamed(before: datetime, after: str, limit: int) -> Unit[list[tuple[str, bool]]]:
     rows = yield UNNAMED(before_at=to_micros(before), after=after, limit=limit)
     return [(digest, bool(may_go)) for digest, may_go in rows]
-
-
-def _counting() -> Unit[tuple[int, int]]:
-    ((count, size),) = yield COUNTS()
-    return int(count), int(size)
 
 
 def _parts(digests: Iterable[str]) -> Iterator[list[str]]:

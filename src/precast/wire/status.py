@@ -57,3 +57,4 @@ class StatusView(msgspec.Struct, frozen=True):
     authority_until: datetime
     disk: DiskStatus
     remarks: list[Remark]
+    unanswered: int = 0  # nodes that the external classifier could not be asked about the last time

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from precast.api.routes import NODE, PUBLIC, Call, Requirement, Route, Routes, person
+from precast.api.routes import ENVIRONMENT, NODE, PUBLIC, Call, Requirement, Route, Routes, person
 
 
 async def handler(call: Call) -> dict[str, str]:
@@ -37,3 +37,11 @@ def test_route_with_a_requirement_is_taken_once(requires: Requirement) -> None:
     with pytest.raises(ValueError, match="declared twice"):
         routes.add(route("/x", requires))
     assert [one.name for one in routes] == ["GET /x"]
+
+
+def test_route_inside_an_environment_names_it() -> None:
+    with pytest.raises(TypeError, match="is inside an environment and does not name it"):
+        Routes().add(route("/x", person("viewer", ENVIRONMENT)))
+    Routes().add(route("/v1/environments/{environment}", person("viewer", ENVIRONMENT)))
+    with pytest.raises(TypeError, match="does not say whom it requires"):
+        Routes().add(route("/x", person("viewer", "planet")))

@@ -26,6 +26,8 @@ def environment(tmp_path: Path) -> Path:
         "Puppet::Type.newtype(:gadget) do\n @doc = 'A gadget.'\n newparam(:name)\n"
         " newproperty(:level) { desc 'how much'; defaultto 1 }\nend\n"
     )
+    (work / "lib/puppet/functions/thing").mkdir(parents=True)
+    (work / "lib/puppet/functions/thing/frob.rb").write_text("# Ruby\n")
     (work / "lib/facter").mkdir()
     (work / "lib/facter/thing.rb").write_text(
         "Facter.add(:thing_version) { setcode { 1 } }\n%w[os rack].each do |name|\n Facter.add(name) { }\nend\n"
@@ -80,6 +82,7 @@ def test_modules_are_listed_and_what_they_lack_is_named(environment: Path) -> No
     checked = precast(environment, "env", "modules", "check")
     assert checked.returncode == 1
     assert "thing   needs base >= 1.0.0, which is missing" in checked.stdout
+    assert "Precast has no version of its function thing::frob" in checked.stdout
     (environment / "modules/thing/new").write_text("x")
     changed = json.loads(precast(environment, "env", "modules", "check", "--json").stdout)
     assert {"module": "thing", "problem": "it was changed since it was installed"} in changed["problems"]

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from precast.cli.output import print_json, print_table
 from precast.cli.parser import says
 from precast.lang.answers import FileStore, NodeAnswers, NodeData
 from precast.lang.compiler.environment import with_environment
+from precast.lang.functions import library, registry
+from precast.lang.functions.modules import library as native
 from precast.lang.inputs import ABSENT, Inputs
 from precast.lang.module_metadata import FILE, Metadata, read_metadata, unmet
 from precast.lang.rubycode.puppetfile import Puppetfile, read_puppetfile
 from precast.lang.settings import Settings
+from precast.lang.tokens import KEYWORDS
 from precast.services import issues_modules as issues
 from precast.services.modules.installation import PUPPETFILE, install_modules
 from precast.services.modules.lock import Locked, read_lock
@@ -81,12 +85,12 @@ def _cache() -> Path:
 # Looking
 
 
-def _modules(args: argparse.Namespace) -> dict[str, tuple[str, Metadata]]:
-    """Each module's place and metadata, in the order of the module path."""
+def _modules(args: argparse.Namespace) -> tuple[dict[str, tuple[str, Metadata]], FileStore]:
+    """Each module's place and metadata, in the order of the module path, and their files."""
     _, files, constants = open_environment(args.environment)
     inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
     roots = with_environment(inputs, Settings()).module_path
-    return {name: (path, _metadata(name, path, files)) for name, path in files.modules(roots).items()}
+    return {name: (path, _metadata(name, path, files)) for name, path in files.modules(roots).items()}, files
 
 
 def _metadata(name: str, path: str, files: FileStore) -> Metadata:
@@ -96,7 +100,7 @@ def _metadata(name: str, path: str, files: FileStore) -> Metadata:
 
 def _list(args: argparse.Namespace) -> int:
     place = directory(args.environment)
-    modules, locked = _modules(args), read_lock(place)
+    (modules, _), locked = _modules(args), read_lock(place)
     if args.json:
         print_json(
             [
@@ -129,13 +133,14 @@ def _origin(locked: Locked | None) -> str | None:
 
 def _check(args: argparse.Namespace) -> int:
     place = directory(args.environment)
-    modules = _modules(args)
+    modules, files = _modules(args)
     lacking = unmet({name: metadata for name, (_, metadata) in modules.items()})
     problems = [
         (name, problem)
         for name, (_, metadata) in modules.items()
         for problem in (*metadata.problems, *lacking.get(name, ()))
     ]
+    problems += [(name, problem) for name, (path, _) in modules.items() for problem in _missing_functions(path, files)]
     problems += _differences(place, _puppetfile(place), read_lock(place))
     if args.json:
         print_json(
@@ -147,6 +152,24 @@ def _check(args: argparse.Namespace) -> int:
             print()
         print(f"{len(modules)} modules, {len(problems)} problems")
     return EXIT_PROBLEMS if problems else 0
+
+
+def _missing_functions(path: str, files: FileStore) -> Iterator[str]:
+    """Functions that a module writes in Ruby and Precast has no version of; one named by a keyword can be called by nobody."""
+    library.load()
+    for folder in ("lib/puppet/functions", "lib/puppet/parser/functions"):
+        for name in _ruby_files(f"{path}/{folder}", "", files):
+            if registry.find(name) is None and native.find(name) is None and name not in KEYWORDS:
+                yield f"Precast has no version of its function {name}, which is written in Ruby"
+
+
+def _ruby_files(directory: str, prefix: str, files: FileStore) -> Iterator[str]:
+    names = files.names(directory)
+    for name in () if names is ABSENT else names:
+        if name.endswith("/"):
+            yield from _ruby_files(f"{directory}/{name.rstrip('/')}", f"{prefix}{name.rstrip('/')}::", files)
+        elif name.endswith(".rb"):
+            yield prefix + name.removesuffix(".rb")
 
 
 def _differences(place: Path, puppetfile: Puppetfile | None, locked: dict[str, Locked]) -> list[tuple[str, str]]:

@@ -38,7 +38,6 @@ def _seeded_rand(limit: Any, seed: str) -> int:
     "seeded_rand_string",
     "Integer[1] length, String seed, String[2] characters?",
     "A text of that length that follows from a seed.",
-    aliases=("stdlib::seeded_rand_string",),
 )
 def _seeded_rand_string(length: int, seed: str, characters: str = _LETTERS) -> str:
     numbers = mersenne.draws(int(hashlib.sha256(seed.encode()).hexdigest(), 16), len(characters))

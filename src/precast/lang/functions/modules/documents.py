@@ -21,7 +21,7 @@ def _generated(name: str, value: Any, layout: Any) -> str:
         raise wrong(name, str(error)) from None
 
 
-@declare("to_json", "Any data", "Data as JSON, on one line.", aliases=("stdlib::to_json",))
+@declare("to_json", "Any data", "Data as JSON, on one line.")
 def _to_json(data: Any) -> str:
     return _generated("to_json", data, PRETTY._replace(indent="", space="", object_nl="", array_nl=""))
 
@@ -36,7 +36,6 @@ _OPTIONS: Final = (
     "to_json_pretty",
     f"Variant[Hash, Array] data, Optional[Boolean] skip_undef?, {_OPTIONS} options?",
     "Data as JSON on many lines, without what is undef at its top if the second argument is true.",
-    aliases=("stdlib::to_json_pretty",),
 )
 def _to_json_pretty(data: Any, skip_undef: bool | None = False, options: Hash = Hash()) -> str:  # noqa: B008 (never changed)
     if skip_undef:
@@ -55,27 +54,22 @@ def _to_json_pretty(data: Any, skip_undef: bool | None = False, options: Hash = 
 _TEXT_OPTIONS: Final = ("indent", "space", "space_before", "object_nl", "array_nl")
 
 
-@declare(
-    "to_yaml",
-    "Any data, Hash options?",
-    "Data as YAML; of the options indentation and line_width count.",
-    aliases=("stdlib::to_yaml",),
-)
+@declare("to_yaml", "Any data, Hash options?", "Data as YAML; of the options indentation and line_width count.")
 def _to_yaml(data: Any, options: Hash = Hash()) -> str:  # noqa: B008 (never changed)
     return to_yaml(data, options.get("indentation"), options.get("line_width"))
 
 
-@declare("to_toml", "Hash data >> String", "Data as TOML.", aliases=("stdlib::to_toml",))
+@declare("to_toml", "Hash data >> String", "Data as TOML.")
 def _to_toml(data: Hash) -> str:
     return to_toml(data)
 
 
-@declare("to_ruby", "Any data", "Data as code of Ruby.", aliases=("stdlib::to_ruby",))
+@declare("to_ruby", "Any data", "Data as code of Ruby.")
 def _to_ruby(data: Any) -> str:
     return _as_code(from_data(rich(data)), " => ", {})
 
 
-@declare("to_python", "Any data", "Data as code of Python.", aliases=("stdlib::to_python",))
+@declare("to_python", "Any data", "Data as code of Python.")
 def _to_python(data: Any) -> str:
     return _as_code(from_data(rich(data)), ": ", {None: "None", True: "True", False: "False"})
 
@@ -120,10 +114,7 @@ _NO_DEFAULT: Final = object()
 
 
 @declare(
-    "parsepson",
-    "String[1] text, Any default?",
-    "Data from PSON, which is JSON; a default where the text is none.",
-    aliases=("stdlib::parsepson",),
+    "parsepson", "String[1] text, Any default?", "Data from PSON, which is JSON; a default where the text is none."
 )
 def _parsepson(text: str, default: Any = _NO_DEFAULT) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
@@ -133,12 +124,7 @@ def _parsepson(text: str, default: Any = _NO_DEFAULT) -> Any:
     return _read("parsepson", read_json, text, default)
 
 
-@declare(
-    "parsehocon",
-    "String text, Any default?",
-    "Data from HOCON; a default where the text is none.",
-    aliases=("stdlib::parsehocon",),
-)
+@declare("parsehocon", "String text, Any default?", "Data from HOCON; a default where the text is none.")
 def _parsehocon(text: str, default: Any = _NO_DEFAULT) -> Any:
     return _read("parsehocon", read_hocon, text, default)
 

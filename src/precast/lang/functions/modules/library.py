@@ -12,14 +12,16 @@ FILES: Final[dict[str, str]] = {
     "addresses": "enclose_ipv6 get_in_addr_arpa inet6_prefix ipv6_normalize_dnsmasq_ip_subnets normalize_ip_for_uri"
     " stdlib::ip_in_range",
     "arrays": "concat count delete delete_at delete_regex difference grep intersection member prefix reject reverse suffix union zip",
-    "chance": "fqdn_rand_string fqdn_rotate fqdn_uuid seeded_rand seeded_rand_string shuffle stdlib::seeded_rand_string",
+    "chance": "fqdn_rand_string fqdn_rotate fqdn_uuid seeded_rand seeded_rand_string shuffle",
     "choices": "any2array any2bool bool2num bool2str num2bool pick pick_default str2bool",
     "deprecation": "deprecation",
-    "documents": "parsehocon parsejson parsepson parseyaml stdlib::parsehocon stdlib::parsepson stdlib::to_json stdlib::to_json_pretty"
-    " stdlib::to_python stdlib::to_ruby stdlib::to_toml stdlib::to_yaml to_json to_json_pretty to_python to_ruby to_toml to_yaml",
+    "documents": "parsehocon parsejson parsepson parseyaml to_json to_json_pretty to_python to_ruby to_toml to_yaml",
     "environment": "convert_cert_to_string date get_module_path glob load_module_metadata loadjson loadyaml template_body time",
     "hashes": "deep_merge delete_undef_values delete_values has_key hash join_keys_to_values merge",
     "monit": "monit_validate_tests",
+    "newer": "extlib::cidr_to_netmask extlib::cidr_to_network extlib::default_content extlib::netmask_to_cidr extlib::path_join"
+    " extlib::sort_by_version mysql::normalise_and_deepmerge mysql_deepmerge postgresql::prepend_sql_password stdlib::crc32"
+    " stdlib::has_function stdlib::nested_values stdlib::sha256 stdlib::sort_by systemd::systemd_escape",
     "node": "dig44 fact getvar_emptystring has_interface_with has_ip_address has_ip_network ipaddresses scope_defaults try_get_value",
     "numbers": "clamp convert_base range to_bytes values_at",
     "openstack": "convert_to_json_string get_ext_net_name is_service_default os_database_connection os_transport_url range_to_mask"
@@ -32,28 +34,34 @@ FILES: Final[dict[str, str]] = {
     " is_integer is_ip_address is_ipv4_address is_ipv6_address is_mac_address is_numeric is_string os_version_gte type3x type_of",
     "refused": "archive::artifactory_checksum archive::artifactory_latest_url cert_date_valid go_md5 redisget",
     "resources": "create_ini_settings defined_with_params ensure_packages ensure_resource ensure_resources getparam"
-    " inifile::create_ini_settings stdlib::ensure_packages stdlib::str2resource",
+    " inifile::create_ini_settings stdlib::str2resource",
     "services": "archive::parse_artifactory_url assemble_nexus_url collectd_convert_processes mco_array_to_string memcached::max_memory"
     " staging_parse",
     "texts": "base64 basename batch_escape dirname dos2unix powershell_escape regexpescape shell_escape shell_join shell_split"
-    " sprintf_hash squeeze stdlib::end_with stdlib::extname stdlib::shell_escape stdlib::start_with stdlib::xml_encode swapcase"
+    " sprintf_hash squeeze stdlib::end_with stdlib::extname stdlib::start_with stdlib::xml_encode swapcase"
     " translate unix2dos uriescape",
     "validation": "assert_private augeas pry validate_absolute_path validate_array validate_augeas validate_bool validate_cmd"
     " validate_domain_name validate_email_address validate_hash validate_integer validate_ip_address validate_ipv4_address"
     " validate_ipv6_address validate_legacy validate_numeric validate_re validate_slength validate_string",
 }
 
-# Functions of later versions of these modules than the rows of truth were asked with.
-NEWER: Final = (
-    "stdlib::ensure_packages stdlib::parsehocon stdlib::parsepson stdlib::seeded_rand_string stdlib::shell_escape stdlib::to_json"
-    " stdlib::to_json_pretty stdlib::to_python stdlib::to_ruby stdlib::to_toml stdlib::to_yaml"
-)
+# Names that later versions of modules have for functions of the table above, which stay there under the old ones.
+RENAMED: Final[dict[str, str]] = {
+    f"stdlib::{name}": name
+    for name in (
+        "batch_escape", "ensure_packages", "fqdn_rand_string", "fqdn_rotate", "fqdn_uuid", "has_interface_with", "merge",
+        "os_version_gte", "parsehocon", "parsepson", "powershell_escape", "seeded_rand", "seeded_rand_string", "shell_escape",
+        "time", "to_json", "to_json_pretty", "to_python", "to_ruby", "to_toml", "to_yaml", "type_of", "validate_domain_name",
+        "validate_email_address",
+    )
+}  # fmt: skip
 
 _HOMES: Final = {name: file for file, names in FILES.items() for name in names.split()}
 
 
 def find(name: str) -> Function | None:
     """The function of that name, in lower case and without leading `::`."""
+    name = RENAMED.get(name, name)
     home = _HOMES.get(name)
     if home is None:
         return None
@@ -62,8 +70,8 @@ def find(name: str) -> Function | None:
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Every function by name; imports all files."""
-    for name in sorted(_HOMES):
+    """Every function by name, a later name under its own; imports all files."""
+    for name in sorted([*_HOMES, *RENAMED]):
         found = find(name)
         assert found is not None
         yield name, found

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 import re
 from typing import Any, Final
 
@@ -77,12 +78,17 @@ def _mysql(password: str) -> str:
     return "*" + hashlib.sha1(inner, usedforsecurity=False).hexdigest().upper()
 
 
-declare(
+@declare(
     "mysql::password",
-    "String password >> String",
-    "The hash of a password for MySQL; a hash stays as it is.",
+    "Variant[String, Sensitive[String]] password, Boolean sensitive? >> Variant[String, Sensitive[String]]",
+    "The hash of a password for MySQL; a hash stays as it is. Sensitive if asked for.",
     module="mysql",
-)(_mysql)
+)
+def _mysql_password(password: Any, sensitive: bool = False) -> Any:
+    made = _mysql(_unwrapped(password))
+    return Sensitive(made) if sensitive else made
+
+
 declare_older("mysql_password", "String password", "The older name of mysql::password.", module="mysql")(_mysql)
 
 
@@ -111,17 +117,38 @@ def _mongodb_password(user: Any, password: Any) -> str:
     return _md5(f"{ruby_text(user)}:mongo:{ruby_text(password)}")
 
 
-_NAME: Final = "Variant[String[1], Integer]"
+_NAME: Final = "Variant[String[1], Integer, Sensitive[String[1]], Sensitive[Integer]]"
 
 
 @declare(
     "postgresql::postgresql_password",
-    f"{_NAME} user, {_NAME} password",
-    "The md5 hash of a password for PostgreSQL.",
+    f"{_NAME} user, {_NAME} password, Boolean sensitive?, Optional[Enum['md5', 'scram-sha-256']] hash?,"
+    " Optional[Variant[String[1], Integer]] salt?",
+    "The hash of a password for PostgreSQL, by md5 or SCRAM. Sensitive if asked for, or if the password is.",
     module="postgresql",
 )
-def _postgresql_password(user: Any, password: Any) -> str:
-    return "md5" + _md5(f"{password}{user}")
+def _postgresql_password(
+    user: Any, password: Any, sensitive: bool = False, kind: str | None = None, salt: Any = None
+) -> Any:
+    name, secret = f"{_unwrapped(user)}", f"{_unwrapped(password)}"
+    made = (
+        scram(secret, (name if salt is None else f"{salt}").encode())
+        if kind == "scram-sha-256"
+        else "md5" + _md5(secret + name)
+    )
+    return Sensitive(made) if sensitive or isinstance(password, Sensitive) else made
+
+
+_ITERATIONS: Final = 4096
+
+
+def scram(password: str, salt: bytes) -> str:
+    """What PostgreSQL stores of a password for SCRAM-SHA-256."""
+    key = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS, 32)
+    client = hashlib.sha256(hmac.digest(key, b"Client Key", "sha256")).digest()
+    parts = (salt, client, hmac.digest(key, b"Server Key", "sha256"))
+    grain, stored, server = (base64.b64encode(part).decode() for part in parts)
+    return f"SCRAM-SHA-256${_ITERATIONS}:{grain}${stored}:{server}"
 
 
 @declare(

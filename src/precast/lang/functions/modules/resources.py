@@ -116,7 +116,6 @@ PACKAGES: Final = "Variant[String[1], Array[String[1]], Hash[String[1], Any]] pa
     "Declares packages, installed unless the defaults or the hash say otherwise, that are not declared so yet.",
     pure=False,
     unknowns=Unknowns.FLOW,
-    aliases=("stdlib::ensure_packages",),
 )
 def _ensure_packages(call: Call, packages: Any, defaults: Hash = Hash()) -> None:  # noqa: B008 (never changed)
     given = Hash.of([("ensure", "installed")]).merged(defaults)

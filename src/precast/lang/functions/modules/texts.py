@@ -97,12 +97,7 @@ def _powershell_escape(value: Any) -> str:
     return re.sub(r"""[ '`|\n$"]""", lambda found: '\\`"' if found[0] == '"' else f"`{found[0]}", ruby_text(value))
 
 
-@declare(
-    "shell_escape",
-    "Any text",
-    "A text as one word of a Bourne shell, special characters after a backslash.",
-    aliases=("stdlib::shell_escape",),
-)
+@declare("shell_escape", "Any text", "A text as one word of a Bourne shell, special characters after a backslash.")
 def _shell_escape(value: Any) -> str:
     return shell_escaped(ruby_text(value))
 

@@ -29,6 +29,7 @@ MANIFESTS = [
     *(path for path in OF_MODULES if path.stem.endswith("_manifests")),
     HERE / "module_catalogs.jsonl",
     HERE / "hiera_catalogs.jsonl",
+    HERE / "hiera_random.jsonl",
 ]
 
 Row = dict[str, Any]

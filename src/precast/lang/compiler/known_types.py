@@ -111,11 +111,17 @@ class KnownTypes:
     def _of_module(self, name: str) -> ManagedType | None:
         path = self._loader.module_file(f"lib/puppet/type/{name}.rb")
         if path is None:
-            return None
+            return self._of_plugin(name)
         # Reads Ruby, which a catalog without types of modules has no need of.
         from precast.lang.compiler.module_types import type_in
 
         return type_in(path, name, self._loader, self._inputs)
+
+    def _of_plugin(self, name: str) -> ManagedType | None:
+        """A type that a module brings in Python alone: the node that runs it knows its attributes, so all are taken here."""
+        if self._loader.module_file(f"precast/types/{name}.py") is None:
+            return None
+        return ManagedType(name, "A type that a module brings in Python.", {}, {}, is_open=True)
 
 
 def _has_name(declared: ManagedType | None) -> bool:

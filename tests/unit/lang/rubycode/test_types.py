@@ -170,4 +170,10 @@ def test_another_helper_makes_another_type() -> None:
 def test_type_that_no_module_brings_is_asked_for_and_an_error() -> None:
     assert failure("thing { 'a': }").error.message.startswith("Unknown resource type: 'thing'")
     reads = [each for each in asked(compiled("notice(defined('thing'))")) if each["ask"] == "module_file"]
-    assert [each["path"] for each in reads] == ["lib/puppet/type/thing.rb"]
+    assert [each["path"] for each in reads] == ["lib/puppet/type/thing.rb", "precast/types/thing.py"]
+
+
+def test_type_in_python_is_accepted_by_name() -> None:
+    result = compiled("thing { 'a': level => 1 }", {"modules/m/precast/types/thing.py": "pass"})
+    assert parameters(result, "Thing[a]") == {"level": 1}
+    assert list(result.body.content) == ["precast:///modules/m/types/thing.py"]

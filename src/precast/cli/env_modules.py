@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from precast.base.redaction import redact
 from precast.cli.environments import directory, open_environment
 from precast.cli.files import read_source
 from precast.cli.output import print_json, print_table
@@ -128,7 +129,7 @@ def _origin(locked: Locked | None) -> str | None:
     if locked is None:
         return None
     source = locked.source
-    return f"{source.url} {locked.resolved[:12]}" if source.origin == "git" else f"forge {locked.resolved}"
+    return f"{redact(source.url)} {locked.resolved[:12]}" if source.origin == "git" else f"forge {locked.resolved}"
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from precast.base.redaction import redact
 from precast.lang.rubycode.puppetfile import ModuleSource
 from precast.services import issues_modules as issues
 
@@ -51,7 +52,7 @@ class Repositories:
                 return found
         raise issues.NO_REFERENCE.error(
             name=module.name,
-            url=module.url,
+            url=redact(module.url),
             kind=module.reference_kind or "branch",
             reference=module.reference or "of its own",
         )
@@ -62,7 +63,7 @@ class Repositories:
         if self._resolve(copy, commit) is None:
             self._fetch(module, copy)
         if self._resolve(copy, commit) is None:
-            raise issues.NO_REFERENCE.error(name=module.name, url=module.url, kind="commit", reference=commit)
+            raise issues.NO_REFERENCE.error(name=module.name, url=redact(module.url), kind="commit", reference=commit)
         with tempfile.TemporaryDirectory(prefix="precast-") as place:
             index = {"GIT_INDEX_FILE": f"{place}/index", "GIT_WORK_TREE": str(target)}
             self._need(module, self._run(copy, "read-tree", commit, extra=index))
@@ -132,7 +133,7 @@ class Repositories:
         if done.returncode != 0:
             lines = [line.removeprefix("fatal: ") for line in done.stderr.splitlines() if line.strip()]
             reason = lines[0] if lines else f"git ended with {done.returncode}"
-            raise issues.NOT_FETCHED.error(name=module.name, url=module.url, reason=reason)
+            raise issues.NOT_FETCHED.error(name=module.name, url=redact(module.url), reason=redact(reason))
 
 
 def _is_hash(text: str) -> bool:

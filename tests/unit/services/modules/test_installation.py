@@ -144,6 +144,13 @@ def test_one_failing_module_changes_nothing(site: Site) -> None:
     assert site.refused(good + "mod 'mine', :local => true") == "MODULE-030"
 
 
+def test_password_in_an_address_is_not_shown(site: Site) -> None:
+    with pytest.raises(PrecastError) as failed:
+        site.install("mod 'ntp', :git => 'http://me:hidden@127.0.0.1:1/ntp.git'")
+    assert failed.value.code == "MODULE-022"
+    assert "hidden" not in failed.value.render()
+
+
 def test_changed_or_foreign_module_is_not_overwritten_unless_told_to(site: Site) -> None:
     site.commit("ntp", a="1")
     text = "mod 'ntp', :git => '../ntp'"

@@ -1,47 +1,26 @@
 """Deciding and compiling on both databases: one compile for like nodes, none for what nobody reads, staged and never served."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 
-from precast.base import canonical, digests
+from lab.compiling import Compiling
+from precast.base import digests
 from precast.base.clock import ManualClock
-from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.catalog import body as bodies
 from precast.lang.answers import FileStore, NodeAnswers, TextTree
 from precast.lang.compile import compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from precast.services.compiler import CompilerService
-from precast.services.compiling.groves import Groves
-from precast.services.compiling.inputs import NodeInputs, node_data
-from precast.services.compiling.trees import Versions
-from precast.services.compiling.workers import Workers
-from precast.services.deciding import DecisionService
-from precast.services.fact_decisions import EveryChange
-from precast.services.facts import FACTS, FactService
-from precast.services.known_nodes import KnownNodes
-from precast.services.releases import ReleaseService, filled
-from precast.services.targets import TargetService
-from precast.services.trees import File, Tree
-from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
-from precast.store.audit import AuditLog
-from precast.store.blobs import Blobs
-from precast.store.catalogs import Catalogs, Staged
+from precast.services.compiling.inputs import node_data
+from precast.services.releases import filled
+from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
-from precast.store.environments import Arrival, Environments
-from precast.store.facts import Facts
-from precast.store.fleet import Fleet
-from precast.store.nodes import Nodes
 from precast.store.query import Unit
-from precast.store.sessions import Sessions
-from precast.store.traces import Traces
-from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked
 from precast.wire.catalogs import ReleaseBody
-from precast.wire.facts import FactsBody
 from precast.wire.nodes import NodesDeed, TargetsBody
 
 CODE = {
@@ -65,75 +44,13 @@ hierarchy:
 }
 
 
-class Compiler:
-    """Everything from facts to staged catalogs, over one database."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE])
-        self.facts = FactService(database, Facts(database), self.work, EveryChange())
-        self.blobs, self.environments = Blobs(database), Environments(database)
-        self.traces, self.catalogs = Traces(database), Catalogs(database)
-        versions = Versions(self.blobs)
-        self.workers = Workers(versions.content, database.clock)
-        self.inputs = NodeInputs(Fleet(database), self.environments)
-        groves = Groves(database, self.traces, versions)
-        self.decisions = DecisionService(database, self.inputs, groves, self.traces, self.catalogs, self.work)
-        self.compiler = CompilerService(
-            database,
-            self.inputs,
-            groves,
-            self.workers,
-            self.traces,
-            self.catalogs,
-            self.work,
-            self.blobs,
-            TimeOrderedIds(database.clock),
-        )
-        known = KnownNodes(database, Fleet(database), Sessions(database))
-        audit = AuditLog(database, CountedIds())
-        self.releases = ReleaseService(database, self.catalogs, TargetService(known, database.clock), audit)
-        self._number = 0
-
-    async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:
-        contents = {digests.of_bytes(text.encode()): text.encode() for text in files.values()}
-        tree = Tree(
-            {path: File(digests.of_bytes(text.encode()), len(text.encode()), False) for path, text in files.items()}
-        )
-        contents[tree.version] = tree.encode()
-        self._number += 1
-
-        def unit() -> Unit[None]:
-            for digest, data in sorted(contents.items()):
-                yield from self.blobs.putting(digest, data)
-            arrival = Arrival(environment, tree.version, "a test", None, "tests")
-            yield from self.environments.arriving(arrival, self._number)
-            yield from self.work.enqueuing(REDECIDE.name, environment, b"")
-
-        await self.database.write(unit)
-        return tree.version
+class Compiler(Compiling):
+    """With nodes of the kind that the code above is for."""
 
     async def node(self, name: str, **facts: Any) -> None:
-        def known() -> Unit[None]:
-            yield from Nodes(self.database).taking(name)
-
-        await self.database.write(known)
+        await self.introduce(name)
         stable = {"os": {"family": "Debian"}, "networking": {"hostname": name.partition(".")[0]}, **facts}
-        digest = digests.of_bytes(canonical.encode(stable))
-        await self.facts.submit(name, FactsBody(digest, {"uptime": 1}, stable))
-
-    async def settle(self) -> int:
-        """Work until nothing waits; how many compiles it took."""
-        before = self.compiler.compiles
-        while True:
-            done = await self.facts.work_off("f")
-            done += await self.decisions.work_off("d") + await self.decisions.spread("d")
-            done += await self.compiler.work_off("c")
-            if not done:
-                return self.compiler.compiles - before
-
-    async def staged(self, name: str) -> Staged:
-        return (await self.database.read(self.catalogs.staged, [name]))[name]
+        await self.submit(name, stable, {"uptime": 1})
 
     async def body(self, name: str) -> bodies.Body:
         staged = await self.staged(name)

@@ -284,6 +284,8 @@ def _has(data: Any, step: str | int) -> bool:
 def kind_of(data: Answer) -> str:
     if data is ABSENT:
         return "absent"
+    if isinstance(data, dict):
+        return "hash"
     return "string" if isinstance(data, str) and data else "other"
 
 

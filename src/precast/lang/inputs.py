@@ -48,7 +48,7 @@ class FactKeys(Question, frozen=True, tag="fact_keys"):
 
 
 class FactKind(Question, frozen=True, tag="fact_kind"):
-    """Whether a fact is absent, a string that is not empty, or something else: all that a value left open needs."""
+    """Whether a fact is absent, a string that is not empty, a hash or something else: all that a value left open needs."""
 
     path: Path
 

@@ -95,6 +95,13 @@ class NodeVariables:
             return self.below(name, path, whole)
         return self.below("facts", (name, *path), whole)
 
+    def kind(self, name: str, path: Path) -> str:
+        """What lies below a variable of the node's data, as a word: asks for that, not for the value."""
+        if name in ROOTS and not path:
+            return "hash"
+        root, place = (name, path) if name in ROOTS else ("facts", (name, *path))
+        return str(self._inputs.ask(FactKind(place) if root == "facts" else TrustedKind(place)))
+
     def below(self, root: str, path: Path, whole: bool = False) -> Any:
         if not whole and path and self._is_identity(root, path):
             kind = self._inputs.ask(FactKind(path) if root == "facts" else TrustedKind(path))

@@ -205,6 +205,10 @@ class Run:
             self.has_unknowns = True
         return found
 
+    def fact_kind(self, name: str, path: tuple[str | int, ...]) -> str:
+        """What lies below a variable of the node's data: absent, string, hash, other."""
+        return self._node.kind(name, path)
+
     # Values that are not known
 
     def concrete(self, value: Any, span: Span | None = None) -> Any:

@@ -105,9 +105,13 @@ def _fact(scope: Scope, name: str, keys: list[Any], steps: Any, source: Any) -> 
         found = run.fact_value(name, tuple(keys))
         if found is not ABSENT:
             return found
-        for depth in range(len(keys) - 1, 0, -1):
-            found = run.fact_value(name, tuple(keys[:depth]), whole=True)
-            if found is not ABSENT:
+        for depth in range(len(keys) - 1, -1, -1):
+            path = tuple(keys[:depth])
+            kind = run.fact_kind(name, path)
+            if kind == "hash":  # which does not have the key: to know that is enough
+                return _walk(scope, None, [(key,) for key in keys[depth + 1 :]], steps[depth + 1 :], source)
+            if kind != "absent" and depth:
+                found = run.fact_value(name, path, whole=True)
                 return _walk(scope, found, [(key,) for key in keys[depth:]], steps[depth:], source)
     found = run.fact_value(name, (), whole=True)
     return _walk(scope, None if found is ABSENT else found, [(key,) for key in keys], steps, source)

@@ -78,7 +78,10 @@ def _below(scope: Scope, name: str, start: tuple[Any, ...], steps: tuple[Any, ..
     if answer is not ABSENT:
         return answer
     for depth in range(len(path) - 1, max(len(start), 1) - 1, -1):
-        found = scope.run.fact_value(name, path[:depth], whole=True)
-        if found is not ABSENT:
+        kind = scope.run.fact_kind(name, path[:depth])
+        if kind == "hash":  # which does not have the key: to know that is enough
+            return None
+        if kind != "absent":
+            found = scope.run.fact_value(name, path[:depth], whole=True)
             return navigation.dig(found, *path[depth:]) if isinstance(found, tuple | dict) else MISSING
     return None if name in _ROOTS and len(start) < 2 else MISSING

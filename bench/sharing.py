@@ -1,0 +1,235 @@
+"""How much is compiled: a fleet of twenty roles, first, and then when this or that changes.
+
+    .venv/bin/python bench/sharing.py [--quick]
+
+Nodes with 20 roles, three systems and facts of 20 KB; code of 24 modules with templates, and Hiera with a layer for each node that mostly
+does not exist. A third of the roles write the node's own name and address into files. Compiles are counted where they happen, in
+the service that gives them to worker processes. Everything is real but the network: facts come in by the fact service, on SQLite
+on a disk. At the end random nodes are compiled cold, and must have the catalogs that were decided for them.
+"""
+
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.report import Goal, finish, parse_quick, print_rows
+from bench.sharing_code import ROLES, code, facts_of, role_of
+from lab.compiling import Compiling
+from precast.lang.answers import FileStore, NodeAnswers, TextTree
+from precast.lang.compile import compile_catalog
+from precast.lang.inputs import Inputs
+from precast.lang.settings import Settings
+from precast.services.compiling.inputs import node_data
+from precast.services.tracing.walking import Found
+from precast.store.connect import connect
+from precast.store.location import SqliteLocation
+from precast.store.schema import Schema
+from precast.wire.catalogs import ReleaseBody
+from precast.wire.nodes import TargetsBody
+
+SEED = 8
+CHECKED = 200
+FLAPPING = 100
+SUBMITTERS = 64
+
+
+class Size(NamedTuple):
+    nodes: int
+    versions: int
+
+
+QUICK, FULL = Size(1_000, 3), Size(10_000, 20)
+
+
+class Fleet:
+    """All nodes, as they are now."""
+
+    def __init__(self, compiling: Compiling, count: int) -> None:
+        self.compiling = compiling
+        self.names = [f"node{number:05d}.example.org" for number in range(count)]
+        self._number = {name: number for number, name in enumerate(self.names)}
+
+    async def introduce(self) -> None:
+        for name in self.names:
+            await self.compiling.introduce(name, role_of(self._number[name]))
+
+    async def submit(self, names: list[str], tick: int = 0, **changed: Any) -> None:
+        waiting = iter(names)
+
+        async def some() -> None:
+            for name in waiting:
+                stable, volatile = facts_of(self._number[name], tick)
+                await self.compiling.submit(name, {**stable, **changed}, volatile)
+
+        await asyncio.gather(*(some() for _ in range(SUBMITTERS)))
+
+
+async def timed(compiling: Compiling) -> tuple[int, float]:
+    """Until nothing waits: compiles, and seconds."""
+    started_s = time.perf_counter()
+    return await compiling.settle(), time.perf_counter() - started_s
+
+
+async def skeletons(compiling: Compiling, names: list[str]) -> dict[str, str | None]:
+    staged = await compiling.database.read(compiling.catalogs.staged, names)
+    return {name: one.skeleton for name, one in staged.items()}
+
+
+async def walk_us(compiling: Compiling, names: list[str]) -> tuple[float, float]:
+    """The walk of one node, as its decision does it: microseconds, and how many reads its trace has."""
+    known = await compiling.database.read(compiling.inputs.reading, names)
+    nodes = [node_data(one) for one in known]
+    version = known[0].version
+    assert version is not None
+    grove = await compiling.groves.grove("production", version)
+    ways = await compiling.groves.walk(grove, nodes)
+    reads = statistics.mean(sum(position for _, position in one.way) for one in ways if isinstance(one, Found))
+    best = min(_walk_all(grove, nodes) for _ in range(5))
+    return best / len(nodes) * 1e6, reads
+
+
+def _walk_all(grove: Any, nodes: list[Any]) -> float:
+    started_s = time.process_time()
+    for node in nodes:
+        grove.walk(node)
+    return time.process_time() - started_s
+
+
+async def cold_differences(compiling: Compiling, files: Mapping[str, str], names: list[str]) -> int:
+    """How many of these nodes have another catalog than a compile from nothing gives."""
+    store = FileStore(TextTree(files))
+    staged = await compiling.database.read(compiling.catalogs.staged, names)
+    different = 0
+    for known in await compiling.database.read(compiling.inputs.reading, names):
+        cold = compile_catalog(Inputs(NodeAnswers(node_data(known), store)), Settings())
+        different += cold.body.digest() != staged[known.node].skeleton
+    return different
+
+
+async def flapping(compiling: Compiling, fleet: Fleet) -> tuple[float, float]:
+    """The time from facts to decision of nodes that change once, without and with a hundred others that flap."""
+    calm = [await _latency(compiling, fleet, name) for name in fleet.names[FLAPPING : FLAPPING + 20]]
+    beside = []
+    for at, name in enumerate(fleet.names[FLAPPING + 20 : FLAPPING + 40]):
+        await fleet.submit(fleet.names[:FLAPPING], unread_flag=at, os=_flapped(at))
+        beside.append(await _latency(compiling, fleet, name))
+    await compiling.settle()
+    return statistics.median(calm), statistics.median(beside)
+
+
+def _flapped(at: int) -> dict[str, str]:
+    return {"name": "Debian", "family": "Debian", "release": f"12.{at}"}
+
+
+async def _latency(compiling: Compiling, fleet: Fleet, name: str) -> float:
+    started_s = time.perf_counter()
+    await fleet.submit([name], moved=True)
+    while (await compiling.database.read(compiling.inputs.reading, [name]))[0].facts_digest != (
+        await compiling.staged(name)
+    ).facts:
+        await compiling.facts.work_off("f")
+        await compiling.decisions.work_off("d")
+    return (time.perf_counter() - started_s) * 1e3
+
+
+async def main_async(is_quick: bool) -> None:
+    size = QUICK if is_quick else FULL
+    with tempfile.TemporaryDirectory() as name:
+        database = await connect(SqliteLocation(Path(name) / "precast.db"), may_create=True)
+        await Schema(database).expand()
+        compiling = Compiling(database)
+        try:
+            await measure(compiling, size, is_quick)
+        finally:
+            await compiling.workers.close()
+            await database.close()
+
+
+async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
+    fleet, files = Fleet(compiling, size.nodes), code()
+    rows: list[tuple[str, int, float]] = []
+    await compiling.deploy(files)
+    await fleet.introduce()
+    await fleet.submit(fleet.names)
+    first, first_s = await timed(compiling)
+    distinct = len(set((await skeletons(compiling, fleet.names)).values()))
+    rows.append((f"first, {distinct} distinct skeletons", first, first_s))
+    await compiling.releases.release(ReleaseBody(TargetsBody([], all=True)), "person:bench")
+
+    await fleet.submit(fleet.names, tick=1)
+    volatile, seconds = await timed(compiling)
+    rows.append(("only uptime and memory changed", volatile, seconds))
+    before = compiling.compiler.compiles
+    for node in fleet.names * 2:
+        await compiling.releases.fetch(node, "")
+    poll = compiling.compiler.compiles - before
+    rows.append(("every agent has fetched twice", poll, 0.0))
+
+    changed = {**files, "data/common.yaml": files["data/common.yaml"] + "nobody::reads: this\n"}
+    await compiling.deploy(changed)
+    unread, seconds = await timed(compiling)
+    rows.append(("an unread key of common.yaml", unread, seconds))
+
+    template = "modules/profile3/templates/config.epp"
+    readers = {
+        skeleton
+        for name, skeleton in (await skeletons(compiling, fleet.names)).items()
+        if 3 in ROLES[role_of(fleet.names.index(name))].profiles
+    }
+    changed = {**changed, template: files[template] + "# one line more\n"}
+    await compiling.deploy(changed)
+    module, seconds = await timed(compiling)
+    rows.append((f"a template that {len(readers)} skeletons read", module, seconds))
+
+    names = random.Random(SEED).sample(fleet.names, min(CHECKED, len(fleet.names)))
+    different = await cold_differences(compiling, changed, names)
+    us, reads = await walk_us(compiling, names)
+    calm_ms, beside_ms = await flapping(compiling, fleet)
+    for version in range(size.versions - 3):
+        await compiling.deploy({**changed, "data/common.yaml": changed["data/common.yaml"] + f"unread{version}: 1\n"})
+        await compiling.settle()
+    chains, link_bytes, leaf_bytes = await compiling.traces.size("production")
+
+    print_rows(["what changed", "compiles", "seconds"], rows)
+    print(f"\n{len(names)} random nodes against a cold compile: {different} differ")
+    print(
+        f"a walk: {us:.0f} µs for {reads:.0f} reads; the tree: {chains} rows, {(link_bytes + leaf_bytes) / 1024:.0f} KB"
+    )
+    print(f"facts to decision: {calm_ms:.1f} ms, with {FLAPPING} flapping nodes beside {beside_ms:.1f} ms")
+    if different:
+        raise SystemExit("catalogs that were decided differ from what is compiled")
+    figures = {
+        "nodes": size.nodes,
+        "compiles": {what: count for what, count, _ in rows},
+        "seconds": {what: round(seconds, 2) for what, _, seconds in rows},
+        "distinct_skeletons": distinct,
+        "cold_compared": len(names),
+        "cold_different": different,
+        "walk_reads": round(reads),
+        "decision_ms": {"calm": round(calm_ms, 2), "beside_flapping": round(beside_ms, 2)},
+        "tree": {"versions": size.versions, "rows": chains, "bytes": link_bytes + leaf_bytes},
+    }
+    per_reads = us / reads * 300
+    goals = [
+        Goal("sharing-first", round(first / distinct, 3), 1.2, first / distinct <= 1.2),
+        Goal("sharing-volatile", volatile, 0, volatile == 0),
+        Goal("sharing-poll", poll, 0, poll == 0),
+        Goal("sharing-unread-key", unread, 0, unread == 0),
+        Goal("sharing-module", module, len(readers), module <= len(readers)),
+        Goal("sharing-flap", round(beside_ms / calm_ms, 2), 1.5, beside_ms / calm_ms <= 1.5),
+        Goal("walk-us", round(per_reads, 1), 500, per_reads <= 500),
+    ]
+    finish("sharing", is_quick, figures, goals)
+
+
+def main() -> None:
+    asyncio.run(main_async(parse_quick(__doc__)))
+
+
+if __name__ == "__main__":
+    main()

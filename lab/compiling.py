@@ -1,0 +1,109 @@
+"""Everything from facts to released catalogs over one database, in this process: for tests and benches that count compiles."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from precast.base import canonical, digests
+from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.services.compiler import CompilerService
+from precast.services.compiling.groves import Groves
+from precast.services.compiling.inputs import NodeInputs
+from precast.services.compiling.trees import Versions
+from precast.services.compiling.workers import Workers
+from precast.services.deciding import DecisionService
+from precast.services.fact_decisions import EveryChange
+from precast.services.facts import FACTS, FactService
+from precast.services.known_nodes import KnownNodes
+from precast.services.releases import ReleaseService
+from precast.services.targets import TargetService
+from precast.services.trees import File, Tree
+from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.store.audit import AuditLog
+from precast.store.blobs import Blobs
+from precast.store.catalogs import Catalogs, Staged
+from precast.store.database import Database
+from precast.store.environments import Arrival, Environments
+from precast.store.facts import Facts
+from precast.store.fleet import Fleet, Said
+from precast.store.nodes import Nodes
+from precast.store.query import Unit
+from precast.store.sessions import Sessions
+from precast.store.traces import Traces
+from precast.store.work import WorkQueue
+from precast.wire.facts import FactsBody
+
+
+class Compiling:
+    """The services that decide, compile and release, joined as a server joins them."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE])
+        self.facts = FactService(database, Facts(database), self.work, EveryChange())
+        self.blobs, self.environments = Blobs(database), Environments(database)
+        self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)
+        versions = Versions(self.blobs)
+        self.workers = Workers(versions.content, database.clock)
+        self.inputs = NodeInputs(self.fleet, self.environments)
+        self.groves = Groves(database, self.traces, versions)
+        self.decisions = DecisionService(database, self.inputs, self.groves, self.traces, self.catalogs, self.work)
+        self.compiler = CompilerService(
+            database,
+            self.inputs,
+            self.groves,
+            self.workers,
+            self.traces,
+            self.catalogs,
+            self.work,
+            self.blobs,
+            TimeOrderedIds(database.clock),
+        )
+        targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
+        self.releases = ReleaseService(database, self.catalogs, targets, AuditLog(database, CountedIds()))
+        self._number = 0
+
+    async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:
+        """Make these files the environment's current version."""
+        contents = {digests.of_bytes(text.encode()): text.encode() for text in files.values()}
+        found = {path: File(digests.of_bytes(text.encode()), len(text.encode()), False) for path, text in files.items()}
+        tree = Tree(found)
+        contents[tree.version] = tree.encode()
+        self._number += 1
+
+        def unit() -> Unit[None]:
+            for digest, data in sorted(contents.items()):
+                yield from self.blobs.putting(digest, data)
+            arrival = Arrival(environment, tree.version, "a directory", None, "lab")
+            yield from self.environments.arriving(arrival, self._number)
+            yield from self.work.enqueuing(REDECIDE.name, environment, b"")
+
+        await self.database.write(unit)
+        return tree.version
+
+    async def introduce(self, name: str, role: str | None = None) -> None:
+        """A node that is known, with its role."""
+
+        def unit() -> Unit[None]:
+            yield from Nodes(self.database).taking(name)
+            if role is not None:
+                yield from self.fleet.classifying(name, Said(None, role, True, {}, {}))
+
+        await self.database.write(unit)
+
+    async def submit(self, name: str, stable: dict[str, Any], volatile: dict[str, Any]) -> None:
+        """A node's facts."""
+        digest = digests.of_bytes(canonical.encode(stable))
+        await self.facts.submit(name, FactsBody(digest, volatile, stable))
+
+    async def settle(self) -> int:
+        """Work until nothing waits; how many compiles it took."""
+        before = self.compiler.compiles
+        while True:
+            done = await self.facts.work_off("f")
+            done += await self.decisions.work_off("d") + await self.decisions.spread("d")
+            done += await self.compiler.work_off("c")
+            if not done:
+                return self.compiler.compiles - before
+
+    async def staged(self, name: str) -> Staged:
+        return (await self.database.read(self.catalogs.staged, [name]))[name]

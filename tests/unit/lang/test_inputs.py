@@ -22,7 +22,7 @@ def test_fact_chain_asks_for_the_whole_path_only() -> None:
 
 
 def test_absent_path_asks_for_what_is_there() -> None:
-    assert facts_asked("notice($facts['os']['nope'])") == [("fact", ["os", "nope"]), ("fact", ["os"])]
+    assert facts_asked("notice($facts['os']['nope'])") == [("fact", ["os", "nope"]), ("fact_kind", ["os"])]
 
 
 def test_fact_asked_twice_is_one_read() -> None:

@@ -127,6 +127,9 @@ class Host(Protocol):
     def fact_value(self, name: str, path: tuple[str | int, ...], whole: bool = False) -> Any:
         """What lies at a path below such a variable; ABSENT if nothing does. `whole` leaves nothing open."""
 
+    def fact_kind(self, name: str, path: tuple[str | int, ...]) -> str:
+        """What lies there, as a word: absent, string, hash, other."""
+
     def module_directory(self, scope: Any, name: str) -> str | None:
         """Where a module stands, as `inputs` names it; None if there is none of that name."""
 

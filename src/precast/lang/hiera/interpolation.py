@@ -14,7 +14,7 @@ from precast.lang.hiera.keys import split
 from precast.lang.hiera.variables import value_of
 from precast.lang.rubytext import ruby_text
 from precast.lang.scope import MISSING
-from precast.lang.unknowns import STRINGS, join, stays_open
+from precast.lang.unknowns import STRINGS, Hole, join, stays_open
 from precast.lang.values import Hash, Unknown
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _EXPRESSION: Final = re.compile(r"%\{([^}]*)\}")
 _METHOD: Final = re.compile(r"""^(\w+)\((?:"([^"]+)"|'([^']+)')\)$""")
 _NOTHING: Final = frozenset(("", "::", '""', "''", '"::"', "'::'"))
+ROOTS: Final = frozenset(("facts", "trusted"))
 _LOOKUPS: Final = frozenset(("lookup", "hiera", "alias"))
 
 
@@ -63,18 +64,30 @@ def _parsed(text: str) -> Expression:
 
 
 class Interpolator:
-    """Interpolates for one look-up. Without methods, as in hiera.yaml, only variables count; `local` stands before all others."""
+    """Interpolates for one look-up. Without methods, as in hiera.yaml, only variables count; `local` stands before all others.
+
+    In a place every fact stays open that is a string: what matters is the file that is there, not the fact.
+    """
 
     def __init__(
-        self, lookups: "Lookups", invocation: Invocation, *, methods: bool, local: Mapping[str, Any] | None = None
+        self,
+        lookups: "Lookups",
+        invocation: Invocation,
+        *,
+        methods: bool,
+        local: Mapping[str, Any] | None = None,
+        is_place: bool = False,
     ) -> None:
+        self._is_place = is_place
         self._lookups = lookups
         self._invocation = invocation
         self._methods = methods
         self._local = local or {}
 
     def with_local(self, local: Mapping[str, Any]) -> "Interpolator":
-        return Interpolator(self._lookups, self._invocation, methods=self._methods, local=local)
+        return Interpolator(
+            self._lookups, self._invocation, methods=self._methods, local=local, is_place=self._is_place
+        )
 
     def value(self, value: Any) -> Any:
         """The value with every text in it interpolated. Raises HIERA-031 to HIERA-037."""
@@ -140,5 +153,11 @@ class Interpolator:
         segments = split(name)
         if segments is None:
             raise issues.BAD_INTERPOLATION.error(text=text)
-        value = value_of(self._lookups.host, self._invocation, name, segments, self._local)
+        root, below = str(segments[0]), segments[1:]
+        host = self._lookups.host
+        is_fact = root in ROOTS and bool(below) and root not in self._invocation.overrides
+        if self._is_place and is_fact and host.fact_kind(root, below) == "string":
+            host.has_unknowns = True
+            return Hole(root, below)
+        value = value_of(host, self._invocation, name, segments, self._local)
         return None if value is MISSING else value

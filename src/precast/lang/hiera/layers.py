@@ -116,9 +116,10 @@ class Layer:
 
     def _resolve(self, levels: tuple[Level, ...], invocation: Invocation) -> Resolved:
         texts = Interpolator(self.lookups, invocation, methods=False)
+        places = Interpolator(self.lookups, invocation, methods=False, is_place=True)
         return Resolved(
             tuple(
-                ResolvedLevel(self, level, self._resolver.locations(level, texts), texts.value(level.options))
+                ResolvedLevel(self, level, self._resolver.locations(level, places), texts.value(level.options))
                 for level in levels
             )
         )

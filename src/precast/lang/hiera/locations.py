@@ -1,6 +1,6 @@
 """Where the data of a level lies for one node: paths, globs, mapped paths and URIs, with their variables put in.
 
-A path may hold an identity fact that stays open. The question is then the digest or absence of the file at that path, not the
+A path may hold facts that stay open. The question is then the digest or absence of the file at that path, not the
 fact: nodes that have no file of their own, or the same, are alike. Globs, mapped paths and URIs ask for the fact itself.
 """
 
@@ -59,7 +59,7 @@ class Resolver:
         return Location(declared, open_path(joined), joined)
 
     def _settled(self, path: Any) -> Any:
-        """A path in which at most identity facts are open; anything that only the node will know is an error."""
+        """A path in which at most facts are open; anything that only the node will know is an error."""
         if isinstance(path, Joined) and not all(isinstance(part, str | Hole) for part in path.parts):
             return self._concrete(path)
         return path

@@ -7,7 +7,7 @@ import pytest
 
 from precast.base.spans import Source
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
-from precast.lang.inputs import ABSENT, DataFile, DataKey, FileDigest, Inputs, Question, TrustedPath
+from precast.lang.inputs import ABSENT, DataFile, DataKey, FactPath, FileDigest, Inputs, Question, TrustedPath
 from precast.lang.settings import Settings
 from tests.unit.lang.compiling import compiled, inputs
 
@@ -55,9 +55,10 @@ def test_nodes_whose_files_differ_in_keys_nobody_reads_differ_only_in_the_file()
     assert one.body.digest() == two.body.digest()
 
 
-def test_a_fact_that_is_no_identity_is_asked_for_and_the_path_is_plain() -> None:
+def test_fact_in_a_path_stays_open_whichever_it_is() -> None:
     result = looked_up("web1.example.com")
-    assert DataFile(("data/os/Debian.yaml",)) in answers(result, DataFile)
+    assert DataFile(("data/os/", ("facts", "os", "family"), ".yaml")) in answers(result, DataFile)
+    assert FactPath(("os", "family")) not in answers(result, FactPath)
 
 
 def test_only_keys_that_were_looked_up_are_asked_for() -> None:

@@ -9,7 +9,6 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
 import yaml  # type: ignore[import-untyped] # it has no types of its own
@@ -24,6 +23,8 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 1_000_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BEGINNINGS: Final = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
+_ENDS: Final = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
 _STRING_TAGS: Final = frozenset(("tag:yaml.org,2002:str", "!str", "!ruby/string"))
 _BINARY_TAGS: Final = frozenset(("tag:yaml.org,2002:binary", "!binary"))
 _FLOAT_TAGS: Final = frozenset(("tag:yaml.org,2002:float", "!float"))
@@ -82,28 +83,29 @@ class _Builder:
         self._source = source
         self._anchors: dict[str, _Made] = {}
         self._stack: list[_Open] = []
-        self._nodes = 0
 
     def document(self) -> Any:
         root = None
-        for event in self._events():
-            if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+        stack = self._stack
+        for event in yaml.parse(self._source.text, Loader=_LOADER):
+            kind = type(event)
+            if kind is yaml.ScalarEvent or kind is yaml.AliasEvent:
+                made = self._leaf(event)
+            elif kind in _BEGINNINGS:
                 self._begin(event)
                 continue
-            made = self._end(event) if isinstance(event, yaml.CollectionEndEvent) else self._leaf(event)
-            if self._stack:
-                self._stack[-1].items.append(made)
-                self._weigh(self._stack[-1], made, event)
+            elif kind in _ENDS:
+                made = self._end()
+            elif kind is yaml.DocumentEndEvent:
+                break
+            else:
+                continue
+            if stack:
+                stack[-1].items.append(made)
+                self._weigh(stack[-1], made, event)
             else:
                 root = made.value  # the document may still end badly
         return root
-
-    def _events(self) -> Iterator[Any]:
-        for event in yaml.parse(self._source.text, Loader=_LOADER):
-            if isinstance(event, yaml.DocumentEndEvent):
-                return
-            if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
-                yield event
 
     def _begin(self, event: Any) -> None:
         if len(self._stack) >= MAX_DEPTH:
@@ -114,7 +116,7 @@ class _Builder:
         kind = "mapping" if isinstance(event, yaml.MappingStartEvent) else "sequence"
         self._stack.append(_Open(kind, event.anchor))
 
-    def _end(self, event: Any) -> _Made:
+    def _end(self) -> _Made:
         done = self._stack.pop()
         value = _mapping(done.items) if done.kind == "mapping" else tuple(each.value for each in done.items)
         return self._known(done.anchor, _Made(value, done.weight, done.kind))
@@ -183,17 +185,15 @@ def _as_float(text: str) -> float:
 
 def _mapping(items: list[_Made]) -> Hash:
     """Keys and values in turn; a later key replaces an earlier one, and `<<` puts in the entries of what it names."""
-    made: Hash = Hash()
+    pairs: list[tuple[Any, Any]] = []
     for key, value in zip(items[::2], items[1::2], strict=True):
-        merged = _merged(value) if key.value == "<<" else None
+        name = key.value
+        merged = _merged(value) if name == "<<" else None
         if merged is not None:
-            made = made.merged(merged)
-        elif type(key.value) is str:
-            dict.__setitem__(made, key.value, value.value)
+            pairs += merged.items()
         else:
-            plain = str(key.value) if isinstance(key.value, Symbol) else key.value
-            made = made.merged(Hash.of(((plain, value.value),)))
-    return made
+            pairs.append((str(name) if isinstance(name, Symbol) else name, value.value))
+    return Hash.of(pairs)
 
 
 def _merged(value: _Made) -> Hash | None:

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from lab.postgres import PostgresServer
 from tests.e2e.precast_command import DEADLINE_S, PRECAST, assert_fine, environment
 from tests.e2e.precast_server import Server
+from tests.fault.test_disk_full import NAMESPACE, ROOT
 
 ROUNDS = 4
 FILES = 150
@@ -118,3 +120,22 @@ def test_server_killed_at_any_moment_of_a_deploy_leaves_one_whole_version(server
         assert now in took[-2:], f"neither the old nor the new version (seed {seed})"
         outcomes.append("new" if now == took[-1] else "old")
     print(f"\nseed {seed}: after each kill the version was {outcomes}")
+
+
+@pytest.mark.needs("unshare")
+def test_full_disk_leaves_the_old_version_and_with_space_the_deploy_finishes(tmp_path: Path) -> None:
+    if subprocess.run([*NAMESPACE, "mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True).returncode:
+        pytest.skip("cannot mount here, not even in a namespace")
+    pages = [0, 20, 100, 160, 250, 320, 800]
+    words = [sys.executable, "-m", "lab.full_deploys", str(tmp_path), *map(str, pages)]
+    done = subprocess.run([*NAMESPACE, *words], cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stderr
+    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["free_pages"] for one in outcomes] == pages
+    for one in outcomes:
+        assert one["problems"] == []
+        assert one["again"] == 2
+        assert one["current"] == (2 if one["code"] is None else 1), one
+        # The room for what comes in, or the database: whichever is full first.
+        assert one["code"] in (None, "ENV-015", "STORE-006"), one
+    assert {one["code"] for one in outcomes} == {None, "ENV-015", "STORE-006"}

@@ -88,7 +88,7 @@ def test_broken_code_is_refused_with_every_error_and_the_old_version_stays(
     for path in ("modules/web/types/port.pp", "modules/web/templates/conf.epp", "modules/web/templates/old.erb"):
         assert any(line.startswith(f"{path}:") for line in lines), ran.err
     assert any(line.startswith("hiera.yaml") for line in lines), ran.err
-    assert "is not deployed, 5 errors were found in its files [ENV-008]" in ran.err
+    assert "is not deployed, errors in its files: 5 [ENV-008]" in ran.err
     assert numbers(server, name) == [1]
 
 
@@ -293,3 +293,15 @@ def test_modules_of_a_puppetfile_are_installed_for_what_comes_from_git(
     assert server.read("env", "deploy", name, "--git", str(code), "--ref", "main")["is_new"]
     changes = {one["path"] for one in server.read_any("env", "diff", name)["changes"]}
     assert "modules/ntp/manifests/server.pp" in changes
+
+
+def test_settings_of_an_environment_are_looked_at(server: Server, name: str, code: Path) -> None:
+    write(code / "environment.conf", "modulepath = modules:/usr/share/puppet/modules\nconfig_version = /bin/true\n")
+    ran = deploy(server, name, code)
+    assert ran.code == 0, ran
+    assert "modules in /usr/share/puppet/modules are not deployed" in ran.err
+    assert "config_version has no effect" in ran.err
+    write(code / "environment.conf", "modulepath = $codedir/modules\n")
+    ran = deploy(server, name, code)
+    assert (ran.code, "environment.conf: error: " in ran.err, "ENV-008" in ran.err) == (64, True, True), ran
+    assert numbers(server, name) == [1]

@@ -89,7 +89,7 @@ def _told(error: PrecastError) -> PrecastError:
         return error
     for line in lines:
         print(visible(line), file=sys.stderr)
-    return PrecastError.of_kind(error.kind, error.code, first.rstrip(":"), error.hint)
+    return PrecastError.of_kind(error.kind, error.code, first, error.hint)
 
 
 def _tell(args: argparse.Namespace, answer: DeployAnswer, sent: Sent) -> int:

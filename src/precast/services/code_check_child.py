@@ -1,8 +1,10 @@
 """Checks files of an environment in a process of its own: files come on standard input, findings leave on standard output.
 
-The files are somebody else's text. What a parser makes of it costs this process its memory and its time, nobody else's.
+The files are somebody else's text. What a parser makes of it costs this process its memory and its time, nobody else's; and it
+has no rights, no network and no files to lose.
 """
 
+import importlib
 import resource
 import sys
 from typing import BinaryIO
@@ -11,6 +13,7 @@ import msgspec
 
 from precast.base.errors import PrecastError
 from precast.lang.validation import look_at_file
+from precast.services.compiling.confinement import confine
 
 MEMORY_BYTES = 1024**3
 CPU_S = 120
@@ -78,10 +81,13 @@ def _finding(path: str, error: PrecastError) -> Finding:
 
 
 def main() -> int:
+    # What is imported only when it is needed: afterwards nothing can be read.
+    for name in ("precast.lang.erb.parser", "precast.lang.hiera.config"):
+        importlib.import_module(name)
+    confine()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     sys.stdout.buffer.write(msgspec.json.encode(check_all(sys.stdin.buffer)))
     return 0
 

@@ -5,11 +5,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 
+from precast.lang.answers import FileStore, NodeAnswers, NodeData
+from precast.lang.compiler.environment import FILE, remarks, with_environment
+from precast.lang.inputs import Inputs
+from precast.lang.settings import Settings
 from precast.lang.validation import is_checked
 from precast.services import issues_environments as issues
 from precast.services import programs
 from precast.services.code_check_child import Report, frame
-from precast.services.trees import File, Tree
+from precast.services.trees import File, Tree, TreeFiles
 
 DEADLINE_S = 240.0
 MAX_OUT_BYTES = 4 * 1024 * 1024
@@ -26,6 +30,23 @@ def to_check(tree: Tree, known: Tree | None) -> list[tuple[str, File]]:
         (path, file)
         for path, file in sorted(tree.files.items())
         if is_checked(path) and (path not in before or before[path].digest != file.digest)
+    ]
+
+
+def look_at_settings(tree: Tree, text: bytes) -> list[str]:
+    """What the owner of an environment.conf should know: modules outside are not part of a version.
+
+    Raises InputError for settings that no compile could use.
+    """
+    files = FileStore(TreeFiles(tree, lambda _: text))
+    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files))
+    outside = [path for path in with_environment(inputs, Settings()).module_path if path.startswith(("/", "../"))]
+    return [
+        *(
+            f"{FILE}: warning: modules in {path} are not deployed: only what is in the environment is"
+            for path in outside
+        ),
+        *(f"{FILE}: {level}: {said.removeprefix(f'{FILE}: ')}" for level, said in remarks(inputs)),
     ]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from precast.base.errors import PrecastError
+from precast.lang.compiler.environment import FILE as SETTINGS
 from precast.services import code_checks, texts
 from precast.services import issues_environments as issues
 from precast.services.code_check_child import Report
@@ -94,13 +95,14 @@ class EnvironmentService:
             return DeployAnswer(_version(current), False, len(tree.files), 0)
         known = await self._tree(current.version) if current is not None else None
         await self._check_content(tree)
+        warnings = await self._look_at_settings(name, tree)
         checked = code_checks.to_check(tree, known)
         report = await code_checks.check_files(name, checked, self._content.read)
         if report.error_count:
             raise issues.BROKEN_TREE.error(environment=name, count=report.error_count, problems=_problems(report))
         arrival = Arrival(name, body.version, body.source, body.commit, actor)
         now, is_new = await self._arrive(arrival, tree)
-        warnings = [one.line_of("warning") for one in report.warnings]
+        warnings += [one.line_of("warning") for one in report.warnings]
         return DeployAnswer(_version(now), is_new, len(tree.files), len(checked), warnings)
 
     async def roll_back(self, name: str, body: RollbackBody, actor: str) -> DeployAnswer:
@@ -162,6 +164,18 @@ class EnvironmentService:
         for path, file in tree.files.items():
             if sizes[file.digest] != file.size:
                 raise issues.BAD_TREE.error(reason=f"{path} has {sizes[file.digest]} bytes, not {file.size}")
+
+    async def _look_at_settings(self, name: str, tree: Tree) -> list[str]:
+        """What is to be said of environment.conf. Raises InputError ENV-008 if no compile could use it."""
+        file = tree.files.get(SETTINGS)
+        if file is None:
+            return []
+        text = await self._content.read(file.digest) if file.size <= code_checks.MAX_CODE_BYTES else b"\xff"
+        try:
+            return code_checks.look_at_settings(tree, text)
+        except PrecastError as error:
+            line = f"{SETTINGS}: error: {error.message} [{error.code}]"
+            raise issues.BROKEN_TREE.error(environment=name, count=1, problems=line) from None
 
     async def _arrive(self, arrival: Arrival, tree: Tree) -> tuple[EnvironmentVersion, bool]:
         named = [*tree.digests, arrival.version]

@@ -39,7 +39,7 @@ MISSING_CONTENT = Issue(
 BROKEN_TREE = Issue(
     "ENV-008",
     Kind.INPUT,
-    "{environment} is not deployed, {count} errors were found in its files:\n{problems}",
+    "{environment} is not deployed, errors in its files: {count}\n{problems}",
     "correct them, then deploy again; the version before stays",
 )
 CHECK_FAILED = Issue(

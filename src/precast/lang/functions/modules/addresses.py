@@ -104,8 +104,10 @@ def _subnet(subnet: Hash) -> Hash:
     return subnet
 
 
-@declare_older("get_in_addr_arpa", "String network", "The zone of a network's addresses in reverse.", module="dns")
-def _get_in_addr_arpa(network: str) -> str:
+@declare_older(
+    "get_in_addr_arpa", "String network, Any *rest", "The zone of a network's addresses in reverse.", module="dns"
+)
+def _get_in_addr_arpa(network: str, *rest: Any) -> str:
     parts = network.split(".")
     while parts and not parts[-1]:
         parts.pop()

@@ -126,6 +126,8 @@ def _parsepson(text: str, default: Any = _NO_DEFAULT) -> Any:
 
 @declare("parsehocon", "String text, Any default?", "Data from HOCON; a default where the text is none.")
 def _parsehocon(text: str, default: Any = _NO_DEFAULT) -> Any:
+    if text.lstrip().startswith("["):  # a default does not help here: it is HOCON, but no object
+        raise wrong("parsehocon", "the text holds a list, not an object")
     return _read("parsehocon", read_hocon, text, default)
 
 

@@ -150,5 +150,7 @@ def _try_get_value(call: Call, data: Any, path: Any = "", default: Any = None, s
         "dig() DEPRECATED: This function has been replaced in Puppet 4.5.0, please use dig44() for backwards compatibility or use"
         " the new version.",
     )
+    if not isinstance(path, str):
+        raise wrong("try_get_value", "takes a path as a text")
     steps = (int(step) if step.isascii() and step.isdigit() else step for step in ruby_text(path).split(separator))
     return dig44(data, tuple(steps), default)

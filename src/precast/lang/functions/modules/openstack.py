@@ -171,10 +171,19 @@ def _validate_yum_hash(given: Any) -> Any:
 )
 def _convert_to_json_string(*values: Any) -> str:
     value = values[0] if values else None
-    if isinstance(value, tuple) and all(isinstance(each, str) and ":" in each for each in value):
+    if isinstance(value, tuple) and _are_entries(value):
         parts = [[*each.split(":"), None] for each in value]
         return to_json(Hash.of((each[0], each[1] or None) for each in parts))
     return to_json(value)
+
+
+def _are_entries(values: Sequence[Any]) -> bool:
+    for each in values:
+        if not isinstance(each, str | tuple | Hash):
+            raise wrong("convert_to_json_string", f"takes an array of texts, got {ruby_class(each)} in it")
+        if ":" not in each:
+            return False
+    return True
 
 
 @declare(

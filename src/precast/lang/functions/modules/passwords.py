@@ -89,7 +89,11 @@ def _mysql_password(password: Any, sensitive: bool = False) -> Any:
     return Sensitive(made) if sensitive else made
 
 
-declare_older("mysql_password", "String password", "The older name of mysql::password.", module="mysql")(_mysql)
+@declare_older("mysql_password", "Any password", "The older name of mysql::password.", module="mysql")
+def _mysql_password_older(password: Any) -> str:
+    if not isinstance(password, str | tuple | Hash) or (password and not isinstance(password, str)):
+        raise wrong("mysql_password", "takes a string")
+    return _mysql(password) if isinstance(password, str) else ""
 
 
 @declare(

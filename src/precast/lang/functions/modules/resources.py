@@ -140,8 +140,10 @@ def _getparam(call: Call, reference: Any, name: Any, *rest: Any) -> Any:
     if not isinstance(name, str):
         raise wrong("getparam", "Must specify name of a parameter")
     found = _REFERENCE.fullmatch(legacy_text(reference))
-    if not name or found is None:
+    if not name:
         return ""
+    if found is None:
+        raise wrong("getparam", f"No title provided and '{legacy_text(reference)}' is not a valid resource reference")
     values = next(_declared(call, found[1].lower(), found[2]), Hash())
     value = values.lookup(name)
     return "" if value is None else value

@@ -32,8 +32,10 @@ def _named(process: Hash) -> tuple[Any, Hash]:
     return process.get("name"), Hash.of(entry for entry in process.items() if entry[0] != "name")
 
 
-@declare_older("mco_array_to_string", "Array list", "The elements of an array as texts.", module="mcollective")
-def _mco_array_to_string(items: tuple[Any, ...]) -> tuple[str, ...]:
+@declare_older(
+    "mco_array_to_string", "Array list, Any *rest", "The elements of an array as texts.", module="mcollective"
+)
+def _mco_array_to_string(items: tuple[Any, ...], *rest: Any) -> tuple[str, ...]:
     return tuple(map(ruby_text, items))
 
 
@@ -61,9 +63,12 @@ _SIZE: Final = re.compile(r"([0-9.e+-]*)\s*([^bB]?)", re.DOTALL)
 
 
 @declare_older(
-    "assemble_nexus_url", "Any url, Any parameters", "The URL of an artifact of a Nexus server.", module="archive"
+    "assemble_nexus_url",
+    "Any url, Any parameters?, Any *rest",
+    "The URL of an artifact of a Nexus server.",
+    module="archive",
 )
-def _assemble_nexus_url(url: Any, parameters: Any) -> str:
+def _assemble_nexus_url(url: Any, parameters: Any = Hash(), *rest: Any) -> str:  # noqa: B008 (never changed)
     if not isinstance(parameters, Hash) or not all(isinstance(item, str) for item in parameters.values()):
         raise wrong("assemble_nexus_url", "takes a URL and a hash of texts")
     query = "&".join(f"{ruby_text(key)}={quote_plus(item)}" for key, item in parameters.items())

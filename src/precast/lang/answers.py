@@ -3,6 +3,7 @@
 Files come from a `FileTree`, which never changes while it is used; each is read once and known by its digest from then on.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -213,8 +214,12 @@ class NodeAnswers:
 
     def _filled(self, path: inputs.OpenPath) -> str:
         """A path with this node's facts in the places left open."""
-        parts = (part if isinstance(part, str) else str(self._open_part(part)) for part in path)
-        return "".join(parts)
+        filled = "".join(part if isinstance(part, str) else str(self._open_part(part)) for part in path)
+        # A fact may bring dots and slashes with it; a plain path has been settled before it was asked for.
+        if len(path) == 1:
+            return filled
+        settled = posixpath.normpath(filled)
+        return "" if settled.startswith("../") else settled  # there is no file without a name
 
     def _open_part(self, part: Path) -> Any:
         return follow(self.node.facts if part[0] == "facts" else self.node.trusted, part[1:])

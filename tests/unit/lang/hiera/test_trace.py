@@ -152,3 +152,19 @@ def test_an_empty_file_is_told_of_and_counts_as_one_without_keys() -> None:
     assert one.body.digest() == two.body.digest()
     assert not any(read.question == TrustedPath(("certname",)) for read in one.trace)
     assert str(one.logs[0].message) == "/data/nodes/<trusted.certname>.yaml: file does not contain a valid yaml hash"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted"), [("../common", "80 "), ("./Linux", "1 "), ("../../../secret", "80 "), ("/../Linux", "80 ")]
+)
+def test_a_fact_with_dots_and_slashes_leads_nowhere_else(kernel: str, wanted: str) -> None:
+    """To where its path leads inside the environment, as in Puppet; never out of it."""
+    files = {
+        "hiera.yaml": HIERA.replace("os/%{facts.os.family}", "kernels/%{facts.kernel}"),
+        "data/common.yaml": COMMON,
+        "data/kernels/Linux.yaml": "port: 1\n",
+        "../secret.yaml": "port: 2\n",
+    }
+    facts = {"kernel": kernel, "networking": {"fqdn": "n"}}
+    result = compiled("notify { 'x': message => \"${lookup('port')} \" }", files, facts=facts)
+    assert result.body.resources[-1].parameters["message"] == wanted

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,4 +105,8 @@ def same(wanted: Any, got: Any) -> bool:
         return len(wanted) == len(got) and all(map(same, wanted, got))
     if isinstance(wanted, dict) and isinstance(got, dict):
         return wanted.keys() == got.keys() and all(same(value, got[key]) for key, value in wanted.items())
+    if (
+        isinstance(wanted, str) and isinstance(got, str) and "<host>" in wanted
+    ):  # the corpora write no public host name out
+        return re.fullmatch(re.escape(wanted).replace("<host>", "[a-z0-9.-]+"), got) is not None
     return bool(wanted == got)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from precast.base.spans import Source, Span
 from precast.lang import issues_compiler as issues
 from precast.lang.rubytext import ruby_text
+from precast.lang.values import to_string
 
 if TYPE_CHECKING:
     from precast.lang.compiler.definitions import Definition
@@ -87,7 +88,9 @@ class Resource:
                     self.tag(each)
 
     def tag(self, name: Any) -> None:
-        """Adds a tag and, of a qualified one, its parts. Raises where it is no word."""
+        """Adds a tag and, of a qualified one, its parts; a number or Boolean counts as its text. Raises where it is no word."""
+        if isinstance(name, int | float):
+            name = to_string(name)
         if not isinstance(name, str) or not is_tag(name):
             raise issues.BAD_TAG.error(self.source, self.span, tag=name)
         name = name.lower()

@@ -246,6 +246,13 @@ def test_graph_ordering_keeps_relationships() -> None:
     assert len(ran.reports) == 21
 
 
+def test_graph_ordering_runs_at_the_same_time_what_nothing_orders_and_no_lock_holds_apart() -> None:
+    meetings = [resource("meeting", f"m{number}") for number in range(2)]
+    locked = [resource("locked", f"l{number}") for number in range(30)]
+    ran = run(body(*meetings, *locked), None, Options(ordering="graph"))
+    assert set(ran.statuses().values()) == {"changed"}
+
+
 def test_guards_are_not_run_in_noop_if_so_wished() -> None:
     ran = run(body(resource("command", "c", guard="a")), {}, Options(is_noop=True, runs_guards=False))
     assert ran.world.deeds == []

@@ -30,6 +30,8 @@ class World:
         self.cells = dict(cells or {})
         self.deeds: list[str] = []
         self.lock = threading.Lock()
+        self.provider = threading.Lock()
+        self.meeting = threading.Barrier(2)
 
     def do(self, deed: str) -> None:
         with self.lock:
@@ -170,13 +172,29 @@ class Message(WorldHandler):
 
 
 class Locked(Command):
-    """A command whose provider can only do one thing at a time."""
+    """A command whose provider can only do one thing at a time, and fails if it is asked to do two."""
 
     locks: ClassVar[tuple[str, ...]] = ("provider",)
 
+    def apply(self, change: Change) -> None:
+        if not self.world.provider.acquire(blocking=False):
+            raise OSError(16, "the provider is busy")
+        try:
+            super().apply(change)
+        finally:
+            self.world.provider.release()
+
+
+class Meeting(Command):
+    """A command that ends only if another one runs at the same time."""
+
+    def apply(self, change: Change) -> None:
+        self.world.meeting.wait(timeout=30)
+        super().apply(change)
+
 
 TYPES: dict[str, type[Handler]] = {
-    "cell": Cell, "command": Command, "tree": Tree, "message": Message, "locked": Locked,
+    "cell": Cell, "command": Command, "tree": Tree, "message": Message, "locked": Locked, "meeting": Meeting,
 }  # fmt: skip
 _REAL = registry.find
 

@@ -4,13 +4,13 @@ A password's hash never stands on a command line, where every user of the machin
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from precast.resources import accounts, properties
 from precast.resources.commands import is_there
-from precast.resources.contract import Change, Instance, Node, State, Wanted
+from precast.resources.contract import Change, Handler, Instance, Node, State, Wanted
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -94,6 +94,16 @@ class User(PropertyHandler):
             accounts.run_tool(self.node, ["userdel", *(["-r"] if self._manages_home else []), self.name])
         else:
             self._add()
+
+    def expand(self, state: State) -> Sequence[Handler]:
+        """Keys that nobody declared, if they are to go."""
+        purge = self.wanted.get("purge_ssh_keys", False)
+        user = accounts.find_user(self.node, self.name, self._is_local)
+        if purge is False or user is None or self.ensure == ABSENT:
+            return ()
+        from precast.resources.user_keys import files_of, undeclared
+
+        return tuple(undeclared(self.wanted, self.node, files_of(purge, self.desired.get("home", user.home))))
 
     def _add(self) -> None:
         argv = ["useradd", *self._home_option(), *(["-r"] if self._is_system else [])]

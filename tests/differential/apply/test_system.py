@@ -147,6 +147,10 @@ KEYS = [
     mount { '/mnt/y': ensure => unmounted, device => 'ytmp', fstype => 'tmpfs', options => 'size=1m' }
     mount { '/mnt/z': ensure => absent }
     """,
+    """
+    user { 'kim': ensure => present, purge_ssh_keys => true }
+    ssh_authorized_key { 'kim@desk': user => 'kim', type => 'rsa', key => 'AAAAB3Nza', options => ['no-pty'] }
+    """,
     "mount { '/mnt/x': ensure => mounted, device => 'tmpfs', fstype => 'tmpfs', options => 'size=3m', dump => 0, pass => 1 }",
     "exec { '/bin/sh -c \"grep /mnt/ /proc/mounts > /mounted\"': }",
     "mount { '/mnt/x': ensure => absent }",

@@ -9,6 +9,7 @@ import pytest
 from precast.agent.applying.machine import Machine
 from precast.base.errors import DeniedError, InputError, NotFoundError
 from precast.resources import mount, ssh_authorized_key
+from precast.resources.contract import Wanted
 from precast.resources.sshkey import Sshkey
 from tests.unit.resources.settling import differences, handler, machine, settle
 
@@ -66,6 +67,21 @@ def test_user_that_is_not_there_fails_when_it_is_applied(node: Machine) -> None:
 def test_key_without_an_account_fails_when_planned(node: Machine) -> None:
     with pytest.raises(InputError, match="user must be given"):
         handler(node, "ssh_authorized_key", "k", type="rsa", key="B")
+
+
+def test_keys_that_nobody_declared_are_removed_with_purge_ssh_keys(node: Machine) -> None:
+    authorized(node).parent.mkdir()
+    authorized(node).write_text("# mine\nssh-rsa AAAA kim@desk\nssh-rsa BBBB stranger\nno-pty ssh-rsa CCCC\n")
+    node.tell([Wanted("ssh_authorized_key", "kim@desk", {"user": "kim"})], {})
+    user = handler(node, "user", "kim", purge_ssh_keys="%h/.ssh/authorized_keys")
+    doomed = user.expand(user.read())
+    assert [each.wanted.title for each in doomed] == ["stranger", "/home/kim/.ssh/authorized_keys:unnamed-1"]
+    for each in doomed:
+        (change,) = each.compare(each.read())
+        each.apply(change)
+        assert each.compare(each.read()) == ()
+    assert authorized(node).read_text() == "# mine\nssh-rsa AAAA kim@desk\n"
+    assert handler(node, "user", "kim", purge_ssh_keys=False).expand({}) == ()
 
 
 def test_options_with_quotes_and_commas_are_read() -> None:

@@ -85,7 +85,8 @@ def test_attributes_are_applied_and_the_outcome_printed(root: Path) -> None:
         (["user", "kim", "shell"], "'shell' is no ATTRIBUTE=VALUE"),
         (["user", "kim", "groups=[adm"], "groups: Expecting value"),
         (["file"], "what there is of type file cannot be listed"),
-        (["package"], "no package manager that Precast knows is on this machine"),
+        (["package"], "resources of type package cannot be applied below"),
+        (["service"], "resources of type service cannot be applied below"),
     ],
 )
 def test_wrong_input_is_one_line_with_a_hint(root: Path, words: list[str], said: str) -> None:

@@ -73,7 +73,12 @@ class Apt(Dpkg):
     needs_source: ClassVar[bool] = False
 
     def newest(self, name: str) -> str | None:
-        return self.node.snapshot("apt", self._candidates).get(name) or self._policy([name]).get(name)
+        found = self.node.snapshot("apt", self._candidates).get(name)
+        if found is not None:
+            return found
+        # Of the machine's own architecture apt does not say which: libc6:amd64 comes back as libc6.
+        answer = self._policy([name])
+        return answer.get(name) or answer.get(name.partition(":")[0])
 
     def _candidates(self) -> Mapping[str, str]:
         """What would be installed of every package that this catalog wants at its newest: one question for all of them."""

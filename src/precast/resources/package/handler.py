@@ -154,6 +154,8 @@ class Package(Handler):
 
     @classmethod
     def instances(cls, node: Node) -> Iterable[Instance]:
+        if node.root and not node.is_chroot:
+            raise issues.NOT_UNDER_ROOT.error(type="package", root=node.root)
         manager = managers.default(node)
         for name, package in manager.installed().items():
             if ":" not in name:

@@ -136,9 +136,10 @@ class Service(Handler):
 
     @classmethod
     def instances(cls, node: Node) -> Iterable[Instance]:
+        if node.root and not node.is_chroot:
+            raise issues.NOT_UNDER_ROOT.error(type="service", root=node.root)
         system = init_systems.default(node)
-        for name in system.names():
-            condition = system.condition(name)
+        for name, condition in system.conditions(list(system.names())).items():
             ensure = RUNNING if condition.is_running else STOPPED
             yield Instance(name, {"ensure": ensure, "enable": condition.enable, "provider": system.name})
 

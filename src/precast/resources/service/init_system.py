@@ -1,6 +1,6 @@
 """What an init system is to the handler of services."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from precast.resources import issues_system
@@ -34,6 +34,10 @@ class InitSystem:
 
     def condition(self, name: str) -> Condition:
         raise NotImplementedError
+
+    def conditions(self, names: Sequence[str]) -> Mapping[str, Condition]:
+        """Of several at once, as they are now."""
+        return {name: self.condition(name) for name in names}
 
     def enabled(self, name: str) -> str:
         """Only whether it starts at boot, for services whose status somebody else tells."""

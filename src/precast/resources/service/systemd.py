@@ -22,14 +22,19 @@ class Systemd(InitSystem):
     def condition(self, name: str) -> Condition:
         known = self.node.snapshot(KIND, self._ask_for_all)
         found = known.get(name)
-        return found if found is not None else self._ask([name])[name]
+        return found if found is not None else self.conditions([name])[name]
 
     def _ask_for_all(self) -> Mapping[str, Condition]:
         wanted = [each for each in self.node.resources("service") if each.get("provider", self.name) == self.name]
         names = [str(each.get("name", each.title)) for each in wanted]
-        return self._ask(names) if names else {}
+        try:
+            return self.conditions(names)
+        except (PrecastError, ValueError):  # one name that cannot be a unit's spoils the answer: then each is asked for
+            return {}
 
-    def _ask(self, names: Sequence[str]) -> Mapping[str, Condition]:
+    def conditions(self, names: Sequence[str]) -> Mapping[str, Condition]:
+        if not names:
+            return {}
         output = self.do(["systemctl", "show", "-p", _PROPERTIES, "--", *names]).output
         return dict(zip(names, parse_show(output), strict=True))
 

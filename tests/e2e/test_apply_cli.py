@@ -164,6 +164,12 @@ def test_wrong_use_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], cod
     assert text in err
 
 
+def test_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    _, err = apply(tmp_path / "typo", "-e", "notify { 'x': }", code=66)
+    assert "typo" in err
+    assert not (tmp_path / "typo").exists()
+
+
 def test_manifest_from_standard_input(tmp_path: Path) -> None:
     apply(tmp_path, "-", stdin="file { '/a': content => 'x' }")
     assert (tmp_path / "a").read_text() == "x"

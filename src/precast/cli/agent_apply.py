@@ -28,9 +28,10 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
 def _run(args: argparse.Namespace) -> int:
     from precast.agent.applying.kept import read
     from precast.catalog.reading import unseal
-    from precast.cli.apply import job_of, run_job
+    from precast.cli.apply import check_root, job_of, run_job
     from precast.cli.files import read_bytes
 
+    check_root(args.root)
     settings = load_settings(AgentSettings, args).values
     args.noop = args.noop or (settings.noop and not args.enforce)
     data = read_bytes(args.catalog) if args.catalog is not None else read(args.root)

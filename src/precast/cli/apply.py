@@ -9,6 +9,7 @@ import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from precast.agent import issues as agent_issues
 from precast.agent.applying.options import Options
 from precast.cli import issues
 from precast.cli.apply_output import Printer
@@ -90,6 +91,7 @@ def _run(args: argparse.Namespace) -> int:
             problem="give one of MANIFEST, --execute CODE, --catalog FILE, --environment DIR",
             usage="precast apply --help",
         )
+    check_root(args.root)
     # What is made from here to the plan lives to the end: looking for circles in it again and again is time lost.
     gc.disable()
     job, name = _from_catalog(args) if args.catalog is not None else _from_code(args)
@@ -197,6 +199,12 @@ def _filled(body: "Body", args: argparse.Namespace, name: str) -> "Body":
         msgspec.structs.replace(each, parameters=unknown.fill(each.parameters, find)) for each in body.resources
     )
     return msgspec.structs.replace(body, resources=resources)
+
+
+def check_root(root: Path) -> None:
+    """Raises NotFoundError FACT-002 if there is no such directory: a typo must not become a new machine."""
+    if not root.is_dir():
+        raise agent_issues.NO_DIRECTORY.error(path=root, option="--root")
 
 
 def certname(root: Path) -> str:

@@ -3,6 +3,7 @@
 The words are Puppet's, because people search their logs for them. A property that is missing has the value "absent".
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -21,7 +22,19 @@ def shown(value: Any) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(shown, value))}]"
-    return f"'{value}'"
+    return _quoted(str(value))
+
+
+_BARE_QUOTE = re.compile(r"(?<!\\)'")
+_ESCAPED_QUOTE = r"\\'"
+_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", '"': '\\"', "$": "\\$"}
+
+
+def _quoted(text: str) -> str:
+    """As Puppet writes a string in a message: in single quotes, or in double ones if something in it cannot be printed."""
+    if text.isprintable():
+        return f"'{_BARE_QUOTE.sub(_ESCAPED_QUOTE, text)}'" if "'" in text else f"'{text}'"
+    return '"' + "".join(_ESCAPES.get(sign, sign) for sign in text) + '"'
 
 
 def words(name: str, previous: str, desired: str, is_new: bool = False, is_gone: bool = False) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from precast.base.commands import SEARCH_PATH
 from precast.base.errors import PrecastError
-from precast.resources import commands, issues, issues_exec
+from precast.resources import commands, issues, issues_engine
 from precast.resources.contract import Change, Completed, Handler, Node, State, Wanted
 
 _NOT_RUN = "notrun"
@@ -104,7 +104,7 @@ class Exec(Handler):
                 return
             if left and self._try_sleep_s:
                 time.sleep(self._try_sleep_s)
-        raise issues_exec.WRONG_EXIT.error(
+        raise issues_engine.WRONG_EXIT.error(
             command=shown, exit_code=ended.exit_code, wanted=f"[{','.join(self._returns)}]"
         )
 
@@ -160,7 +160,7 @@ class Exec(Handler):
         if self._is_shell or self._path:
             return
         if not _program(command).startswith("/"):
-            raise issues_exec.NO_PATH.error(command=_text(command))
+            raise issues_engine.NO_PATH.error(command=_text(command))
 
     def _number(self, name: str, default: float) -> float:
         value = self.wanted.get(name, default)

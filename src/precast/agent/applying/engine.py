@@ -112,7 +112,7 @@ class Engine:
 
     def _turn(self, planned: Planned, handler: Handler) -> ResourceReport:
         ref, pending = planned.ref, self._refreshes.pending(planned.ref)
-        is_noop = self._options.is_noop or planned.wanted.metaparameters.get("noop") is True
+        is_noop = self._options.is_noop or planned.wanted.metaparameters.get("noop") in (True, "true")
         if is_noop and not self._options.runs_guards and handler.runs_user_commands:
             return _plain_report(planned, Status.WAITING, "its guards are not run in no-op")
         started_s = self._machine.clock.monotonic_s()

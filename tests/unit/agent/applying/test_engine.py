@@ -181,6 +181,12 @@ def test_purging_lists_what_is_there_before_the_run() -> None:
     assert ran.world.cells == {"kept": "1", "old": "absent", "new": "1"}
 
 
+def test_type_that_cannot_be_purged_or_listed_fails_in_its_turn() -> None:
+    catalog = body(resource("resources", "tree", purge=True), resource("resources", "gadget", purge=True))
+    assert run(catalog).statuses() == {"Resources[tree]": "failed", "Resources[gadget]": "failed"}
+    assert run(body(resource("resources", "tree", purge=False))).statuses() == {"Resources[tree]": "unchanged"}
+
+
 def test_future_that_is_not_there_makes_waiting_not_failing() -> None:
     future = {"__ptype": "Precast::Future", "__pvalue": "db"}
     catalog = body(resource("cell", "a", value=future), resource("cell", "b", value="1", require="Cell[a]"))

@@ -1,4 +1,4 @@
-"""What can go wrong with commands."""
+"""What can go wrong with commands, and with purging."""
 
 from precast.base.errors import Issue, Kind
 
@@ -13,4 +13,10 @@ WRONG_EXIT = Issue(
     Kind.UNAVAILABLE,
     "{command} returned {exit_code} instead of one of {wanted}",
     "run it by hand; logoutput => true shows what it prints",
+)
+NOT_PURGED = Issue(
+    "RESOURCE-022",
+    Kind.INPUT,
+    "what there is of type {type} cannot be purged",
+    "name what is to be absent, one by one",
 )

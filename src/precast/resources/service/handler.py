@@ -93,7 +93,7 @@ class Service(Handler):
         if self.enable == MASK:
             return False
         # What has no choice is left as it is, whatever is wanted.
-        return not self.system.condition(self.name).has_choice
+        return not self.system.has_choice(self.name)
 
     def _enable_change(self, present: str) -> Change:
         return properties.changed("enable", present, self.enable)

@@ -43,6 +43,10 @@ class InitSystem:
         """Only whether it starts at boot, for services whose status somebody else tells."""
         return self.condition(name).enable
 
+    def has_choice(self, name: str) -> bool:
+        """Whether it can be enabled and disabled at all."""
+        return True
+
     def start(self, name: str) -> None:
         raise NotImplementedError
 

@@ -38,6 +38,9 @@ class Systemd(InitSystem):
         output = self.do(["systemctl", "show", "-p", _PROPERTIES, "--", *names]).output
         return dict(zip(names, parse_show(output), strict=True))
 
+    def has_choice(self, name: str) -> bool:
+        return self.condition(name).has_choice
+
     def start(self, name: str) -> None:
         self._reload_if_needed(name)
         if self.condition(name).enable == MASK:

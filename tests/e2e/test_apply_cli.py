@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,24 @@ def test_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 def test_manifest_from_standard_input(tmp_path: Path) -> None:
     apply(tmp_path, "-", stdin="file { '/a': content => 'x' }")
     assert (tmp_path / "a").read_text() == "x"
+
+
+def test_run_that_is_told_to_end_finishes_what_it_does_and_nothing_more(tmp_path: Path) -> None:
+    waiting = f"echo x > {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done; echo x > {tmp_path}/ended"
+    code = f"exec {{ 'one': command => '/bin/sh -c \"{waiting}\"' }} exec {{ '/bin/touch {tmp_path}/second': }}"
+    words = [PRECAST, "apply", "-e", code, "--state", str(tmp_path / "state")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 60
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        process.terminate()
+        (tmp_path / "go").touch()
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "stopped before the end" in out
+    assert (tmp_path / "ended").exists()
+    assert not (tmp_path / "second").exists()
 
 
 def test_who_is_not_root_has_state_of_their_own(tmp_path: Path) -> None:

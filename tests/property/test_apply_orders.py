@@ -16,6 +16,7 @@ from precast.agent.applying.options import Options
 from precast.agent.applying.reports import ResourceReport
 from precast.catalog.body import Body, ResourceData
 from precast.types.ordering import graph
+from tests.property.apply_model import Model
 from tests.unit.agent.applying.world import Ran, body, resource, run
 
 EXAMPLES = int(os.environ.get("PRECAST_APPLY_EXAMPLES", "150"))
@@ -141,6 +142,24 @@ def test_fast_path_equals_serial(catalog: Body, start: dict[str, str], wish: Opt
     assert fast.world.cells == serial.world.cells
     assert fast.world.deeds == serial.world.deeds
     assert fast.memory._new_states == serial.memory._new_states
+
+
+def is_plain(catalog: Body) -> bool:
+    """Whether the model, which knows nothing of no-op, schedules and purging, can follow."""
+    return not any(
+        each.type == "Resources" or {"noop", "schedule"} & set(each.parameters) for each in catalog.resources
+    )
+
+
+@settings(max_examples=EXAMPLES)
+@given(catalogs().filter(is_plain), cells)
+def test_run_equals_a_model_by_brute_force(catalog: Body, start: dict[str, str]) -> None:
+    model = Model(catalog, start, {"known": "2"}).run()
+    for options in (Options(), Options(is_serial=True)):
+        ran = run(catalog, start, options, memory=remembering())
+        assert ran.world.cells == model.cells
+        assert ran.world.deeds == model.deeds
+        assert ran.statuses() == model.statuses
 
 
 @settings(max_examples=EXAMPLES)

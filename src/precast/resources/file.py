@@ -5,6 +5,7 @@ changes a byte. A change of content, kind or target writes the whole thing anew 
 moment at which a secret is open to others; owner, group and mode alone are changed in place.
 """
 
+import functools
 import os
 import stat
 from collections.abc import Sequence
@@ -24,8 +25,8 @@ from precast.resources.files import (
     sources,
     writing,
 )
+from precast.resources.files.access import Access
 from precast.resources.files.parameters import Spec
-from precast.resources.properties import shown
 
 _KINDS: Final = {
     stat.S_IFREG: "file",
@@ -38,7 +39,6 @@ _KINDS: Final = {
 }
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _REDACTED = "[redacted]"
-_NEW_FILE = 0o644
 
 
 class File(Handler):
@@ -124,8 +124,12 @@ class File(Handler):
         if spec.is_replaced:
             if kind is not None and kind != present:
                 return (self._ensure(present, kind),)
-            return (*self._compare_content(state), *self._compare_target(state), *self._compare_access(state))
-        return self._compare_access(state)
+            return (*self._compare_content(state), *self._compare_target(state), *self._compare_access())
+        return self._compare_access()
+
+    def _compare_access(self) -> tuple[Change, ...]:
+        assert self._found is not None, "it is there"
+        return self._access().differences(self._found)
 
     def _kind(self) -> str | None:
         """What must be there; None if any kind will do."""
@@ -197,48 +201,8 @@ class File(Handler):
             return self._source.target if self._source.kind == "link" else None
         return self.spec.target
 
-    def _compare_access(self, state: State) -> tuple[Change, ...]:
-        found = self._found
-        assert found is not None
-        uid, gid = self._wanted_owner(), self._wanted_group()
-        changes = []
-        if uid not in (-1, found.st_uid):
-            changes.append(_changed("owner", state["owner"], self._owners.user(uid)))
-        if gid not in (-1, found.st_gid):
-            changes.append(_changed("group", state["group"], self._owners.group(gid)))
-        bits = stat.S_IMODE(found.st_mode)
-        wanted = self._wanted_mode(bits, state["ensure"] == "directory")
-        if wanted != bits and state["ensure"] != "link":
-            note = f" ({self.spec.mode_text})" if self.spec.mode is not None and self.spec.mode.is_relative else ""
-            changes.append(_changed("mode", modes.written(bits), modes.written(wanted), note))
-        return tuple(changes)
-
-    def _wanted_owner(self) -> int:
-        """-1 if any will do."""
-        if self.spec.owner is not None:
-            return self._owners.uid(self.spec.owner)
-        model = self._model()
-        return -1 if model is None else model.st_uid
-
-    def _wanted_group(self) -> int:
-        if self.spec.group is not None:
-            return self._owners.gid(self.spec.group)
-        model = self._model()
-        return -1 if model is None else model.st_gid
-
-    def _wanted_mode(self, present: int, is_directory: bool) -> int:
-        if self.spec.mode is not None:
-            return self.spec.mode.bits(present, is_directory)
-        model = self._model()
-        return present if model is None else stat.S_IMODE(model.st_mode)
-
-    def _model(self) -> os.stat_result | None:
-        """The source, if owner and mode come from it."""
-        if self.spec.permissions == "ignore" or self._source is None:
-            return None
-        if self.spec.permissions == "use_when_creating" and self._found is not None:
-            return None
-        return self._source.found
+    def _access(self) -> Access:
+        return Access(self.spec, self._owners, self._found, self._source.found if self._source is not None else None)
 
     # Applying
 
@@ -247,56 +211,38 @@ class File(Handler):
             self._make("absent" if self.spec.is_absent else self._kind() or "file")
             return
         with settling.opened(self.node.root, self.spec.path, self.spec.is_followed) as handle:
-            if change.property == "owner":
-                settling.change_owner(handle, self._wanted_owner(), -1)
-            elif change.property == "group":
-                settling.change_owner(handle, -1, self._wanted_group())
-            # Giving a file away takes its set-uid bits: an octal mode brings them back, a relative one only if it is to change.
-            if change.property == "mode" or (self.spec.mode is not None and not self.spec.mode.is_relative):
-                former, is_directory = self._found or os.fstat(handle), stat.S_ISDIR(os.fstat(handle).st_mode)
-                settling.change_mode(handle, self._wanted_mode(stat.S_IMODE(former.st_mode), is_directory))
+            self._access().settle(handle, change.property)
 
     def _make(self, kind: str) -> None:
-        spec = self.spec
+        """Put the whole thing in place. What is there goes last, when nothing else can fail."""
+        spec, access = self.spec, self._access()
         places.flush_later(self.node, spec.path)
         with places.parent(self.node.root, spec.path) as (directory, name):
-            present = _look(directory, name)
-            is_directory = present is not None and stat.S_ISDIR(present.st_mode)
-            if is_directory and not spec.is_forced:
+            if _is_directory(directory, name) and not spec.is_forced:
                 raise issues.IS_DIRECTORY.error(path=spec.path)
-            for text in backups.keep(self.node, spec.backup, directory, name, spec.path):
-                self.say("info", text)
-            if is_directory or kind == "absent":
-                writing.sweep(directory, name)
-            if kind == "absent":
-                return
-            uid, gid = self._wanted_owner(), self._wanted_group()
-            if kind == "link":
-                writing.make_link(directory, name, self._target() or "", uid=uid, gid=gid)
-            elif kind == "directory":
-                writing.make_directory(
-                    directory, name, mode=lambda bits: self._wanted_mode(bits, True), uid=uid, gid=gid
-                )
-            else:
-                self._write(directory, name, uid, gid)
 
-    def _write(self, directory: int, name: str, uid: int, gid: int) -> None:
-        """Where a file is replaced by a file, what is not managed stays as it was."""
-        former = self._found if self._found is not None and stat.S_ISREG(self._found.st_mode) else None
-        bits = _NEW_FILE if former is None else stat.S_IMODE(former.st_mode)
-        mode = self._wanted_mode(bits, False)
-        if former is not None:
-            uid, gid = (former.st_uid if uid == -1 else uid), (former.st_gid if gid == -1 else gid)
-            is_octal = self.spec.mode is not None and not self.spec.mode.is_relative
-            if (uid, gid) != (former.st_uid, former.st_gid) and mode == bits and not is_octal:
-                mode &= ~(stat.S_ISUID | stat.S_ISGID)  # as the system does when a file is given away
-        source = self._source or sources.Text(b"")
-        self._verify(source)
-        with source.open() as content:
-            writing.write(
-                directory, name, content, mode=mode, uid=uid, gid=gid,
-                check=self._validate if self.spec.validate_cmd is not None else None,
-            )  # fmt: skip
+            def make_room() -> None:
+                for text in backups.keep(self.node, spec.backup, directory, name, spec.path):
+                    self.say("info", text)
+                if kind == "absent" or _is_directory(directory, name):
+                    writing.sweep(directory, name)
+
+            if kind == "absent":
+                make_room()
+            elif kind == "link":
+                writing.make_link(
+                    directory, name, self._target() or "", uid=access.uid(), gid=access.gid(), before=make_room
+                )
+            elif kind == "directory":
+                bits = functools.partial(access.mode, is_directory=True)
+                writing.make_directory(directory, name, mode=bits, uid=access.uid(), gid=access.gid(), before=make_room)
+            else:
+                source = self._source or sources.Text(b"")
+                self._verify(source)
+                mode, uid, gid = access.of_new_file()
+                check = self._validate if spec.validate_cmd is not None else None
+                with source.open() as content:
+                    writing.write(directory, name, content, mode=mode, uid=uid, gid=gid, check=check, before=make_room)
 
     def _verify(self, source: sources.Source) -> None:
         if self.spec.checksum_value is not None and self._source is not None:
@@ -337,15 +283,11 @@ class File(Handler):
         return top
 
 
-def _look(directory: int, name: str) -> os.stat_result | None:
+def _is_directory(directory: int, name: str) -> bool:
     try:
-        return os.lstat(name, dir_fd=directory)
+        return stat.S_ISDIR(os.lstat(name, dir_fd=directory).st_mode)
     except FileNotFoundError:
-        return None
-
-
-def _changed(name: str, present: Any, wanted: Any, note: str = "") -> Change:
-    return Change(name, present, wanted, f"{name} changed {shown(present)} to {shown(wanted)}{note}")
+        return False
 
 
 def _moment(seconds: float) -> str:

@@ -168,10 +168,11 @@ class World:
         ):
             if self._chance(percent):
                 parameters[name] = self._r.choice(values)
-        # Puppet says of a directory that it leaves for want of force that it was removed, each time, and keeps of a link what it leads to.
+        # Puppet says of a directory that it leaves for want of force that it was removed, each time; it keeps of a link
+        # what it leads to, and keeps a file also if it is not replaced in the end.
         if parameters.get("ensure") == "absent" or "purge" in parameters:
             parameters["force"] = True
-        if "recurse" in parameters or present == "link":
+        if "recurse" in parameters or present == "link" or "validate_cmd" in parameters:
             parameters.pop("backup", None)
         if present in ("directory", "link") and kind in ("content", "file", "source"):
             parameters.pop("mode", None)  # Puppet takes the file for the directory that was there until the second run

@@ -17,7 +17,7 @@ from tests.differential.apply.generating import MODULE, World
 
 MODULES = Path("/usr/share/puppet/modules")  # where Debian has stdlib and concat
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of several owners")
-BATCHES = [range(1, 9), range(9, 17), range(17, 25), range(25, 33)]
+BATCHES = [range(start, start + 4) for start in range(1, 33, 4)]
 
 
 @pytest.fixture

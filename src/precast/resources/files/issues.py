@@ -96,12 +96,6 @@ SHARED_FILE = Issue(
     "{path} has a further name, and its directory belongs to user {uid}, not to its owner",
     "remove the file: it may be a trap",
 )
-NO_LINE_MATCH = Issue(
-    "RESOURCE-120",
-    Kind.INPUT,
-    "when match is given, line must match it: {line} does not match {pattern}",
-    "correct one of the two, or set replace => false",
-)
 SEVERAL_LINES = Issue(
     "RESOURCE-121",
     Kind.CONFLICT,

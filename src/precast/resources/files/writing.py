@@ -24,6 +24,10 @@ def temporary_name(name: str) -> str:
     return f".precast-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}"
 
 
+def nothing() -> None:
+    """What comes before a renaming, unless somebody says otherwise."""
+
+
 def write(
     directory: int,
     name: str,
@@ -33,10 +37,12 @@ def write(
     uid: int,
     gid: int,
     check: Callable[[str], None] | None = None,
+    before: Callable[[], None] = nothing,
 ) -> None:
     """Put the content in place, replacing a file or link of that name; -1 leaves owner or group as they come.
 
-    `check` is given the temporary name before it is renamed; what it raises leaves everything as it was.
+    `check` is given the temporary name before it is renamed; what it raises leaves everything as it was. `before` is called when only
+    the renaming is left: the moment to keep, or remove, what is there.
     """
     temporary = temporary_name(name)
     handle = _create(directory, temporary)
@@ -51,6 +57,7 @@ def write(
             os.close(handle)
         if check is not None:
             check(temporary)
+        before()
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -58,7 +65,15 @@ def write(
         raise
 
 
-def make_directory(directory: int, name: str, *, mode: Callable[[int], int], uid: int, gid: int) -> None:
+def make_directory(
+    directory: int,
+    name: str,
+    *,
+    mode: Callable[[int], int],
+    uid: int,
+    gid: int,
+    before: Callable[[], None] = nothing,
+) -> None:
     """A new directory, with its owner and mode from the first moment. Nothing of that name may be there but a file or link.
 
     `mode` is given the mode a directory has here by itself: where the one above hands its group down, this one does too.
@@ -74,6 +89,7 @@ def make_directory(directory: int, name: str, *, mode: Callable[[int], int], uid
             os.fchmod(handle, mode(_NEW_DIRECTORY | inherited))
         finally:
             os.close(handle)
+        before()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory)  # a rename does not replace a file by a directory
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
@@ -83,7 +99,9 @@ def make_directory(directory: int, name: str, *, mode: Callable[[int], int], uid
         raise
 
 
-def make_link(directory: int, name: str, target: str, *, uid: int, gid: int) -> None:
+def make_link(
+    directory: int, name: str, target: str, *, uid: int, gid: int, before: Callable[[], None] = nothing
+) -> None:
     """A link, replacing a file or link of that name."""
     temporary = temporary_name(name)
     sweep(directory, temporary)
@@ -91,6 +109,7 @@ def make_link(directory: int, name: str, target: str, *, uid: int, gid: int) -> 
     try:
         if uid != -1 or gid != -1:
             os.chown(temporary, uid, gid, dir_fd=directory, follow_symlinks=False)
+        before()
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -142,6 +142,7 @@ KINDS: list[tuple[str, dict[str, Any], str]] = [
     ("file", {"ensure": "absent"}, "removed"),
     ("link", {"ensure": "absent"}, "removed"),
     ("directory", {"ensure": "absent", "force": True}, "removed"),
+    ("file", {"ensure": "absent", "owner": "nosuchuser", "mode": "0600"}, "removed"),
     ("directory", {"ensure": "file", "force": True}, "ensure changed 'directory' to 'file'"),
     ("directory", {"ensure": "/target", "force": True}, "ensure changed 'directory' to 'link'"),
     ("absent", {"ensure": "/target"}, "created"),

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from precast.agent.applying.machine import Machine
-from precast.base.errors import InputError, NotFoundError
+from precast.base.errors import InputError, NotFoundError, PrecastError
 from precast.resources.bucket import Bucket
 from precast.resources.contract import Wanted
+from precast.resources.files import backups, places
 from tests.unit.resources.files.bringing import bring, file, made, node
 
 
@@ -108,10 +109,23 @@ def test_declared_directory_is_left_to_its_own_resource_with_all_in_it(d: Path, 
 
 def test_kept_twice_leaves_nothing_beside(d: Path, tmp_path: Path) -> None:
     (d / "a").write_text("old")
-    for _ in range(2):
-        with pytest.raises(InputError, match="returned 1"):
-            bring(node(tmp_path), file(d / "a", content="new", backup=".bak", validate_cmd="/bin/false %"))
+    with places.parent("", f"{d}/a") as (directory, name):
+        for _ in range(2):
+            backups.keep(node(tmp_path), ".bak", directory, name, f"{d}/a")
     assert tree(d) == {"a": "old", "a.bak": "old"}
+
+
+@pytest.mark.parametrize("wrong", [{"validate_cmd": "/bin/false %"}, {"owner": "nosuchuser"}, {"group": "nosuchgroup"}])
+def test_what_fails_leaves_all_as_it_was_and_keeps_nothing(d: Path, tmp_path: Path, wrong: dict[str, str]) -> None:
+    (d / "a").write_text("old")
+    (d / "dir").mkdir()
+    (d / "dir/x").write_text("x")
+    (d / "link").symlink_to("a")
+    before = tree(d)
+    for name in ("a", "dir", "link"):
+        with pytest.raises(PrecastError):
+            bring(node(tmp_path), file(d / name, content="new", backup=".bak", force=True, **wrong))
+    assert tree(d) == before
 
 
 def test_purging_without_force_leaves_directories_and_says_so(d: Path, tmp_path: Path) -> None:

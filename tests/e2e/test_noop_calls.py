@@ -40,6 +40,7 @@ CASES: list[tuple[str, str, Parameters, bool | None]] = [
     ("File", "/etc/link", {"ensure": "link", "target": "nowhere"}, True),
     ("File", "/etc/opt", {"ensure": "link", "target": "nowhere", "force": True}, True),
     ("File_line", "line", {"path": "/etc/passwd", "line": "# a line", "match": "^#"}, True),
+    ("Ini_setting", "setting", {"path": "/etc/new.ini", "section": "s", "setting": "a", "value": "1"}, True),
     ("Concat_fragment", "part", {"target": "/etc/whole", "content": "x"}, False),
     ("Concat_file", "/etc/whole", {"tag": "whole"}, True),
     ("Exec", "run", {"command": "/usr/bin/touch /ran", "unless": "/bin/false", "onlyif": "/bin/true"}, True),

@@ -1,0 +1,103 @@
+"""Files with sections and settings, changed line by line: what is not concerned keeps its bytes.
+
+A setting that is there keeps its indentation and what stands between name and value. A new one comes after a comment that has it
+(`;name = …`), else after the last line of its section that is not blank, indented as the least indented there.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Style(NamedTuple):
+    """How a file is written."""
+
+    prefix: str = "["
+    suffix: str = "]"
+    separator: str = " = "
+    indent_char: str = " "
+    indent_width: int | None = None
+
+
+class Document:
+    """The lines of a file. Changes are made in place; `text` is the whole again."""
+
+    def __init__(self, text: str, style: Style) -> None:
+        parts = text.split("\n")
+        self._lines = parts[:-1] if parts[-1] == "" else parts
+        self._style = style
+        between = re.escape(style.separator.strip())
+        between = rf"[ \t]*{between}[ \t]*" if between else r"[ \t]+"
+        self._setting = re.compile(rf"(\s*)([^#;\s]|[^#;\s].*?\S)({between})(.*?)(\s*)")
+        self._comment = re.compile(rf"(\s*)[#;]+\s*(.*?\S)({between})(.*)")
+        self._header = re.compile(rf"\s*{re.escape(style.prefix)}(.*){re.escape(style.suffix)}\s*")
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line}\n" for line in self._lines)
+
+    def value(self, section: str, setting: str) -> str | None:
+        """The last value of a setting; None if there is none."""
+        found = [match[4] for _, match in self._settings(section) if match[2] == setting]
+        return found[-1] if found else None
+
+    def has_section(self, section: str) -> bool:
+        return section == "" or any(name == section for name, _, _ in self._sections())
+
+    def set(self, section: str, setting: str, value: str) -> None:
+        """Give a setting its value, wherever it stands; add it, and its section, if it is not there."""
+        there = [(at, match) for at, match in self._settings(section) if match[2] == setting]
+        for at, match in there:
+            end = "\r" if self._lines[at].endswith("\r") else ""
+            self._lines[at] = f"{match[1]}{match[2]}{match[3]}{value}{end}"
+        if not there:
+            at, indent = self._place(section, setting)
+            self._lines.insert(at, f"{indent}{setting}{self._style.separator}{value}")
+
+    def remove(self, section: str, setting: str) -> None:
+        """Take a setting away, and its section if nothing else is in it."""
+        for at, match in reversed([*self._settings(section)]):
+            if match[2] == setting:
+                del self._lines[at]
+        for name, start, end in reversed([*self._sections()]):
+            if name == section != "" and end == start + 1:
+                del self._lines[start]
+
+    def _sections(self) -> Iterator[tuple[str, int, int]]:
+        """Each section's name, where it begins (with its header) and ends. What stands before the first has no name."""
+        name, start = "", 0
+        for at, line in enumerate(self._lines):
+            header = self._header.fullmatch(line)
+            if header is not None:
+                yield name, start, at
+                name, start = header[1], at
+        yield name, start, len(self._lines)
+
+    def _settings(self, section: str) -> Iterator[tuple[int, "re.Match[str]"]]:
+        for name, start, end in self._sections():
+            if name == section:
+                for at in range(start if name == "" else start + 1, end):
+                    match = self._setting.fullmatch(self._lines[at])
+                    if match is not None:
+                        yield at, match
+
+    def _place(self, section: str, setting: str) -> tuple[int, str]:
+        """Where a new setting comes, and its indentation; the section is made if it is not there."""
+        for name, start, end in self._sections():
+            if name != section:
+                continue
+            for at in range(start, end):
+                comment = self._comment.fullmatch(self._lines[at])
+                if comment is not None and comment[2] == setting:
+                    return at + 1, comment[1]
+            while end > start and not self._lines[end - 1].strip():
+                end -= 1
+            return end, self._indent([len(match[1]) for _, match in self._settings(section)])
+        if self._lines:
+            self._lines.append("")
+        self._lines.append(f"{self._style.prefix}{section}{self._style.suffix}")
+        return len(self._lines), self._indent([])
+
+    def _indent(self, present: list[int]) -> str:
+        width = self._style.indent_width
+        return self._style.indent_char * (min(present, default=0) if width is None else width)

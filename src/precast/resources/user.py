@@ -107,6 +107,8 @@ class User(PropertyHandler):
 
     def _add(self) -> None:
         argv = ["useradd", *self._home_option(), *(["-r"] if self._is_system else [])]
+        if "gid" not in self.desired and accounts.find_group(self.node, self.name, self._is_local) is not None:
+            argv += ["-g", self.name]  # a group of that name is the user's own, as it is when both are new
         for name, option in _OPTIONS.items():
             desired = self.desired.get(name)
             if desired not in (None, ABSENT, []):

@@ -68,6 +68,15 @@ class TwoRoots:
             found.append(_our_events(json.loads(text)))
         return found
 
+    def listed_by_puppet(self, kinds: Sequence[str]) -> str:
+        """All there is of some types, as code."""
+        command = f"puppet resource --color=false --modulepath {MODULE_PATH}"
+        return self.puppet.run(["sh", "-c", "; ".join(f"{command} {kind}" for kind in kinds)], timeout_s=300).stdout
+
+    def listed_by_precast(self, kinds: Sequence[str]) -> str:
+        command = " ".join([*PRECAST, "resource", "--show-secrets"])
+        return self.precast.run(["sh", "-c", "; ".join(f"{command} {kind}" for kind in kinds)]).stdout
+
 
 def _puppets_events(output: str) -> list[Event]:
     found = (_EVENT.match(line) for line in output.splitlines())

@@ -73,6 +73,13 @@ def test_user_is_made_with_all_its_properties(node: Machine) -> None:
 
 
 @AS_ROOT
+def test_group_that_has_the_users_name_becomes_the_users_own(node: Machine) -> None:
+    settle(node, "group", "alice", gid=4300)
+    assert settle(node, "user", "alice", ensure="present") == ["ensure: created"]
+    assert entry(node, "passwd", "alice").split(":")[3] == "4300"
+
+
+@AS_ROOT
 def test_changes_are_told_in_puppets_order_and_words(node: Machine) -> None:
     settle(node, "user", "old", expiry="2030-01-02")
     told = settle(

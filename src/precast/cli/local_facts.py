@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+_PUPPET = "7.23.0"  # whose language and catalogs ours are
+
 
 class LazyFacts(dict[str, Any]):
     """Facts that are collected at the first look. Only reading is meant for it."""
@@ -41,8 +43,8 @@ class LazyFacts(dict[str, Any]):
         return super().get(name, default)
 
 
-def local_facts(root: Path) -> LazyFacts:
-    """The facts of the system under a root, with facter's flat names, as Puppet's agent has them."""
+def local_facts(root: Path, certname: str) -> LazyFacts:
+    """The facts of the system under a root, with facter's flat names and those that Puppet's agent adds: modules ask for them."""
 
     def collect() -> dict[str, Any]:
         from precast.agent.facts.collection import Collector, all_sources
@@ -50,6 +52,7 @@ def local_facts(root: Path) -> LazyFacts:
         from precast.cli.facts import machine_at
 
         facts = Collector(all_sources(machine_at(root))).collect().facts
-        return {**legacy(facts), **facts}
+        added = {"clientcert": certname, "clientversion": _PUPPET, "clientnoop": False, "puppetversion": _PUPPET}
+        return {**legacy(facts), **added, **facts}
 
     return LazyFacts(collect)

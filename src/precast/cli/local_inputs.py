@@ -45,7 +45,7 @@ def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings
 
 def node_of(args: argparse.Namespace, certname: str) -> NodeData:
     """This machine as a compile knows it."""
-    facts: dict[str, Any] = read_facts(args.facts) if args.facts else local_facts(args.root)
+    facts: dict[str, Any] = read_facts(args.facts) if args.facts else local_facts(args.root, certname)
     return NodeData.local(certname, facts)
 
 

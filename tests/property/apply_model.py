@@ -119,7 +119,7 @@ class Model:
         if guard is None:
             return True
         self.deeds.append(f"guard {resource.title}: {guard} is {self._cell(guard)}")
-        return self._cell(guard) != resource.parameters.get("unless", "absent")
+        return bool(self._cell(guard) != resource.parameters.get("unless", "absent"))
 
     def _execute(self, resource: ResourceData, why: str) -> None:
         self.deeds.append(f"{why} {resource.title}")

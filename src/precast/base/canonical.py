@@ -10,7 +10,6 @@ msgspec is the one encoder for everything that gets a digest: encoders differ in
 only when the bytes say it could matter.
 """
 
-import dataclasses
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -98,6 +97,6 @@ def _inside(item: Any) -> Iterable[Any] | None:
         return item
     if isinstance(item, msgspec.Struct):
         return [getattr(item, field) for field in item.__struct_fields__]
-    if dataclasses.is_dataclass(item):
+    if hasattr(type(item), "__dataclass_fields__"):
         return [getattr(item, field) for field in item.__dataclass_fields__]
     return None

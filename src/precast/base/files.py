@@ -3,8 +3,6 @@
 import contextlib
 import errno
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +30,8 @@ def _umask() -> int:
 
 
 def _replace(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
+    import tempfile  # brings much along, and whoever only reads has no need of it
+
     handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -54,6 +54,8 @@ def appearing(path: Path) -> Iterator[Path]:
 
     Raises FileExistsError if there is something of that name by then, which stays as it is.
     """
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
     os.close(handle)
     try:
@@ -70,6 +72,9 @@ def appearing_directory(path: Path) -> Iterator[Path]:
 
     Raises FileExistsError if there is something in a directory of that name by then, which stays as it is.
     """
+    import shutil
+    import tempfile
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=".precast-", dir=path.parent))
     try:

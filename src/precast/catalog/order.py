@@ -23,6 +23,8 @@ class Order:
         # What comes after each moment, and whether a refresh goes along.
         self._after: dict[Moment, dict[Moment, bool]] = {}
         self._waits: dict[Moment, int] = {}
+        # Ends of containers that nothing but such ends comes after.
+        self._quiet: dict[Moment, bool] = {}
         self._priority: dict[str, int] = {}
         self._containers = {each.ref: None for each in body.resources if is_container(each)}
         for index, resource in enumerate(body.resources):
@@ -43,6 +45,8 @@ class Order:
         self._waits.setdefault(moment, 0)
 
     def _edge(self, one: Moment, other: Moment, refreshes: bool) -> None:
+        if one[0] == "end":
+            self._quiet.clear()
         following = self._after[one]
         if other not in following:
             following[other] = refreshes
@@ -86,8 +90,19 @@ class Order:
 
     def follow(self, before: str, after: str) -> None:
         """As wait, unless the two already wait the other way round: what is said by hand goes before what follows by itself."""
-        if not self._reaches(self._end(after), self._start(before)):
+        end = self._end(after)
+        if self._is_quiet(end) or not self._reaches(end, self._start(before)):
             self.wait(before, after)
+
+    def _is_quiet(self, moment: Moment) -> bool:
+        """Whether nothing comes after it but ends of containers: true of nearly all, and found without a search."""
+        known = self._quiet.get(moment)
+        if known is None:
+            following = self._after.get(moment, ())
+            known = all(after[0] == "end" and self._is_quiet(after) for after in following)
+            if moment[0] == "end":
+                self._quiet[moment] = known
+        return known
 
     def _reaches(self, start: Moment, wanted: Moment) -> bool:
         if start not in self._after:

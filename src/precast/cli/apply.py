@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from precast.agent import issues as agent_issues
 from precast.agent.applying.options import Options
 from precast.cli import issues
-from precast.cli.apply_output import Printer
 from precast.cli.parser import says
 
 if TYPE_CHECKING:
@@ -102,6 +101,7 @@ def _run(args: argparse.Namespace) -> int:
 def run_job(job: "Job", args: argparse.Namespace, name: str) -> int:
     """Apply, print, and say by the exit code what came of it."""
     from precast.agent.applying.runs import apply
+    from precast.cli.apply_output import Printer
 
     printer = Printer(name, args)
     summary = apply(job, options_of(args), printer.report, starts=printer.starts)
@@ -144,7 +144,7 @@ def _from_code(args: argparse.Namespace) -> "tuple[Job, str]":
     body = compiled.body
     contents = contents_of(args, body.content, name)
     job = Job(
-        body, compiled.places, body.digest(), contents=contents, call=functions_of(args, name), types=compiled.types
+        body, compiled.places, compiled.version, contents=contents, call=functions_of(args, name), types=compiled.types
     )
     return _placed(job, args), name
 

@@ -31,9 +31,10 @@ MOST = 32  # compiles that are kept
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """A catalog, where its parts were declared, and the types in it that modules declare."""
+    """A catalog, its digest, where its parts were declared, and the types in it that modules declare."""
 
     body: Body
+    version: str
     places: SourceMap
     types: dict[str, ManagedType] = {}
 
@@ -61,7 +62,7 @@ def compile_here(args: argparse.Namespace, certname: str) -> Compiled:
         print_logs(failure.logs, inputs)
         raise failure.error from None
     print_logs(result.logs, inputs)
-    compiled = Compiled(result.body, result.source_map, result.types)
+    compiled = Compiled(result.body, result.body.digest(), result.source_map, result.types)
     if not result.logs:
         _keep(place, result.trace, compiled)
     return compiled

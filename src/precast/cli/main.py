@@ -44,7 +44,7 @@ GROUPS: dict[str, tuple[str, str]] = {
 }
 
 
-def build_parser(groups: Sequence[str]) -> Parser:
+def build_parser(groups: Sequence[str], named: Sequence[str] | None = None) -> Parser:
     """The parser with these groups filled in; the others are only named."""
     parser = Parser(
         prog="precast", description="Compile every node's configuration ahead of time, hold it, set it in place on cue."
@@ -53,11 +53,20 @@ def build_parser(groups: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="group", required=True, parser_class=Parser
     )
-    for name, (place, summary) in GROUPS.items():
+    for name in GROUPS if named is None else named:
+        place, summary = GROUPS[name]
         group_parser = commands.add_parser(name, help=summary, description=summary)
         if name in groups:
             _configure(place)(group_parser)
     return parser
+
+
+def _parser(argv: Sequence[str]) -> Parser:
+    """The parser for a command line. Where that begins with a group, the others need not even be named."""
+    if argv and argv[0] in GROUPS:
+        return build_parser(argv[:1], argv[:1])
+    # Options before the group take no value, so the first word without a dash is the group.
+    return build_parser([word for word in argv if not word.startswith("-")][:1])
 
 
 def _configure(place: str) -> Callable[[argparse.ArgumentParser], None]:
@@ -88,8 +97,7 @@ def main(argv: Sequence[str], app: Callable[[], object] | None = None) -> int:
 
 def _run(argv: Sequence[str], app: Callable[[], object] | None) -> int:
     try:
-        # Options before the group take no value, so the first word without a dash is the group.
-        args = build_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)
+        args = _parser(argv).parse_args(argv)
         args.app = app
         code: int = args.run(args)
     except PrecastError as error:

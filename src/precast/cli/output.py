@@ -6,7 +6,6 @@ a pager and a lost connection to a server are the same BrokenPipeError.
 
 import contextlib
 import io
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,8 @@ def moment(at: datetime | None) -> str | None:
 
 def print_json(value: Any) -> None:
     """Print one document, in ASCII: no locale, terminal or lone surrogate can spoil it. Raises ValueError for NaN."""
+    import json
+
     print(json.dumps(value, indent=2, allow_nan=False))
 
 

@@ -10,7 +10,6 @@ what that outcome did not use. So an end never has to wait.
 """
 
 import contextlib
-import difflib
 import gc
 import itertools
 from collections import Counter
@@ -57,6 +56,8 @@ def guess(name: str, known: Iterable[str]) -> str:
     """`; did you mean x?`, or nothing if no known name comes near."""
     # Comparing takes time, and a typo hardly changes the length: in a large net only the likely ones are looked at.
     likely = itertools.islice((other for other in known if abs(len(other) - len(name)) <= 3), GUESSES)
+    import difflib  # only for who mistyped
+
     near = difflib.get_close_matches(name, likely, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 

@@ -95,6 +95,8 @@ class Tally:
 
     def add(self, report: ResourceReport) -> None:
         self._by_status[report.status] += 1
+        if not report.events:
+            return
         self._corrective += any(event.corrective for event in report.events)
         self._refreshed += any(event.property is None and event.status == "success" for event in report.events)
 

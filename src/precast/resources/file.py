@@ -79,7 +79,7 @@ class File(Handler):
         }
         if kind == "link":
             state["target"] = os.readlink(path)
-        elif kind == "file" and (self._audited or self._wants_content):
+        elif kind == "file" and (self._audited or self._wants_content) and self.spec.checksum != "none":
             state["content"] = self._present_checksum(path, found)
         if self._audited:
             state |= {"type": kind, "mtime": _moment(found.st_mtime), "ctime": _moment(found.st_ctime)}
@@ -96,8 +96,9 @@ class File(Handler):
         handle = os.open(path, _READ if self.spec.is_followed else _READ | os.O_NOFOLLOW)
         try:
             if found.st_size < checksums.PIECE_BYTES:
-                data = os.read(handle, checksums.PIECE_BYTES)
-                if len(data) < checksums.PIECE_BYTES:
+                # One byte more than there is tells whether that was all; a larger buffer would cost more than the reading.
+                data = os.read(handle, found.st_size + 1)
+                if len(data) <= found.st_size:
                     return checksums.of_bytes(kind, data)
                 os.lseek(handle, 0, os.SEEK_SET)
             with os.fdopen(handle, "rb", closefd=False) as file:

@@ -263,6 +263,16 @@ def test_checksum_of_another_kind_decides(d: Path, tmp_path: Path, kind: str, te
     ]
 
 
+def test_audited_file_tells_all_there_is_of_it(d: Path, tmp_path: Path) -> None:
+    (d / "a").write_text("abc")
+    watched = file(d / "a")._replace(metaparameters={"audit": "all"})
+    state = made(node(tmp_path), watched).read()
+    assert state["content"] == sha("abc")
+    assert {"ensure", "owner", "group", "mode", "type", "mtime", "ctime"} <= state.keys()
+    without = watched._replace(parameters={"checksum": "none"})
+    assert "content" not in made(node(tmp_path), without).read()
+
+
 def test_large_file_is_compared_and_copied_in_pieces(d: Path, tmp_path: Path) -> None:
     source = tmp_path / "big"
     source.write_bytes(os.urandom(1 << 20) * 5 + b"end")

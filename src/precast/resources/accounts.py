@@ -91,7 +91,7 @@ def run_tool(node: Node, argv: Sequence[str], stdin: bytes = b"") -> Completed:
 
 
 def _read(node: Node) -> Accounts:
-    shadow = {line[0]: line for line in _lines(node, "/etc/shadow", 8)}
+    shadow = {line[0]: line for line in _lines(node, "/etc/shadow", 8, is_secret=True)}
     users = {
         line[0]: _user(line, shadow.get(line[0])) for line in _lines(node, "/etc/passwd", 7) if line[2].isdecimal()
     }
@@ -103,13 +103,18 @@ def _read(node: Node) -> Accounts:
     return Accounts(users, groups, {name: list(dict.fromkeys(found)) for name, found in groups_of.items()})
 
 
-def _lines(node: Node, path: str, fields: int) -> list[list[str]]:
-    """The entries of a file, those of a directory service (`+…`) left out; none if there is no such file."""
+def _lines(node: Node, path: str, fields: int, is_secret: bool = False) -> list[list[str]]:
+    """The entries of a file, those of a directory service (`+…`) left out; none if there is no such file.
+
+    Who is not root may not see the secret one, and still sees the rest.
+    """
     try:
         text = Path(node.path(path)).read_bytes().decode(errors="surrogateescape")
     except FileNotFoundError:
         return []
     except OSError as error:
+        if is_secret and isinstance(error, PermissionError):
+            return []
         raise issues_system.UNREADABLE.error(path=path, reason=error.strerror) from None
     found = (line.split(":") for line in text.split("\n") if line and line[0] not in "#+-")
     return [line for line in found if len(line) >= fields]

@@ -14,12 +14,6 @@ NO_PACKAGE_MANAGER = Issue(
     "no package manager that Precast knows is on this machine",
     "name one with provider => …; there are: {providers}",
 )
-NO_INIT = Issue(
-    "RESOURCE-152",
-    Kind.INPUT,
-    "no init system that Precast knows runs here",
-    "name one with provider => …; there are: {providers}",
-)
 UNREADABLE = Issue(
     "RESOURCE-153",
     Kind.UNAVAILABLE,

@@ -135,12 +135,6 @@ class SshAuthorizedKey(PropertyHandler):
         raise NotImplementedError
 
 
-def keys_of(node: Node, path: str) -> list[str]:
-    """The names of the keys in a file."""
-    entries = map(parse, split_lines(read_text(node, path)))
-    return [entry.name for entry in entries if entry is not None and entry.name]
-
-
 def _give(path: Path, owner: tuple[int, int]) -> None:
     if os.geteuid() == 0:
         os.chown(path, *owner, follow_symlinks=False)

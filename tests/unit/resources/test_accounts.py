@@ -142,6 +142,19 @@ def test_users_are_listed_as_they_are(node: Machine) -> None:
     assert "comment" not in found["old"]
 
 
+def test_who_may_not_read_hashes_still_sees_accounts(node: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Path.read_bytes
+
+    def forbidden(path: Path) -> bytes:
+        if path.name == "shadow":
+            raise PermissionError(13, "Permission denied")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    found = {each.title: each.properties for each in User.instances(node)}
+    assert (found["old"]["uid"], found["old"]["password"]) == (1500, "x")
+
+
 @AS_ROOT
 def test_missing_shell_is_refused(node: Machine) -> None:
     with pytest.raises(InputError, match="shell cannot be '/no/such': it must exist"):

@@ -199,8 +199,10 @@ def _print_type(declared: ManagedType) -> None:
     for kind, attributes in (("property", declared.properties), ("parameter", declared.parameters)):
         rows += [(f"  {name}", kind, _noted(declared, name, text)) for name, text in attributes.items()]
     print_table(("  ATTRIBUTE", "KIND", "WHAT"), rows)
-    if declared.relations:
+    if declared.relations or declared.module:
         print()
+    if declared.module:
+        print(f"  Manifests can use it if the module {declared.module} is on the module path.")
     for each in declared.relations:
         order = "before" if each.kind == "before" else "after"
         named = _FOLLOWED[each.derivation].format(type=each.type_name, attributes=" or ".join(each.attributes))

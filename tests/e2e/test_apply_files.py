@@ -1,5 +1,6 @@
 """`precast apply` of files, as a user runs it: with modules of the environment, and with the real ones that Debian packages."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +89,32 @@ def test_types_of_real_modules_are_applied(tmp_path: Path, root: Path) -> None:
 def test_facts_that_puppets_agent_adds_are_there(root: Path) -> None:
     said = apply(root, "-e", "notice($clientversion, $facts['clientcert'], $clientnoop, $puppetversion)")
     assert "7.23.0 n.example.com false 7.23.0" in said
+
+
+def test_file_whose_content_is_not_known_yet_is_not_purged(root: Path) -> None:
+    code = """
+    file { '/d': ensure => directory, recurse => true, purge => true }
+    file { 'late': path => '/d/f', content => Deferred('upcase', ['x']) }
+    """
+    apply(root, "-e", code)
+    assert (root / "d/f").read_text() == "X"
+    assert "changed" not in apply(root, "-e", code)
+
+
+def test_fragment_whose_content_is_not_known_yet_is_part_of_the_file(tmp_path: Path, root: Path) -> None:
+    resources = [
+        {"type": "Concat_file", "title": "/whole", "parameters": {"tag": "whole"}},
+        {"type": "Concat_fragment", "title": "a", "parameters": {"target": "/whole", "content": "a", "order": "1"}},
+        {
+            "type": "Concat_fragment",
+            "title": "b",
+            "parameters": {
+                "target": "/whole",
+                "content": {"__ptype": "Deferred", "name": "upcase", "arguments": ["b"]},
+                "order": "2",
+            },
+        },
+    ]
+    (tmp_path / "catalog.json").write_text(json.dumps({"resources": resources}))
+    apply(root, "--catalog", str(tmp_path / "catalog.json"))
+    assert (root / "whole").read_text() == "aB"

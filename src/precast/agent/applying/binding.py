@@ -41,6 +41,7 @@ class Binder:
         place = (planned.wanted.file, planned.wanted.line)
         planned.wanted = wanted_of(planned.data, parameters, (place[0], place[1]) if place[0] and place[1] else None)
         planned.is_late = False
+        machine.bound(planned.wanted)
         planned.make(machine)
         return None
 

@@ -36,13 +36,20 @@ class Machine:
         self._memory = memory or Memory()
         self._content: Mapping[str, str] = {}
         self._resources: dict[str, list[Wanted]] = {}
+        self._late: dict[str, list[Wanted]] = {}
         self._at_end: dict[Hashable, Callable[[], None]] = {}
 
-    def tell(self, resources: Iterable[Wanted], content: Mapping[str, str]) -> None:
-        """Say what the catalog has: resources, and digests of sources."""
+    def tell(self, resources: Iterable[Wanted], content: Mapping[str, str], late: Iterable[Wanted] = ()) -> None:
+        """Say what the catalog has: resources, digests of sources, and resources of which not every value is known yet."""
         self._content = content
         for wanted in resources:
-            self._resources.setdefault(wanted.type, []).append(wanted)
+            self.bound(wanted)
+        for wanted in late:
+            self._late.setdefault(wanted.type, []).append(wanted)
+
+    def bound(self, wanted: Wanted) -> None:
+        """All values of this resource are known now."""
+        self._resources.setdefault(wanted.type, []).append(wanted)
 
     def path(self, path: str) -> str:
         return self.root + path if self.root else path
@@ -70,7 +77,7 @@ class Machine:
     def names(self, type_name: str) -> Mapping[str, str]:
         declared = catalogue.find_any(type_name)
         found: dict[str, str] = {}
-        for wanted in self.resources(type_name):
+        for wanted in (*self.resources(type_name), *self._late.get(type_name, ())):
             name = wanted.get(declared.namevar) if declared else None
             if not isinstance(name, str):
                 name = declared.title_to_namevar(wanted.title) if declared else wanted.title

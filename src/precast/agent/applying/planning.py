@@ -69,7 +69,11 @@ def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Typ
     planned = {
         each.ref: _planned(each, places) for each in body.resources if not is_container(each) and not each.exported
     }
-    machine.tell((each.wanted for each in planned.values() if not each.is_late), body.content)
+    machine.tell(
+        (each.wanted for each in planned.values() if not each.is_late),
+        body.content,
+        (each.wanted for each in planned.values() if each.is_late),
+    )
     find_schedule = _schedules(planned)
     for each in planned.values():
         each.schedule, each.problem = _scheduled(each, find_schedule)
@@ -81,9 +85,9 @@ def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Typ
 def _planned(data: ResourceData, places: SourceMap | None) -> Planned:
     is_late = any(values.is_unknown(value) for value in data.parameters.values())
     place = places.places.get(data.ref) if places is not None else None
-    return Planned(
-        data, wanted_of(data, {} if is_late else data.parameters, (place.file, place.line) if place else None), is_late
-    )
+    # What is known of it is known from the start: the name above all, which others leave alone.
+    known = {k: v for k, v in data.parameters.items() if not values.is_unknown(v)} if is_late else data.parameters
+    return Planned(data, wanted_of(data, known, (place.file, place.line) if place else None), is_late)
 
 
 def wanted_of(data: ResourceData, parameters: Mapping[str, Any], place: tuple[str, int] | None = None) -> Wanted:

@@ -3,6 +3,7 @@
 Everything is looked for anew at each step: whose turn it is, whom it waits for, what is wanted of it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from precast.catalog.body import Body, ResourceData
@@ -62,17 +63,24 @@ class Model:
                 self.statuses[resource.ref] = self._blocked[moment] = "waiting"
                 return
             value = self._promises[value["__pvalue"]]
-        try:
-            events = self._bring(resource, value)
-            if self._refreshes.get(moment) and resource.type in ("Command", "Locked"):
-                self._execute(resource, "refresh")
-                events += 1
-        except OSError:
+        events, has_failed = self._tried(lambda: self._bring(resource, value))
+        if self._refreshes.get(moment) and resource.type in ("Command", "Locked"):
+            # As with Puppet, one that failed is refreshed all the same.
+            more, fails_again = self._tried(lambda: self._execute(resource, "refresh"))
+            events, has_failed = events + more, has_failed or fails_again
+        if has_failed:
             self.statuses[resource.ref] = self._blocked[moment] = "failed"
             return
         self.statuses[resource.ref] = "changed" if events else "unchanged"
         if events:
             self._send(moment, events)
+
+    def _tried(self, work: Callable[[], int]) -> tuple[int, bool]:
+        """How many events it makes, and whether it fails."""
+        try:
+            return work(), False
+        except OSError:
+            return 0, True
 
     def _bring(self, resource: ResourceData, value: Any) -> int:
         """Do what is wanted; how many events that makes."""
@@ -87,12 +95,11 @@ class Model:
             return self._tree(resource, value)
         if given.get("refreshonly") or not self._wants(resource):
             return 0
-        self._execute(resource, "run")
-        return 1
+        return self._execute(resource, "run")
 
     def _tree(self, resource: ResourceData, value: Any) -> int:
         below = [name for name in sorted(self.cells) if name.startswith(f"{resource.title}/")]
-        named = {each.title for each in self._catalog.resources if each.type == "Cell" and not self._is_late(each)}
+        named = {each.title for each in self._catalog.resources if each.type == "Cell"}
         doomed = [name for name in below if name not in named and self.cells[name] != "absent"]
         grown = 0
         if value is not None and self._cell(resource.title) != value:
@@ -100,9 +107,6 @@ class Model:
             self.cells[resource.title] = value
             grown = 1
         return grown + sum(self._set(name, "absent", "set", {}) for name in doomed)
-
-    def _is_late(self, resource: ResourceData) -> bool:
-        return isinstance(resource.parameters.get("value"), dict)
 
     def _set(self, name: str, value: Any, deed: str, given: dict[str, Any]) -> int:
         wanted = "absent" if value is None else value
@@ -121,11 +125,12 @@ class Model:
         self.deeds.append(f"guard {resource.title}: {guard} is {self._cell(guard)}")
         return bool(self._cell(guard) != resource.parameters.get("unless", "absent"))
 
-    def _execute(self, resource: ResourceData, why: str) -> None:
+    def _execute(self, resource: ResourceData, why: str) -> int:
         self.deeds.append(f"{why} {resource.title}")
         if resource.parameters.get("breaks"):
             raise OSError
         self.cells |= resource.parameters.get("sets", {})
+        return 1
 
     def _cell(self, name: str) -> str:
         return self.cells.get(name, "absent")

@@ -10,7 +10,7 @@ import pytest
 from lab.overlay import OverlayRoot, why_not
 
 _NOT_HERE = why_not()
-pytestmark = pytest.mark.skipif(_NOT_HERE is not None, reason=_NOT_HERE or "")
+pytestmark = [pytest.mark.skipif(_NOT_HERE is not None, reason=_NOT_HERE or ""), pytest.mark.needs("crontab")]
 
 MANIFEST = """
 group { 'inside': gid => 4711 }

@@ -14,6 +14,7 @@ _NOT_HERE = why_not()
 pytestmark = [
     pytest.mark.skipif(_NOT_HERE is not None, reason=_NOT_HERE or ""),
     pytest.mark.needs("puppet"),
+    pytest.mark.needs("crontab"),
     pytest.mark.timeout(600),
 ]
 

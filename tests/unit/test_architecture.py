@@ -123,3 +123,25 @@ def test_agents_daemon_loads_nothing_large() -> None:
 @pytest.mark.parametrize("forbidden", ["pickle", "marshal", "shelve"])
 def test_no_module_loads_what_can_run_code(forbidden: str) -> None:
     assert [place for _, place, name in all_imports() if name.split(".")[0] == forbidden] == []
+
+
+# What serves the requests and messages of nodes, and what compiles.
+FOR_NODES = ["precast.api.facts", "precast.api.hub", "precast.api.records", "precast.services.releases"]
+COMPILES = {"precast.services.compiler", "precast.services.compiling.workers", "precast.lang.compile"}
+
+
+def test_nothing_that_serves_nodes_reaches_the_compiler() -> None:
+    """S1.6: no request of an agent leads to a compile; it is not even imported."""
+    reached, waiting = set(FOR_NODES), list(FOR_NODES)
+    while waiting:
+        path = SOURCE.parent / (waiting.pop().replace(".", "/") + ".py")
+        path = path if path.exists() else path.with_suffix("") / "__init__.py"
+        for _, name in imports(path):
+            for module in (name, name.rpartition(".")[0]):
+                there = SOURCE.parent / module.replace(".", "/")
+                is_module = there.with_suffix(".py").exists() or (there / "__init__.py").exists()
+                if module.startswith("precast") and is_module and module not in reached:
+                    reached.add(module)
+                    waiting.append(module)
+    assert "precast.services.facts" in reached
+    assert reached & COMPILES == set()

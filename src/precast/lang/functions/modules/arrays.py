@@ -78,6 +78,14 @@ def _member(items: Array, wanted: Any, *rest: Any) -> bool:
     return not without(sought, items)
 
 
+def letters(name: str, spec: str) -> Callable[[str], bool]:
+    """A set of characters as Ruby writes one. Raises where a range in it runs backwards."""
+    try:
+        return char_set(spec)
+    except ValueError as error:
+        raise wrong(name, str(error)) from None
+
+
 @declare_older(
     "count",
     "Any collection, Any item?",
@@ -85,7 +93,7 @@ def _member(items: Array, wanted: Any, *rest: Any) -> bool:
 )
 def _count(collection: Any, item: Any = None) -> int:
     if isinstance(collection, str) and isinstance(item, str):
-        return sum(map(char_set(item), collection))
+        return sum(map(letters("count", item), collection))
     if not isinstance(collection, tuple | Hash):
         raise wrong("count", "Requires an array or a hash to work with")
     items = tuple(collection.items()) if isinstance(collection, Hash) else collection

@@ -150,7 +150,8 @@ def _try_get_value(call: Call, data: Any, path: Any = "", default: Any = None, s
         "dig() DEPRECATED: This function has been replaced in Puppet 4.5.0, please use dig44() for backwards compatibility or use"
         " the new version.",
     )
-    if not isinstance(path, str):
-        raise wrong("try_get_value", "takes a path as a text")
-    steps = (int(step) if step.isascii() and step.isdigit() else step for step in ruby_text(path).split(separator))
+    if not isinstance(path, str) or not isinstance(separator, str):
+        raise wrong("try_get_value", "takes a path and a separator as texts")
+    parts = path.split(separator) if separator else list(path)
+    steps = (int(part) if part.isascii() and part.isdigit() and len(part) < 10 else part for part in parts)
     return dig44(data, tuple(steps), default)

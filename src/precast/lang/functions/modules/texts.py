@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from precast.lang.functions.host import Call
+from precast.lang.functions.modules.arrays import letters
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.functions.modules.deprecation import deprecate
 from precast.lang.functions.sprintf import sprintf
-from precast.lang.rubychars import char_set
 from precast.lang.rubypaths import basename, dirname, extname
 from precast.lang.rubytext import ruby_text
 from precast.lang.rubyvalues import ruby_class
@@ -156,7 +156,7 @@ def _squeeze(value: Any, characters: Any = False) -> Any:
         return tuple(_squeeze(each, characters) for each in value)
     if not isinstance(value, str) or not isinstance(characters, str | bool):
         raise wrong("squeeze", f"Requires a string to work with, got {ruby_class(value)}")
-    is_meant = char_set(characters) if isinstance(characters, str) else lambda char: True
+    is_meant = letters("squeeze", characters) if isinstance(characters, str) else lambda char: True
     return re.sub(r"(.)\1+", lambda run: run[1] if is_meant(run[1]) else run[0], value, flags=re.DOTALL)
 
 

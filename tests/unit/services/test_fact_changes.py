@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from precast.base import canonical
@@ -61,11 +61,20 @@ def leaves_of(path: str, value: Any) -> dict[str, bytes]:
 
 
 @given(facts, facts)
+@example({"": {}}, {"": {"": None}})
 def test_compare_explains_every_leaf_that_differs_and_no_other(one: dict[str, Any], other: dict[str, Any]) -> None:
     before, after = leaves_of("", one), leaves_of("", other)
     differing = {path for path in before.keys() | after.keys() if path and before.get(path) != after.get(path)}
     changed = [change.path for change in compare(one, other)]
-    assert all(any(path == name or path.startswith(f"{name}/") for name in changed) for path in differing)
+    # A mapping that was empty and has members now is told by its members.
+    filled = {path for path in differing if b"{}" in (before.get(path), after.get(path))}
+    assert all(
+        any(
+            path == name or path.startswith(f"{name}/") or (path in filled and name.startswith(f"{path}/"))
+            for name in changed
+        )
+        for path in differing
+    )
     assert all(
         any(path == name or path.startswith(f"{name}/") for path in differing) for name in changed if one and other
     )

@@ -11,7 +11,7 @@ CODE = Path(__file__).resolve().parent.parent / "examples" / "site"
 DEADLINE_S = 30.0
 
 
-def show(stage: Stage, nodes: tuple[str, ...]) -> None:
+def show(stage: Stage, url: str, nodes: tuple[str, ...]) -> None:
     stage.title("Catalogs: compiled ahead, held, released on cue")
     shutil.copytree(CODE, stage.directory / "code")
     stage.run("env", "deploy", "production", "--from", "code")
@@ -21,7 +21,18 @@ def show(stage: Stage, nodes: tuple[str, ...]) -> None:
     stage.claim("every node has a catalog of its own, and none is served yet", _all_held(staged))
     stage.run("release", "--preview", "--all")
     stage.run("release", "--all", "--why", "the first one")
+    set_in_place(stage, url, nodes[-1])
     change(stage, nodes[0])
+
+
+def set_in_place(stage: Stage, url: str, node: str) -> None:
+    """The node fetches what was released to it, and applies that, not more."""
+    stage.run("agent", "fetch", "--url", url, "--root", node)
+    stage.run("agent", "apply", "--root", node)
+    motd = (stage.directory / node / "etc" / "motd").read_text()
+    stage.claim(f"{node} says now: {motd.splitlines()[0]}", motd.startswith(f"Welcome to {node}."))
+    again = stage.ask("agent", "fetch", "--url", url, "--root", node)
+    stage.claim("asked again, the server says only that there is nothing new", not again["is_new"])
 
 
 def change(stage: Stage, node: str) -> None:

@@ -23,7 +23,7 @@ def show(stage: Stage) -> None:
         refuse(stage, url)
         stage.run("audit", "--limit", "4")
         facts.show(stage, url, NODES)
-        catalogs.show(stage, ("web1", "db1"))
+        catalogs.show(stage, url, ("web1", "db1"))
     stage.environment = {}
 
 

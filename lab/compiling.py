@@ -59,7 +59,7 @@ class Compiling:
             TimeOrderedIds(database.clock),
         )
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
-        self.releases = ReleaseService(database, self.catalogs, targets, AuditLog(database, CountedIds()))
+        self.releases = ReleaseService(database, self.catalogs, self.blobs, targets, AuditLog(database, CountedIds()))
         self._number = 0
 
     async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:

@@ -243,12 +243,12 @@ def _compiling(database: "Database") -> _Compiling:
     inputs = NodeInputs(Fleet(database), Environments(database))
     groves, workers = Groves(database, traces, versions), Workers(versions.content, database.clock)
     targets = TargetService(KnownNodes(database, Fleet(database), Sessions(database)), database.clock)
-    releases = ReleaseService(database, catalogs, targets, AuditLog(database, ids))
+    releases = ReleaseService(database, catalogs, blobs, targets, AuditLog(database, ids))
     return _Compiling(
         DecisionService(database, inputs, groves, traces, catalogs, work),
         CompilerService(database, inputs, groves, workers, traces, catalogs, work, blobs, ids),
         workers,
-        CatalogsApi(CatalogViews(database, catalogs, traces, work), releases),
+        CatalogsApi(CatalogViews(database, catalogs, traces, work), releases, blobs),
     )
 
 

@@ -146,3 +146,55 @@ def test_broken_code_is_named_and_what_is_served_stays(deployment: Deployment) -
     site.write_text(good)
     deployment.deploy()
     deployment.until_staged("web1", other_than=None)
+
+
+def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    module = deployment.code / "modules" / "motd"
+    (module / "files").mkdir(exist_ok=True)
+    (module / "files" / "issue").write_text("only for those who may\n")
+    (module / "precast" / "facts").mkdir(parents=True, exist_ok=True)
+    (module / "precast" / "facts" / "colour.py").write_text("def collect(machine):\n    return {'colour': 'green'}\n")
+    manifest = module / "manifests" / "init.pp"
+    manifest.write_text(
+        manifest.read_text().rstrip().removesuffix("}")
+        + "  file { '/etc/issue': ensure => file, source => 'puppet:///modules/motd/issue' }\n}\n"
+    )
+    before = deployment.until_staged("web1")["staged"]
+    site = deployment.code / "manifests" / "site.pp"
+    site.write_text("include motd\n")
+    deployment.deploy()
+    deployment.until_staged("web1", other_than=before)
+    deployment.site.run("release", "web1")
+    root = deployment.site.directory / "nodes" / "web1"
+    words = ("--url", deployment.site.url, "--root", str(root), "--json")
+
+    fetched = json.loads(deployment.command("agent", "fetch", *words).stdout)
+    assert (fetched["is_new"], fetched["contents"], fetched["plugins"]) == (True, 2, ["facts/motd__colour.py"])
+    assert json.loads(deployment.command("agent", "fetch", *words).stdout)["is_new"] is False
+    (root / "etc").mkdir(exist_ok=True)
+    done = deployment.command("agent", "apply", "--root", str(root))
+    assert done.returncode == 0, done.stderr
+    assert (root / "etc" / "motd").read_text().splitlines()[0] == "Hello to web1."
+    assert (root / "etc" / "issue").read_text() == "only for those who may\n"
+    again = deployment.command("agent", "apply", "--root", str(root), "--detailed-exitcodes")
+    assert again.returncode == 0, again.stdout
+
+    # Another node may not have what only this one's catalog names, nor anybody what nobody names.
+    (content,) = [
+        path.name for path in (root / "var/lib/precast/agent/content").iterdir() if "only" in path.read_text()
+    ]
+    path = f"/v1/content/{content}"
+    assert https.call(deployment.site.url, deployment.identities["web1"].context(), "GET", path).status == 200
+    assert https.call(deployment.site.url, deployment.identities["web2"].context(), "GET", path).status == 404
+    unknown = f"/v1/content/{'0' * 64}"
+    assert https.call(deployment.site.url, deployment.identities["web1"].context(), "GET", unknown).status == 404
+
+    # Somebody changes a content behind the agent's back: it is not applied.
+    (root / "var/lib/precast/agent/content" / content).write_text("something else\n")
+    (root / "etc" / "issue").unlink()
+    refused = deployment.command("agent", "apply", "--root", str(root))
+    assert refused.returncode == 4
+    assert f"nobody here has the content {content}" in refused.stdout
+    assert not (root / "etc" / "issue").exists()

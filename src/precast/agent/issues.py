@@ -139,4 +139,10 @@ PLUGIN_DIFFERS = Issue(
     "the plug-in {name} that was fetched is not the one that the catalog names ({digest})",
     "somebody may have changed it on its way; look at the server and the connection",
 )
+NOT_AS_NAMED = Issue(
+    "AGENT-017",
+    Kind.DENIED,
+    "{what} that came is not what was named ({digest})",
+    "what was kept before stays; try again, and look at whatever stands between this node and its server",
+)
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")

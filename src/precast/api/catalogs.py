@@ -1,10 +1,15 @@
 """Routes about catalogs: for people what is staged, why, how it differs, and the release; for a node its released catalog."""
 
+from aiohttp import web
+
+from precast.api.environments import send_content
 from precast.api.nodes import TARGETS
-from precast.api.routes import NODE, Call, Document, Node, Route, Routes, person
+from precast.api.routes import NODE, Call, Content, Document, Node, Route, Routes, person
 from precast.services import issues
+from precast.services import issues_environments as more_issues
 from precast.services.catalog_views import CatalogViews
 from precast.services.releases import ReleaseService
+from precast.store.blobs import Blobs
 from precast.wire.catalogs import (
     CatalogError,
     ChangeView,
@@ -21,8 +26,8 @@ from precast.wire.nodes import NodesDeed
 class CatalogsApi:
     """Joins the services of catalogs to their routes."""
 
-    def __init__(self, views: CatalogViews, releases: ReleaseService) -> None:
-        self._views, self._releases = views, releases
+    def __init__(self, views: CatalogViews, releases: ReleaseService, blobs: Blobs) -> None:
+        self._views, self._releases, self._blobs = views, releases, blobs
 
     def declare(self, routes: Routes) -> None:
         viewer, operator = person("viewer"), person("operator")
@@ -105,6 +110,16 @@ class CatalogsApi:
                 errors=nobody,
                 headers=("If-None-Match",),
             ),
+            Route(
+                "GET",
+                "/v1/content/{digest}",
+                self.give,
+                NODE,
+                "A content that the calling node's released catalog names",
+                Content,
+                errors=(more_issues.NO_CONTENT,),
+                is_stream=True,
+            ),
         ):
             routes.add(route)
 
@@ -139,6 +154,12 @@ class CatalogsApi:
 
     async def rollback(self, call: Call) -> ReleaseDone:
         return await self._releases.rollback(call.body, call.actor)
+
+    async def give(self, call: Call) -> web.StreamResponse:
+        """Only what the node's released catalog names: absent and denied look alike."""
+        assert isinstance(call.caller, Node), "the route requires it"
+        size = await self._releases.size_of_content(call.caller.name, call.path["digest"])
+        return await send_content(call.body, self._blobs, call.path["digest"], size)
 
     async def fetch(self, call: Call) -> Document:
         assert isinstance(call.caller, Node), "the route requires it"

@@ -161,13 +161,7 @@ class EnvironmentsApi:
         size = (await self._database.read(self._blobs.sizes, [digest])).get(digest)
         if size is None:
             raise issues.NO_CONTENT.error()
-        response = web.StreamResponse(headers={"Content-Type": "application/octet-stream", "ETag": f'"{digest}"'})
-        response.content_length = size
-        await response.prepare(request)
-        async for part in self._blobs.stream(digest, 0, size):
-            await response.write(part)
-        await response.write_eof()
-        return response
+        return await send_content(request, self._blobs, digest, size)
 
     async def deploy(self, call: Call) -> DeployAnswer:
         return await self._environments.deploy(call.path["environment"], call.body, call.actor)
@@ -181,6 +175,17 @@ class EnvironmentsApi:
     async def differ(self, call: Call) -> DifferenceAnswer:
         before, after = (_number(call.query.get(name, "0")) for name in ("before", "after"))
         return await self._environments.differ(call.path["environment"], before, after)
+
+
+async def send_content(request: web.Request, blobs: Blobs, digest: str, size: int) -> web.StreamResponse:
+    """Answer with content, a part at a time."""
+    response = web.StreamResponse(headers={"Content-Type": "application/octet-stream", "ETag": f'"{digest}"'})
+    response.content_length = size
+    await response.prepare(request)
+    async for part in blobs.stream(digest, 0, size):
+        await response.write(part)
+    await response.write_eof()
+    return response
 
 
 def _number(text: str) -> int:

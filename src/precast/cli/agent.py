@@ -77,6 +77,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     send.add_argument("--spool", action="store_true", help="let the daemon send them, now or when a server is there")
     send.set_defaults(run=_facts)
 
+    fetch = commands.add_parser(
+        "fetch",
+        help="fetch the catalog that was released to this node, with all it names",
+        description="What is kept is applied by `precast agent apply`.",
+    )
+    _add_common(fetch)
+    fetch.set_defaults(run=_fetch)
+
 
 def _add_common(parser: argparse.ArgumentParser, *names: str) -> None:
     add_settings(parser, AgentSettings, "url", *names)
@@ -181,6 +189,22 @@ def _facts(args: argparse.Namespace) -> int:
     else:
         told = "kept for the daemon to send" if args.spool else "sent"
         print(f"{told}: all facts" if is_whole else f"{told}: what changes by nature; the rest is known there")
+    return 0
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from precast.agent.credentials import Credentials
+    from precast.agent.fetching import fetch
+
+    fetched = fetch(args.root, _url(args), Credentials(args.root).context())
+    if args.json:
+        print_json(fetched._asdict())
+    elif fetched.is_new:
+        print(
+            f"catalog {fetched.digest[:12]} is kept; {fetched.contents} contents and {len(fetched.plugins)} plug-ins came"
+        )
+    else:
+        print(f"catalog {fetched.digest[:12]} is kept already")
     return 0
 
 

@@ -37,4 +37,9 @@ def _run(args: argparse.Namespace) -> int:
     data = read_bytes(args.catalog) if args.catalog is not None else read(args.root)
     unsealed = unseal(data, args.catalog or "the catalog that is kept")
     job, name = job_of(unsealed, args)
+    if args.catalog is None and args.environment is None:
+        from precast.agent.fetching import CONTENT
+        from precast.resources.contents import KeptContents
+
+        job = job._replace(contents=KeptContents(args.root / CONTENT))
     return run_job(job, args, name)

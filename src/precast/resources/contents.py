@@ -1,4 +1,4 @@
-"""The contents that a catalog pins, from the environment it was compiled from, on this machine.
+"""The contents that a catalog pins: kept by the agent, or from the environment it was compiled from, on this machine.
 
 A file is handed out only if it still holds what the catalog says: whoever edits a module between compile and apply gets an error, not
 a file that no catalog names.
@@ -13,6 +13,24 @@ from precast.resources import issues
 from precast.resources.files.checksums import PIECE_BYTES
 
 _MODULES = "puppet:///modules/"
+
+
+class KeptContents:
+    """Opens contents that were fetched for a catalog: files named by their digests."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __call__(self, digest: str) -> BinaryIO:
+        """Raises NotFoundError RESOURCE-003 if there is none, or if somebody has changed it."""
+        place = self._directory / digest
+        if digests.is_digest(digest) and place.is_file():
+            file = place.open("rb")
+            if digests.of_chunks(_pieces(file)) == digest:
+                file.seek(0)
+                return file
+            file.close()
+        raise issues.NO_CONTENT.error(digest=digest)
 
 
 class EnvironmentContents:

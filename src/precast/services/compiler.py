@@ -22,7 +22,7 @@ from precast.services.tracing.grafting import part
 from precast.services.tracing.walking import Found
 from precast.services.work_kinds import COMPILE, DECIDE
 from precast.store.blobs import Blobs
-from precast.store.catalogs import Catalogs
+from precast.store.catalogs import Catalogs, content_owner
 from precast.store.database import Database
 from precast.store.packing import pack
 from precast.store.query import Unit
@@ -151,11 +151,6 @@ class CompilerService:
         nodes = yield from self._traces.taking_waiters(branch.key, PAGE)
         yield from self._work.enqueuing_many(DECIDE.name, [Asked(node) for node in nodes])
         return len(nodes) == PAGE
-
-
-def content_owner(catalog: str) -> str:
-    """In whose name the files are kept that a catalog takes content from."""
-    return f"catalog:{catalog}"
 
 
 def _done(environment: str, compiled: Compiled) -> _Done:

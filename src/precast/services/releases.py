@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from precast.base import canonical
+from precast.base import canonical, digests
 from precast.catalog import body as bodies
 from precast.catalog.diff import CatalogDiff, differ
 from precast.catalog.skeleton import Hole, Skeleton
 from precast.services import issues, texts
+from precast.services import issues_environments as more_issues
 from precast.services.targets import TargetService
 from precast.store.audit import AuditLog
-from precast.store.catalogs import Catalogs, Release, Staged
+from precast.store.blobs import Blobs
+from precast.store.catalogs import Catalogs, Release, Staged, content_owner
 from precast.store.database import Database
 from precast.store.query import Unit
 from precast.wire.catalogs import (
@@ -53,8 +55,11 @@ class Fetched(NamedTuple):
 class ReleaseService:
     """Holds no state between calls."""
 
-    def __init__(self, database: Database, catalogs: Catalogs, targets: TargetService, audit: AuditLog) -> None:
-        self._database, self._catalogs, self._targets, self._audit = database, catalogs, targets, audit
+    def __init__(
+        self, database: Database, catalogs: Catalogs, blobs: Blobs, targets: TargetService, audit: AuditLog
+    ) -> None:
+        self._database, self._catalogs, self._blobs = database, catalogs, blobs
+        self._targets, self._audit = targets, audit
 
     async def release(self, body: ReleaseBody, actor: str) -> ReleaseDone:
         """Serve what is staged from now on. Raises what targets raise; nodes with nothing to release are left out and said."""
@@ -102,6 +107,19 @@ class ReleaseService:
         if found is None:
             raise issues.NO_CATALOG.error(node=node, reason="nothing was released to it")
         return found
+
+    async def size_of_content(self, node: str, digest: str) -> int:
+        """The size of a content that the node's released catalog names. Raises NotFoundError ENV-013 for any other."""
+        found = await self._database.read(self._naming, node, digest) if digests.is_digest(digest) else None
+        if found is None:
+            raise more_issues.NO_CONTENT.error()
+        return found
+
+    def _naming(self, node: str, digest: str) -> Unit[int | None]:
+        served = yield from self._catalogs.served(node)
+        if served is None or not (yield from self._blobs.refers(content_owner(served.skeleton), digest)):
+            return None
+        return (yield from self._blobs.sizes([digest])).get(digest)
 
     async def _difference(self, staged: Staged, served: Release | None) -> CatalogDiff:
         assert staged.skeleton is not None, "only those are compared"

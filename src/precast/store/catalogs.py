@@ -81,6 +81,11 @@ FORGET = Query("catalogs.forget", "DELETE FROM node_catalog WHERE node = :node")
 FORGET_RELEASES = Query("catalogs.forget_releases", "DELETE FROM node_release WHERE node = :node")
 
 
+def content_owner(catalog: str) -> str:
+    """In whose name the files are kept that a catalog takes content from."""
+    return f"catalog:{catalog}"
+
+
 class Staged(msgspec.Struct, frozen=True):
     """What a node would get: the document with its fill; no skeleton where the code gives an error."""
 

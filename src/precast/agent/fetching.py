@@ -1,0 +1,84 @@
+"""Fetches what was released to this node: its catalog and every content that it names, checked by digest, kept for runs.
+
+The catalog gets its place last, so the one that is kept is always whole: a node that is cut off in the middle applies what it had.
+A catalog that is known is answered with a word, and a content that is there is not asked for again.
+"""
+
+import ssl
+from pathlib import Path
+from typing import NamedTuple
+
+from precast.agent import issues, plugins
+from precast.agent.applying import kept
+from precast.agent.places import STATE
+from precast.base import digests, https
+from precast.base.files import write_private
+from precast.catalog.reading import unseal
+
+CONTENT = STATE / "content"
+_NOT_MODIFIED = 304
+
+
+class Fetched(NamedTuple):
+    """What came of it: the catalog's digest, whether it is another than before, how many contents came, which plug-ins."""
+
+    digest: str
+    is_new: bool
+    contents: int
+    plugins: tuple[str, ...]
+
+
+def fetch(root: Path, url: str, context: ssl.SSLContext) -> Fetched:
+    """Keep what the server has for this node.
+
+    Raises what the server says (RELEASE-001 if nothing was released), DeniedError AGENT-017 if something is not what it should be;
+    then the catalog that was kept is still there.
+    """
+    place = kept.place(root)
+    known = digests.of_bytes(place.read_bytes()) if place.is_file() else ""
+    headers = {"If-None-Match": f'"{known}"'} if known else {}
+    came = https.call(url, context, "GET", "/v1/catalog", headers=headers)
+    if came.status == _NOT_MODIFIED:
+        return Fetched(known, False, 0, ())
+    if came.status >= 400:
+        https.read_answer(url, came, dict)
+    digest = digests.of_bytes(came.body)
+    if came.headers.get("ETag", "").strip('"') != digest:
+        raise issues.NOT_AS_NAMED.error(what="the catalog", digest=digest)
+    content = unseal(came.body, "the catalog of this node").body.content
+    count = _keep_contents(root / CONTENT, list(content.values()), url, context)
+
+    def read(wanted: digests.Digest) -> bytes:
+        return (root / CONTENT / wanted).read_bytes()
+
+    named = {name: digests.Digest(one) for name, one in content.items()}
+    placed = plugins.place_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
+    write_private(place, came.body)
+    _drop_others(root / CONTENT, set(content.values()))
+    return Fetched(digest, True, count, tuple(placed))
+
+
+def _keep_contents(directory: Path, wanted: list[str], url: str, context: ssl.SSLContext) -> int:
+    """Bring what is not there; how many it was. Names are digests, so nothing else can be reached by them."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    count = 0
+    for digest in sorted(set(wanted)):
+        if not digests.is_digest(digest):
+            raise issues.NOT_AS_NAMED.error(what="a content", digest=digest[:80])
+        if (directory / digest).is_file():
+            continue
+        came = https.call(url, context, "GET", f"/v1/content/{digest}")
+        if came.status >= 400:
+            https.read_answer(url, came, dict)
+        if digests.of_bytes(came.body) != digest:
+            raise issues.NOT_AS_NAMED.error(what="a content", digest=digest)
+        write_private(directory / digest, came.body)
+        count += 1
+    return count
+
+
+def _drop_others(directory: Path, named: set[str]) -> None:
+    """Remove what the catalog names no more."""
+    for path in directory.iterdir():
+        if path.name not in named:
+            path.unlink()

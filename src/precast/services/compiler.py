@@ -16,18 +16,19 @@ from precast.services.compiling.groves import Groves, chain_of
 from precast.services.compiling.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compiling.messages import Compiled
 from precast.services.compiling.workers import Version, Workers
-from precast.services.deciding import Branch, LostClaim
+from precast.services.deciding import Branch
 from precast.services.tracing.chains import ROOT, Leaf, Link, decode_links, encode_links
 from precast.services.tracing.grafting import part
 from precast.services.tracing.walking import Found
 from precast.services.work_kinds import COMPILE, DECIDE
+from precast.services.working import LostClaim, keep_working
 from precast.store.blobs import Blobs
 from precast.store.catalogs import Catalogs, content_owner
 from precast.store.database import Database
 from precast.store.packing import pack
 from precast.store.query import Unit
 from precast.store.traces import ChainRow, Traces
-from precast.store.work import WorkQueue, topic
+from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim
 
 LEASE_S = 90.0
@@ -67,17 +68,14 @@ class CompilerService:
 
     async def run(self, owner: str) -> None:
         """Compile what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
-        with self._database.wakeups.subscribe(topic(COMPILE.name)) as sleeper:
-            while True:
-                try:
-                    is_idle = not await self.work_off(owner)
-                except PrecastError as error:
-                    if not error.consequence.retry:
-                        raise
-                    is_idle = True
-                if is_idle:
-                    await self._workers.retire()
-                    await sleeper.wait()
+        await keep_working(self._database, lambda: self._work_off_or_retire(owner), COMPILE)
+
+    async def _work_off_or_retire(self, owner: str) -> int:
+        """When nothing waits it is time to look for workers that nobody needs."""
+        count = await self.work_off(owner)
+        if not count:
+            await self._workers.retire()
+        return count
 
     async def work_off(self, owner: str) -> int:
         """Do one of the compiles that are waited for; how many it was."""

@@ -20,11 +20,12 @@ from precast.services.compiling.inputs import NodeInput, NodeInputs, node_data
 from precast.services.tracing.chains import Place
 from precast.services.tracing.walking import Found, Missing
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.services.working import LostClaim, keep_working
 from precast.store.catalogs import Catalogs, Staged
 from precast.store.database import Database
 from precast.store.query import Unit
 from precast.store.traces import Traces, resting
-from precast.store.work import WorkQueue, topic
+from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim
 
 LEASE_S = 30.0
@@ -32,10 +33,6 @@ BATCH = 64
 # Nodes of an environment that are asked to decide anew in one transaction.
 PAGE = 500
 SKELETONS_KEPT = 256
-
-
-class LostClaim(Exception):
-    """Another worker has an item; nothing of ours is stored."""
 
 
 class Branch(msgspec.Struct, frozen=True):
@@ -81,16 +78,10 @@ class DecisionService:
 
     async def run(self, owner: str) -> None:
         """Decide what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
-        with self._database.wakeups.subscribe(topic(DECIDE.name), topic(REDECIDE.name)) as sleeper:
-            while True:
-                try:
-                    is_idle = not (await self.work_off(owner) + await self.spread(owner))
-                except PrecastError as error:
-                    if not error.consequence.retry:
-                        raise
-                    is_idle = True
-                if is_idle:
-                    await sleeper.wait()
+        await keep_working(self._database, lambda: self._work_off_both(owner), DECIDE, REDECIDE)
+
+    async def _work_off_both(self, owner: str) -> int:
+        return await self.work_off(owner) + await self.spread(owner)
 
     async def work_off(self, owner: str) -> int:
         """Decide for some of those that wait; how many it was."""

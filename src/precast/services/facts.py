@@ -18,11 +18,12 @@ from precast.services import issues
 from precast.services.fact_decisions import Question, decide, volatile_paths
 from precast.services.fact_volatility import read_recent
 from precast.services.work_kinds import DECIDE
+from precast.services.working import LostClaim, keep_working
 from precast.store.database import Database
 from precast.store.facts import Decided, Facts, Received, Volatile, reading_newest
 from precast.store.packing import pack, unpack
 from precast.store.query import Unit
-from precast.store.work import WorkQueue, topic
+from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
 
@@ -31,10 +32,6 @@ FACTS = WorkKind("facts")
 LEASE_S = 10.0
 # As many sets share their statements; not more, because on PostgreSQL nobody else is served while they are compared.
 BATCH = 64
-
-
-class LostClaim(Exception):
-    """Another worker has an item; nothing of ours is stored."""
 
 
 class Submission(NamedTuple):
@@ -109,16 +106,7 @@ class FactService:
 
     async def run(self, owner: str) -> None:
         """Work off what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
-        with self._database.wakeups.subscribe(topic(FACTS.name)) as sleeper:
-            while True:
-                try:
-                    is_idle = not await self.work_off(owner)
-                except PrecastError as error:
-                    if not error.consequence.retry:
-                        raise
-                    is_idle = True
-                if is_idle:
-                    await sleeper.wait()
+        await keep_working(self._database, lambda: self.work_off(owner), FACTS)
 
     async def _work_off_one(self, claim: Claim) -> None:
         try:

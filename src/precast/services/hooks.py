@@ -25,10 +25,11 @@ from precast.services.content import MAX_ASKED, ContentService
 from precast.services.environments import EnvironmentService, check_name
 from precast.services.trees import Tree, read_directory
 from precast.services.work_kinds import DEPLOY
+from precast.services.working import keep_working
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.query import Unit
-from precast.store.work import WorkQueue, topic
+from precast.store.work import WorkQueue
 from precast.store.work_kinds import Claim
 from precast.wire.environments import DeployAnswer, DeployBody
 from precast.wire.frames import head
@@ -126,16 +127,7 @@ class HookService:
 
     async def run(self, owner: str) -> None:
         """Work off what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
-        with self._database.wakeups.subscribe(topic(DEPLOY.name)) as sleeper:
-            while True:
-                try:
-                    is_idle = not await self.work_off(owner)
-                except PrecastError as error:
-                    if not error.consequence.retry:
-                        raise
-                    is_idle = True
-                if is_idle:
-                    await sleeper.wait()
+        await keep_working(self._database, lambda: self.work_off(owner), DEPLOY)
 
     async def _work_off_one(self, claim: Claim) -> None:
         hook = self._hooks.get(claim.key)

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from precast.base.errors import PrecastError
 from precast.services import extensions, texts
 from precast.services import issues_environments as issues
 from precast.services.classification import MAX_RULES, Classifier, check, is_expression
 from precast.services.targets import TargetService
 from precast.services.work_kinds import RECLASSIFY
+from precast.services.working import keep_working
 from precast.store.audit import AuditLog
 from precast.store.classification import Classifications, Rule, Saying
 from precast.store.database import Database
 from precast.store.fleet import Fleet, Node
 from precast.store.query import Unit
-from precast.store.work import WorkQueue, topic
+from precast.store.work import WorkQueue
 from precast.store.work_kinds import Claim
 from precast.wire.nodes import NodesDeed, NodesDone, RuleBody, RuleRow
 from precast.wire.patterns import BadPattern, Pattern
@@ -86,16 +86,7 @@ class RuleService:
 
     async def run(self, owner: str) -> None:
         """Work off what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
-        with self._database.wakeups.subscribe(topic(RECLASSIFY.name)) as sleeper:
-            while True:
-                try:
-                    is_idle = not await self.work_off(owner)
-                except PrecastError as error:
-                    if not error.consequence.retry:
-                        raise
-                    is_idle = True
-                if is_idle:
-                    await sleeper.wait()
+        await keep_working(self._database, lambda: self.work_off(owner), RECLASSIFY)
 
     async def _go_through(self, claim: Claim) -> int:
         after, count = "", 0

@@ -1,0 +1,22 @@
+"""What can go wrong while a config module runs. Codes 200 to 249."""
+
+from precast.base.errors import Issue, Kind
+
+NO_PROGRAMS = Issue(
+    "BOOT-200",
+    Kind.INPUT,
+    "{what} cannot be done below {root}: it holds no programs",
+    "give a root that holds a whole system, or leave this key out",
+)
+FAILED = Issue(
+    "BOOT-201",
+    Kind.UNAVAILABLE,
+    "{command} failed with exit code {code}: {output}",
+    "run it by hand to see more",
+)
+NO_TYPE = Issue(
+    "BOOT-202",
+    Kind.INTERNAL,
+    "a module asked for a resource of type {type}, which cannot be applied",
+    "report it",
+)

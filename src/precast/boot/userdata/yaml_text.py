@@ -1,0 +1,186 @@
+"""Reads YAML safely and within limits, and remembers where everything stands.
+
+Strangers write it and root reads it: only plain values come out. Events are put together without recursion, because the loaders that
+come with the parser end the process on deep nesting. An alias shares what it names, so that a small text can stand for an endless one:
+what it stands for is counted. Dates stay the text they are written as.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import yaml  # type: ignore[import-untyped]
+
+from precast.base.spans import Source, Span
+from precast.boot.modules.shapes import Finding, Path
+from precast.boot.userdata import issues
+
+MAX_CHARACTERS: Final = 8 << 20
+MAX_DEPTH: Final = 60
+MAX_VALUES: Final = 200_000
+_PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TEXT: Final = "tag:yaml.org,2002:str"
+_DATE: Final = "tag:yaml.org,2002:timestamp"
+_MERGE: Final = "tag:yaml.org,2002:merge"
+
+
+class Loaded(NamedTuple):
+    """A document: its value, the offset of each key and element by path, and what is odd about it."""
+
+    value: Any
+    offsets: dict[Path, int]
+    findings: list[Finding]
+
+
+class _Node(NamedTuple):
+    """A value with where it stands and how many values it stands for. Children are pairs or elements."""
+
+    kind: str  # scalar, list or map
+    offset: int
+    weight: int
+    value: Any = None
+    pairs: tuple[tuple["_Node", "_Node"], ...] = ()
+    elements: tuple["_Node", ...] = ()
+    is_merge: bool = False
+    depth: int = 0  # levels below it, also those that an alias brings
+
+
+class _Open:
+    __slots__ = ("anchor", "items", "kind", "offset", "weight")
+
+    def __init__(self, kind: str, offset: int, anchor: str | None) -> None:
+        self.kind = kind
+        self.offset = offset
+        self.anchor = anchor
+        self.items: list[_Node] = []
+        self.weight = 1
+
+
+def load(source: Source) -> Loaded:
+    """The first document of a text; its value is None if there is none. Raises InputError BOOT-300 or BOOT-301, with the place."""
+    if len(source.text) > MAX_CHARACTERS:
+        raise issues.TOO_MUCH.error(source, Span(0, 1), what="this text", limit=f"{MAX_CHARACTERS} characters")
+    try:
+        root = _Composer(source).document()
+    except yaml.reader.ReaderError as error:
+        raise issues.BAD_YAML.error(source, _span(source, error.position), problem=error.reason) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+        raise issues.BAD_YAML.error(source, _span(source, mark.index if mark else 0), problem=problem) from None
+    offsets: dict[Path, int] = {}
+    findings: list[Finding] = []
+    value = None if root is None else _value(root, (), offsets, findings)
+    return Loaded(value, offsets, findings)
+
+
+def _span(source: Source, index: int) -> Span:
+    start = max(0, min(index, len(source.text)))
+    return Span(start, min(start + 1, len(source.text)))
+
+
+class _Composer:
+    """Puts the events of one document together."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._anchors: dict[str, _Node] = {}
+        self._stack: list[_Open] = []
+        self._scalars = yaml.SafeLoader("")
+
+    def document(self) -> _Node | None:
+        root: _Node | None = None
+        for event in yaml.parse(self._source.text, Loader=_PARSER):
+            if isinstance(event, yaml.CollectionStartEvent):
+                self._begin(event)
+                continue
+            if isinstance(event, yaml.ScalarEvent):
+                node = self._kept(event.anchor, self._scalar(event))
+            elif isinstance(event, yaml.AliasEvent):
+                node = self._alias(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                node = self._end()
+            elif isinstance(event, yaml.DocumentEndEvent):
+                break
+            else:
+                continue
+            if not self._stack:
+                root = node
+                continue
+            above = self._stack[-1]
+            above.items.append(node)
+            above.weight += node.weight
+            if above.weight > MAX_VALUES:
+                self._fail(event, "what this text stands for", f"{MAX_VALUES} values")
+            if node.depth > MAX_DEPTH:
+                self._fail(event, "the nesting here", f"{MAX_DEPTH} levels")
+        return root
+
+    def _begin(self, event: Any) -> None:
+        if len(self._stack) >= MAX_DEPTH:
+            self._fail(event, "the nesting here", f"{MAX_DEPTH} levels")
+        kind = "map" if isinstance(event, yaml.MappingStartEvent) else "list"
+        self._stack.append(_Open(kind, event.start_mark.index, event.anchor))
+
+    def _end(self) -> _Node:
+        done = self._stack.pop()
+        node = _Node(done.kind, done.offset, done.weight, depth=1 + max((each.depth for each in done.items), default=0))
+        if done.kind == "list":
+            return self._kept(done.anchor, node._replace(elements=tuple(done.items)))
+        pairs = tuple(zip(done.items[::2], done.items[1::2], strict=True))
+        return self._kept(done.anchor, node._replace(pairs=pairs))
+
+    def _kept(self, anchor: str | None, node: _Node) -> _Node:
+        if anchor is not None:
+            self._anchors[anchor] = node
+        return node
+
+    def _alias(self, event: Any) -> _Node:
+        node = self._anchors.get(event.anchor)
+        if node is None:
+            problem = f"nothing is called &{event.anchor} before this"
+            raise issues.BAD_YAML.error(self._source, _span(self._source, event.start_mark.index), problem=problem)
+        return node._replace(offset=event.start_mark.index)
+
+    def _scalar(self, event: Any) -> _Node:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self._scalars.resolve(yaml.ScalarNode, event.value, event.implicit)
+        offset = event.start_mark.index
+        if tag in (_TEXT, _DATE):
+            return _Node("scalar", offset, 1, event.value)
+        if tag == _MERGE:
+            return _Node("scalar", offset, 1, "<<", is_merge=True)
+        node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
+        try:
+            value = self._scalars.construct_object(node)
+        except (ValueError, OverflowError):
+            value = event.value  # `!!int` of something else, or a number beyond all bounds
+        return _Node("scalar", offset, 1, value)
+
+    def _fail(self, event: Any, what: str, limit: str) -> None:
+        raise issues.TOO_MUCH.error(self._source, _span(self._source, event.start_mark.index), what=what, limit=limit)
+
+
+def _value(node: _Node, path: Path, offsets: dict[Path, int], findings: list[Finding]) -> Any:
+    """The plain value of a node. Its depth is bounded, and no alias can name what it is in."""
+    offsets.setdefault(path, node.offset)
+    if node.kind == "scalar":
+        return node.value
+    if node.kind == "list":
+        return [_value(each, (*path, at), offsets, findings) for at, each in enumerate(node.elements)]
+    made: dict[Any, Any] = {}
+    merged: dict[Any, Any] = {}
+    for key, each in node.pairs:
+        if key.is_merge:
+            for source in each.elements if each.kind == "list" else (each,):
+                found = _value(source, (*path, "<<"), offsets, findings)
+                merged = {**found, **merged} if isinstance(found, dict) else merged
+            continue
+        name = key.value if key.kind == "scalar" else None
+        if name is None or isinstance(name, float | bytes):
+            name = str(name)
+        here = (*path, name)
+        if name in made:
+            findings.append(Finding(here, "is given twice; the last one counts", "keep one of them", True))
+        offsets[here] = key.offset
+        made[name] = _value(each, here, offsets, findings)
+    return {**merged, **made}

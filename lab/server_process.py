@@ -26,7 +26,7 @@ class ServerProcess:
         return self.popen is not None and self.popen.poll() is None
 
     def start(self, port: int, words: Sequence[str] = ()) -> int:
-        """Wait until it serves; its port. Raises RuntimeError with its log if it does not."""
+        """Wait until it serves; its port, the one that was given if it has no API. Raises RuntimeError with its log if it does not."""
         # Without what would steer it from outside.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRECAST_", "PG"))}
         with (self._data / "log").open("ab") as log:
@@ -40,6 +40,8 @@ class ServerProcess:
             )
         assert self.popen.stdout is not None
         line = self.popen.stdout.readline()
+        if line.startswith("working as "):
+            return port
         if not line.startswith("serving on https://127.0.0.1:"):
             raise RuntimeError(f"the server did not start: {line}{self.log}")
         return int(line.rsplit(":", 1)[1])

@@ -20,6 +20,7 @@ class Site:
     def __init__(self, directory: Path, database: str | None = None) -> None:
         self.directory = directory
         self.database_words = ["--database", database] if database else []
+        self.words: list[str] = []  # more of the server's command line
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self._server = ServerProcess(directory)
@@ -72,7 +73,7 @@ class Site:
         return https.read_answer(self.url, came, dict[str, Any])
 
     def start(self) -> None:
-        self._server.start(self.port, self.database_words)
+        self._server.start(self.port, [*self.database_words, *self.words])
 
     def twin(self) -> "Site":
         """Another server of the same site on the same database; not started yet."""

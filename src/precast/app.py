@@ -7,16 +7,16 @@ import asyncio
 import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from precast.base.clock import SystemClock
 from precast.base.ids import TimeOrderedIds
 from precast.cli import issues
 from precast.cli.server import Initialised
-from precast.cli.settings import Address, ServerSettings
+from precast.cli.settings import API, COMPILER, SCHEDULER, Address, ServerSettings
 from precast.cli.workers import Worker
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from precast.api.tending import Tending
     from precast.services.authority_files import HeldAuthority
     from precast.services.classification import Classifier
-    from precast.services.compiler import CompilerService
-    from precast.services.compiling.workers import Workers
     from precast.services.content import Collection
-    from precast.services.deciding import DecisionService
     from precast.services.enc import EncService
     from precast.services.fact_retention import FactRetention
     from precast.services.facts import FactService
@@ -49,6 +46,9 @@ if TYPE_CHECKING:
     from precast.store.database import Database
     from precast.store.nodes import Certificate, Nodes
     from precast.store.query import Unit
+
+# What a server does for as long as it runs.
+Part = Callable[[], Coroutine[Any, Any, None]]
 
 
 class App:
@@ -87,8 +87,37 @@ class App:
         async with _opened(settings, may_create=False) as database:
             return (await _people(database).create(NewPersonToken(admin, "admin"), "system")).token
 
-    async def serve(self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address], None]) -> None:
-        """Serve until SIGTERM or SIGINT, alone or as one of several processes; `started` is told where."""
+    async def serve(
+        self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address | None], None]
+    ) -> None:
+        """Do what the roles say until SIGTERM or SIGINT, alone or as one of several processes; `started` is told where it serves."""
+        async with _opened(settings, room=worker.room if worker is not None else None) as database:
+            server_id = TimeOrderedIds(database.clock).new()
+            front = _Front(database, settings, worker, server_id) if API in settings.roles else None
+            place = worker.address if worker is not None and worker.address is not None else settings.listen
+            address = None if front is None else await front.listen(place)
+            async with AsyncExitStack() as held, asyncio.TaskGroup() as tasks:
+                parts = [] if front is None else front.parts
+                if COMPILER in settings.roles:
+                    parts = [*parts, *_compiling(database, server_id, held)]
+                if SCHEDULER in settings.roles:
+                    parts = [*parts, *_scheduled(database, settings, server_id)]
+                running = [tasks.create_task(part()) for part in parts]
+                if worker is None:
+                    started(address)
+                else:
+                    worker.started()
+                await _until_told_to_stop()
+                if front is not None:
+                    await front.close()
+                for task in running:
+                    task.cancel()
+
+
+class _Front:
+    """The role api: routes, sessions, facts taken in, and the certificate all of it is served under."""
+
+    def __init__(self, database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str) -> None:
         from precast.api.board import Board
         from precast.api.metrics import Metrics
         from precast.api.quotas import Limits
@@ -96,50 +125,55 @@ class App:
         from precast.services.authority_files import AuthorityFiles, HeldAuthority
 
         authority = HeldAuthority(AuthorityFiles(settings.data / "authority"))
-        async with _opened(settings, room=worker.room if worker is not None else None) as database:
-            tls = ServerTls(authority, _hosts(settings), database.clock)
-            facts = _facts(database)
-            server_id = TimeOrderedIds(database.clock).new()
-            sessions = _sessions(database, facts, server_id)
-            hub, tending = sessions.hub, sessions.tending
-            status = _status_api(database, settings, authority)
-            limits = Limits(rate=settings.requests_per_second)
-            metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
-            compiling = _compiling(database)
-            said, environments = _classification(database, settings), _environments(database, settings)
-            server = _http_server(
-                database, authority, facts, sessions, status, compiling, metrics, limits, environments, said
-            )
-            address = settings.listen if worker is None else worker.address
-            try:
-                port = await server.start(*address, tls.context, is_shared=worker is not None)
-            except OSError as error:
-                raise issues.CANNOT_LISTEN.error(address=address, reason=error.strerror) from error
-            hub.name = f"{socket.gethostname()}:{port}" + (f"/{worker.number}" if worker is not None else "")
-            if worker is None:
-                started(address._replace(port=port))
-            else:
-                worker.started()
-            async with asyncio.TaskGroup() as tasks:
-                running = [
-                    tasks.create_task(tls.run()),
-                    tasks.create_task(metrics.run()),
-                    tasks.create_task(facts.run(server_id)),
-                    tasks.create_task(compiling.decisions.run(server_id)),
-                    tasks.create_task(compiling.compiler.run(server_id)),
-                    tasks.create_task(_retention(database).run()),
-                    tasks.create_task(_collection(database).run()),
-                    tasks.create_task(tending.run()),
-                    tasks.create_task(said.rules.run(server_id)),
-                    *([tasks.create_task(environments.hooks.run(server_id))] if settings.hooks is not None else []),
-                    *([tasks.create_task(said.enc.run(server_id))] if said.enc is not None else []),
-                ]
-                await _until_told_to_stop()
-                await tending.drain("this server is stopping")
-                await server.stop()
-                for task in running:
-                    task.cancel()
-            await compiling.workers.close()
+        facts, self._worker = _facts(database), worker
+        self._tls = ServerTls(authority, _hosts(settings), database.clock)
+        self._sessions = _sessions(database, facts, server_id)
+        metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
+        self._server = _http_server(
+            database,
+            authority,
+            facts,
+            self._sessions,
+            _status_api(database, settings, authority),
+            _catalogs_api(database),
+            metrics,
+            Limits(rate=settings.requests_per_second),
+            _environments(database, settings),
+            _classification(database, settings),
+        )
+        self.parts: list[Part] = [
+            self._tls.run,
+            metrics.run,
+            lambda: facts.run(server_id),
+            self._sessions.tending.run,
+        ]
+
+    async def listen(self, address: Address) -> Address:
+        """Serve; where. Raises UnavailableError CLI-026."""
+        worker = self._worker
+        try:
+            port = await self._server.start(*address, self._tls.context, is_shared=worker is not None)
+        except OSError as error:
+            raise issues.CANNOT_LISTEN.error(address=address, reason=error.strerror) from error
+        number = f"/{worker.number}" if worker is not None else ""
+        self._sessions.hub.name = f"{socket.gethostname()}:{port}{number}"
+        return address._replace(port=port)
+
+    async def close(self) -> None:
+        """Send the nodes elsewhere and finish what is under way."""
+        await self._sessions.tending.drain("this server is stopping")
+        await self._server.stop()
+
+
+def _scheduled(database: "Database", settings: ServerSettings, server_id: str) -> "list[Part]":
+    """The role scheduler: what is done by the clock, or because somebody outside has called."""
+    said, environments = _classification(database, settings), _environments(database, settings)
+    parts = [_retention(database).run, _collection(database).run, lambda: said.rules.run(server_id)]
+    if settings.hooks is not None:
+        parts.append(lambda: environments.hooks.run(server_id))
+    if (enc := said.enc) is not None:
+        parts.append(lambda: enc.run(server_id))
+    return parts
 
 
 async def _importing(database: "Database", puppet: "PuppetCa", found: "list[Certificate]") -> None:
@@ -205,51 +239,55 @@ def _facts(database: "Database") -> "FactService":
     return FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), EveryChange())
 
 
-class _Compiling(NamedTuple):
-    """What decides for nodes and compiles, and what people and nodes may ask about catalogs."""
-
-    decisions: "DecisionService"
-    compiler: "CompilerService"
-    workers: "Workers"
-    api: "CatalogsApi"
-
-
-def _compiling(database: "Database") -> _Compiling:
+def _catalogs_api(database: "Database") -> "CatalogsApi":
     from precast.api.catalogs import CatalogsApi
     from precast.services.catalog_views import CatalogViews
+    from precast.services.known_nodes import KnownNodes
+    from precast.services.releases import ReleaseService
+    from precast.services.targets import TargetService
+    from precast.services.work_kinds import DECIDE
+    from precast.store.audit import AuditLog
+    from precast.store.blobs import Blobs
+    from precast.store.catalogs import Catalogs
+    from precast.store.fleet import Fleet
+    from precast.store.sessions import Sessions
+    from precast.store.traces import Traces
+    from precast.store.work import WorkQueue
+
+    catalogs, blobs = Catalogs(database), Blobs(database)
+    targets = TargetService(KnownNodes(database, Fleet(database), Sessions(database)), database.clock)
+    audit = AuditLog(database, TimeOrderedIds(database.clock))
+    releases = ReleaseService(database, catalogs, blobs, targets, audit)
+    views = CatalogViews(database, catalogs, Traces(database), WorkQueue(database, [DECIDE]))
+    return CatalogsApi(views, releases, blobs)
+
+
+def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "list[Part]":
+    """The role compiler: what decides for nodes, and what compiles; its processes end with `held`."""
     from precast.services.compiler import CompilerService
     from precast.services.compiling.groves import Groves
     from precast.services.compiling.inputs import NodeInputs
     from precast.services.compiling.trees import Versions
     from precast.services.compiling.workers import Workers
     from precast.services.deciding import DecisionService
-    from precast.services.known_nodes import KnownNodes
-    from precast.services.releases import ReleaseService
-    from precast.services.targets import TargetService
     from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
-    from precast.store.audit import AuditLog
     from precast.store.blobs import Blobs
     from precast.store.catalogs import Catalogs
     from precast.store.environments import Environments
     from precast.store.fleet import Fleet
-    from precast.store.sessions import Sessions
     from precast.store.traces import Traces
     from precast.store.work import WorkQueue
 
-    ids = TimeOrderedIds(database.clock)
     traces, catalogs, blobs = Traces(database), Catalogs(database), Blobs(database)
     work = WorkQueue(database, [DECIDE, REDECIDE, COMPILE])
     versions = Versions(blobs)
     inputs = NodeInputs(Fleet(database), Environments(database))
     groves, workers = Groves(database, traces, versions), Workers(versions.content, database.clock)
-    targets = TargetService(KnownNodes(database, Fleet(database), Sessions(database)), database.clock)
-    releases = ReleaseService(database, catalogs, blobs, targets, AuditLog(database, ids))
-    return _Compiling(
-        DecisionService(database, inputs, groves, traces, catalogs, work),
-        CompilerService(database, inputs, groves, workers, traces, catalogs, work, blobs, ids),
-        workers,
-        CatalogsApi(CatalogViews(database, catalogs, traces, work), releases, blobs),
-    )
+    held.push_async_callback(workers.close)
+    decisions = DecisionService(database, inputs, groves, traces, catalogs, work)
+    ids = TimeOrderedIds(database.clock)
+    compiler = CompilerService(database, inputs, groves, workers, traces, catalogs, work, blobs, ids)
+    return [lambda: decisions.run(server_id), lambda: compiler.run(server_id)]
 
 
 class _Sessions(NamedTuple):
@@ -288,7 +326,7 @@ def _http_server(
     facts: "FactService",
     sessions: _Sessions,
     status_api: "StatusApi",
-    compiling: _Compiling,
+    catalogs_api: "CatalogsApi",
     metrics: "Metrics",
     limits: "Limits",
     environments: "_Environments",
@@ -327,7 +365,7 @@ def _http_server(
     sessions.hub.declare(routes)
     sessions.api.declare(routes)
     status_api.declare(routes)
-    compiling.api.declare(routes)
+    catalogs_api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service, said.classifier).declare(routes)
     RulesApi(said.rules).declare(routes)
     environments.api.declare(routes)

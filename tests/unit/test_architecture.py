@@ -126,8 +126,17 @@ def test_no_module_loads_what_can_run_code(forbidden: str) -> None:
 
 
 # What serves the requests and messages of nodes, and what compiles.
-FOR_NODES = ["precast.api.facts", "precast.api.hub", "precast.api.records", "precast.services.releases"]
+FOR_NODES = ["precast.api.facts", "precast.api.hub", "precast.api.records", "precast.api.catalogs"]
 COMPILES = {"precast.services.compiler", "precast.services.compiling.workers", "precast.lang.compile"}
+
+
+def test_all_that_serves_nodes_is_known() -> None:
+    declaring = {
+        "precast." + str(path.relative_to(SOURCE).with_suffix("")).replace("/", ".")
+        for room, path in modules()
+        if room == "api" and "precast.api.routes.NODE" in {name for _, name in imports(path)}
+    }
+    assert declaring == set(FOR_NODES)
 
 
 def test_nothing_that_serves_nodes_reaches_the_compiler() -> None:

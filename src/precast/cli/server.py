@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from precast.cli import issues
 from precast.cli.output import print_json
-from precast.cli.settings import Address, ServerSettings, add_settings, load_settings
+from precast.cli.settings import API, Address, ServerSettings, add_settings, load_settings
 from precast.cli.workers import Supervisor, Worker
 
 
@@ -32,8 +32,10 @@ class ServerApp(Protocol):
     async def create_admin(self, settings: ServerSettings, admin: str) -> str:
         """Make another admin token."""
 
-    async def serve(self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address], None]) -> None:
-        """Serve until told to stop, alone or as one of several processes."""
+    async def serve(
+        self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address | None], None]
+    ) -> None:
+        """Do what the roles say until told to stop, alone or as one of several processes."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -103,15 +105,15 @@ def _serve(args: argparse.Namespace) -> int:
     app: ServerApp = args.app()
     settings = load_settings(ServerSettings, args).values
     worker = None
+
+    def say(address: Address | None) -> None:
+        print(f"serving on https://{address}" if address else f"working as {', '.join(settings.roles)}", flush=True)
+
     if settings.workers > 1:
-        became = Supervisor(settings.workers, settings.listen).run(_say)
+        became = Supervisor(settings.workers, settings.listen if API in settings.roles else None).run(say)
         if isinstance(became, int):
             return became
         worker = became
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(app.serve(settings, worker, _say))
+        runner.run(app.serve(settings, worker, say))
     return 0
-
-
-def _say(address: Address) -> None:
-    print(f"serving on https://{address}", flush=True)

@@ -32,6 +32,18 @@ def read_address(value: object) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
+API, COMPILER, SCHEDULER = ROLES = ("api", "compiler", "scheduler")
+
+
+def read_roles(value: object) -> tuple[str, ...]:
+    """Some of the roles, in any order; a flag may be repeated, or name several with commas between them."""
+    parts = value if isinstance(value, list) else [value]
+    words = {word.strip() for part in parts for word in (part.split(",") if isinstance(part, str) else [""])}
+    if not words <= set(ROLES):
+        raise Unfit(f"some of {', '.join(ROLES)}, with commas between them")
+    return tuple(role for role in ROLES if role in words)
+
+
 def show_database(text: str | None) -> str:
     """A location without any password."""
     from precast.store import location  # a node has no use for the store, and its daemon stays small
@@ -84,6 +96,16 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.within(setting_values.number, 1, 64),
         ),
     ] = 1
+
+    roles: Annotated[
+        tuple[str, ...],
+        Setting(
+            "what this server does; several servers on one PostgreSQL may share the roles",
+            "ROLE,…",
+            flag="--role",
+            read=read_roles,
+        ),
+    ] = ROLES
 
     hooks: Annotated[
         Path | None,

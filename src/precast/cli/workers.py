@@ -39,7 +39,7 @@ class Worker(NamedTuple):
     """One of several processes of a server, as it sees itself."""
 
     number: int  # from 1
-    address: Address
+    address: Address | None  # none if this server has no API
     room: Path  # a directory that all of them share, and nobody else
     started: Callable[[], None]
 
@@ -59,7 +59,7 @@ class _Child:
 class Supervisor:
     """Owns the workers. `run` is left in the parent at the end of all, and in each child at its beginning."""
 
-    def __init__(self, count: int, address: Address, clock: Clock | None = None) -> None:
+    def __init__(self, count: int, address: Address | None, clock: Clock | None = None) -> None:
         self._count = count
         self._address = address
         self._clock = clock or SystemClock()
@@ -71,12 +71,12 @@ class Supervisor:
         self._kill_at_s = float("inf")
         self._code = 0
 
-    def run(self, serving: Callable[[Address], None]) -> Worker | int:
+    def run(self, serving: Callable[[Address | None], None]) -> Worker | int:
         """In the parent, the exit code at the end; `serving` is called once when all serve. In a child, who it is.
 
         Raises UnavailableError CLI-026 if somebody else has the port.
         """
-        with reserved(self._address) as address:
+        with contextlib.nullcontext() if self._address is None else reserved(self._address) as address:
             self._address = address
             room = Path(tempfile.mkdtemp(prefix="precast-workers-"))
             with _heard_signals() as heard:
@@ -88,7 +88,7 @@ class Supervisor:
         shutil.rmtree(room, ignore_errors=True)
         return self._code
 
-    def _watch(self, heard: int, room: Path, serving: Callable[[Address], None]) -> Worker | None:
+    def _watch(self, heard: int, room: Path, serving: Callable[[Address | None], None]) -> Worker | None:
         has_told = False
         while True:
             if (worker := self._start_due(room)) is not None:

@@ -4,12 +4,14 @@ Everything that changes something goes through here, so that a dry run changes n
 resource type is brought about by that type's own handler, the same that applies catalogs.
 """
 
+import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from precast.agent.applying.machine import Machine
+from precast.base import files
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues
 from precast.boot.modules.outcomes import Outcome
@@ -88,8 +90,6 @@ class Context:
 
     def ownership(self, owner: str, group: str = "") -> dict[str, Any]:
         """Parameters of a file for an owner and group; who is not root can only keep their own."""
-        import os
-
         if os.geteuid() != 0:
             return {}
         return {name: each for name, each in (("owner", owner), ("group", group)) if each}
@@ -106,6 +106,14 @@ class Context:
     def remove(self, path: str) -> bool:
         """Remove a file or link; whether there was one."""
         return self.ensure("file", path, {"ensure": "absent"})
+
+    def keep(self, name: str, data: bytes) -> str:
+        """Put a program in the directory of this instance; its path inside the root, to be run. A dry run only says where."""
+        place = self.instance_directory / name
+        if not self.is_dry_run:
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.write_owned(place, data, 0o700, (0, 0))
+        return str(place).removeprefix(self.machine.root)
 
     # Resources
 
@@ -125,7 +133,8 @@ class Context:
                     said = handler.apply(change)
                 finally:
                     self.machine.snapshots.forget(handler.invalidates)
-            self.changed(f"{wanted.ref}: {said or change.message}")
+            told = f"{change.property} set" if change.is_sensitive else said or change.message
+            self.changed(f"{wanted.ref}: {told}")
         if changes and not self.is_dry_run:
             handler.flush()
         for level, text in handler.said():

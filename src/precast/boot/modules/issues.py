@@ -20,3 +20,21 @@ NO_TYPE = Issue(
     "a module asked for a resource of type {type}, which cannot be applied",
     "report it",
 )
+SOME_FAILED = Issue(
+    "BOOT-203",
+    Kind.UNAVAILABLE,
+    "of {what} some failed, the others were done: {failures}",
+    "what commands printed is in the log of this boot",
+)
+BAD_CONTENT = Issue(
+    "BOOT-204",
+    Kind.INPUT,
+    "the content of {path} is not {encoding}: {reason}",
+    "encode it again, or leave the encoding out",
+)
+NOT_FETCHED = Issue(
+    "BOOT-205",
+    Kind.UNAVAILABLE,
+    "{url} cannot be fetched: {reason}",
+    "check the address, and that the machine can reach it",
+)

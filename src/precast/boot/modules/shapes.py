@@ -6,6 +6,7 @@ costs itself alone and a module's function never meets a value of another kind t
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -90,9 +91,14 @@ class Text(Shape):
 
     name = "text"
 
-    def __init__(self, choices: Sequence[str] = (), is_secret: bool = False) -> None:
+    def __init__(
+        self, choices: Sequence[str] = (), is_secret: bool = False, pattern: str = "", called: str = ""
+    ) -> None:
         self.choices = tuple(choices)
         self.is_secret = is_secret
+        self._pattern = re.compile(pattern) if pattern else None
+        if called:
+            self.name = called
         if choices:
             self.name = f"one of {', '.join(choices)}"
 
@@ -109,6 +115,8 @@ class Text(Shape):
             return self.wrong(value, path, found)
         if self.choices and text not in self.choices:
             return self.wrong(value, path, found, nearest(text, self.choices))
+        if self._pattern is not None and not self._pattern.fullmatch(text):
+            return self.wrong(value, path, found)
         return text
 
 
@@ -147,6 +155,29 @@ class Number(Shape):
         number = int(value)
         is_within = (self._least is None or number >= self._least) and (self._most is None or number <= self._most)
         return number if is_within else self.wrong(value, path, found)
+
+
+class Mode(Shape):
+    """Permissions: octal digits in quotes, or the number that YAML makes of unquoted ones with a leading zero."""
+
+    name = "permissions such as '0644'"
+
+    def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
+        if isinstance(value, str):
+            try:
+                number = int(value.strip().lower().removeprefix("0o"), 8)
+            except ValueError:
+                return self.wrong(value, path, found)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            number = value
+            if 0o777 < value <= 777 and set(str(value)) <= set("01234567"):
+                number = int(
+                    str(value), 8
+                )  # 644 without a leading zero is a decimal number, and surely not meant as one
+                found.append(Finding(path, f"is taken as '0{value}'", f"write '0{value}', in quotes", True))
+        else:
+            return self.wrong(value, path, found)
+        return number if 0 <= number <= 0o7777 else self.wrong(value, path, found)
 
 
 class Flag(Shape):
@@ -218,7 +249,8 @@ class Fields(Shape):
         if not isinstance(value, dict):
             return self.wrong(value, path, found)
         kept: dict[str, Any] = {}
-        for key, each in value.items():
+        for given, each in value.items():
+            key = self._spelled(given)
             shape = self.fields.get(key, self.others)
             if shape is None:
                 found.append(Finding((*path, key), "is no key that is known here", self._hint(str(key)), True))
@@ -232,6 +264,11 @@ class Fields(Shape):
                 found.append(Finding(path, f"lacks {' and '.join(missing)}", f"add {missing[0]}:"))
             return WRONG
         return kept
+
+    def _spelled(self, key: Any) -> Any:
+        """The key as it is declared; older documents have dashes in it."""
+        other = key.replace("-", "_") if isinstance(key, str) else key
+        return other if key not in self.fields and other in self.fields else key
 
     def _hint(self, key: str) -> str:
         return nearest(key, self.fields) or f"known are {', '.join(sorted(self.fields))}"

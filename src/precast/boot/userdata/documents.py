@@ -8,10 +8,13 @@ from precast.boot.modules.shapes import Finding
 
 
 class ScriptKind(enum.Enum):
-    """When a script of the user data runs: as early as possible at every boot, or at the end, once for an instance."""
+    """When a script of the user data runs: a boothook as early as possible at every boot, all others at the end."""
 
     BOOTHOOK = "boothook"
-    SCRIPT = "script"
+    SCRIPT = "script"  # once for an instance
+    PER_INSTANCE = "per-instance"
+    PER_BOOT = "per-boot"
+    PER_ONCE = "per-once"
 
 
 class Script(NamedTuple):

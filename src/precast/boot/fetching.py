@@ -1,0 +1,46 @@
+"""Fetches what user data refers to by address: http, https, file. For the threads of modules; sources have their own, asynchronous way."""
+
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPException
+from urllib.parse import urlsplit
+
+MAX_BYTES = 32 << 20
+_TRIES = 3
+_PAUSE_S = 1.0
+
+
+def fetch(
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    timeout_s: float = 20.0,
+    data: bytes | None = None,
+    tries: int = _TRIES,
+) -> bytes:
+    """What is at an address, after a few tries. Raises OSError, and ValueError for another kind of address or for too much."""
+    if urlsplit(url).scheme not in ("http", "https", "file"):
+        raise ValueError("only http, https and file addresses are fetched")
+    request = urllib.request.Request(url, data, dict(headers or {}))  # noqa: S310 - the scheme was looked at
+    for left in reversed(range(tries)):
+        try:
+            with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 - the scheme was looked at
+                found: bytes = answer.read(MAX_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code < 500 or not left:
+                raise OSError(f"the server says {error.code} {error.reason}") from None
+        except urllib.error.URLError as error:
+            if not left:
+                raise OSError(str(error.reason)) from None
+        except (OSError, HTTPException) as error:
+            if not left:
+                raise OSError(str(error)) from None
+        else:
+            if len(found) > MAX_BYTES:
+                raise ValueError(f"it is more than {MAX_BYTES} bytes")
+            return found
+        time.sleep(_PAUSE_S)
+    raise AssertionError("the last try returns or raises")

@@ -1,0 +1,54 @@
+"""What a part of user data is: by its content type, or by how it begins."""
+
+import enum
+
+
+class PartKind(enum.Enum):
+    CONFIG = "text/cloud-config"
+    ARCHIVE = "text/cloud-config-archive"
+    PATCH = "text/cloud-config-jsonp"
+    SCRIPT = "text/x-shellscript"
+    BOOTHOOK = "text/cloud-boothook"
+    INCLUDE = "text/x-include-url"
+    TEMPLATE = "text/jinja2"
+    HANDLER = "text/part-handler"
+    UPSTART = "text/upstart-job"
+    BOOT_SCRIPT = "text/x-shellscript-per-boot"
+    INSTANCE_SCRIPT = "text/x-shellscript-per-instance"
+    ONCE_SCRIPT = "text/x-shellscript-per-once"
+
+
+# Longer beginnings first: one is the start of another.
+_BEGINNINGS = (
+    (b"#cloud-config-archive", PartKind.ARCHIVE),
+    (b"#cloud-config-jsonp", PartKind.PATCH),
+    (b"## template: jinja", PartKind.TEMPLATE),
+    (b"#cloud-boothook", PartKind.BOOTHOOK),
+    (b"#part-handler", PartKind.HANDLER),
+    (b"#cloud-config", PartKind.CONFIG),
+    (b"#upstart-job", PartKind.UPSTART),
+    (b"#include", PartKind.INCLUDE),
+    (b"#!", PartKind.SCRIPT),
+)
+_TYPES = {kind.value: kind for kind in PartKind} | {"text/x-include-once-url": PartKind.INCLUDE}
+# Types that say nothing, or are known to be said wrongly: the beginning decides.
+_VAGUE = ("text/plain", "text/x-not-multipart", "text/x-shellscript", "application/octet-stream", "")
+COMPRESSED = frozenset(
+    f"application/{name}"
+    for name in (
+        "gzip", "gzip-compressed", "gzipped", "x-compress", "x-compressed", "x-gunzip", "x-gzip", "x-gzip-compressed",
+    )
+)  # fmt: skip
+
+
+def by_beginning(data: bytes) -> PartKind | None:
+    start = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return next((kind for text, kind in _BEGINNINGS if start.startswith(text)), None)
+
+
+def kind_of(content_type: str, data: bytes) -> PartKind | None:
+    """The kind of a part; None if nobody knows it. A template is one whatever its type says: it must be rendered first."""
+    found = by_beginning(data)
+    if found is PartKind.TEMPLATE or content_type in _VAGUE:
+        return found
+    return _TYPES.get(content_type, found)

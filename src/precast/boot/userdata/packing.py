@@ -1,0 +1,90 @@
+"""Unpacks user data: gzip, base64 and MIME, within limits. What is packed small may be endless: it is measured while it is unpacked."""
+
+import base64
+import binascii
+import email
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from email.message import Message
+from typing import Final, NamedTuple
+
+from precast.boot.userdata import issues, kinds
+
+MAX_BYTES: Final = 16 << 20
+_GZIP = b"\x1f\x8b"
+_BASE64 = re.compile(rb"[A-Za-z0-9+/\s]+={0,2}\s*")
+
+
+class Piece(NamedTuple):
+    """A part as it came: its type (empty if nobody said), name, headers of interest in lower case, content."""
+
+    content_type: str
+    name: str
+    content: bytes
+    headers: Mapping[str, str] = {}
+
+
+def unpack(data: bytes, name: str) -> Iterator[Piece]:
+    """The parts of user data, one or many. Raises InputError BOOT-301 or BOOT-304."""
+    plain = plain_of(data, name)
+    if is_message(plain):
+        yield from _parts(plain, name)
+    else:
+        yield Piece("", name, plain)
+
+
+def plain_of(data: bytes, name: str) -> bytes:
+    """Without compression, and without base64 around something known."""
+    data = gunzip(data, name)
+    if kinds.by_beginning(data) is None and not is_message(data) and _BASE64.fullmatch(data[: 1 << 20]):
+        try:
+            inner = base64.b64decode(data)
+        except binascii.Error:
+            return data
+        if inner[:2] == _GZIP or kinds.by_beginning(inner) is not None or is_message(inner):
+            return gunzip(inner, name)
+    return data
+
+
+def gunzip(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """What is compressed, or the data as it is if it is not. Members that follow one another are all read."""
+    out = b""
+    while data[:2] == _GZIP:
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            out += unpacker.decompress(data, max_bytes + 1 - len(out))
+        except zlib.error as error:
+            raise issues.BAD_PACKING.error(what=name, reason=error) from None
+        if len(out) > max_bytes:
+            raise issues.TOO_MUCH.error(what=f"what {name} unpacks to", limit=f"{max_bytes} bytes")
+        if not unpacker.eof:
+            raise issues.BAD_PACKING.error(what=name, reason="it ends too early")
+        data = unpacker.unused_data
+        if data[:2] != _GZIP:
+            return out
+    return data
+
+
+def is_message(data: bytes) -> bool:
+    start = data[:4096].lower()
+    return b"mime-version:" in start or start.startswith(b"content-type: multipart")
+
+
+def _parts(data: bytes, name: str) -> Iterator[Piece]:
+    message = email.message_from_bytes(data)
+    for at, part in enumerate(message.walk()):
+        if part.get_content_maintype() == "multipart":
+            continue
+        called = part.get_filename() or f"part-{at:03}"
+        content = _payload(part)
+        content_type = part.get_content_type()
+        if content_type in kinds.COMPRESSED:
+            content, content_type = gunzip(content, called), ""
+        headers = {key.lower(): str(value) for key, value in part.items()}
+        yield Piece(content_type, called, gunzip(content, called), headers)
+
+
+def _payload(part: Message) -> bytes:
+    found = part.get_payload(decode=True)
+    return found if isinstance(found, bytes) else b""

@@ -1,0 +1,171 @@
+"""write_files, bootcmd, runcmd and scripts, really written and run."""
+
+import base64
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precast.boot.userdata.documents import Script, ScriptKind
+from tests.unit.boot.modules import scratch
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: owners")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return scratch.make_root(tmp_path)
+
+
+def write(root: Path, *files: dict[str, Any]) -> scratch.Ran:
+    return scratch.run({"write_files": list(files)}, root, only=("write_files", "write_files_deferred"))
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [
+        (None, "text\n"),
+        ("text/plain", "text\n"),
+        ("b64", base64.b64encode(b"text\n").decode()),
+        ("gzip", gzip.compress(b"text\n")),
+        ("gz+base64", base64.b64encode(gzip.compress(b"text\n")).decode()),
+    ],
+)
+def test_content_is_decoded(root: Path, encoding: str | None, content: Any) -> None:
+    file = {"path": "/etc/new/deep/file", "content": content, "encoding": encoding, "permissions": "0640"}
+    assert write(root, file).errors == {}
+    place = root / "etc/new/deep/file"
+    assert (place.read_bytes(), place.stat().st_mode & 0o7777) == (b"text\n", 0o640)
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("given", "mode"), [(0o644, 0o644), (0o755, 0o755), ("755", 0o755), (644, 0o644), ("0o600", 0o600), (None, 0o644)]
+)
+def test_permissions_in_every_form_are_understood(root: Path, given: Any, mode: int) -> None:
+    write(root, {"path": "/f", "content": "x", "permissions": given})
+    assert (root / "f").stat().st_mode & 0o7777 == mode
+
+
+@AS_ROOT
+def test_append_adds_once(root: Path) -> None:
+    (root / "log").write_text("old\n")
+    for _ in range(2):
+        write(root, {"path": "/log", "content": "new\n", "append": True})
+    assert (root / "log").read_text() == "old\nnew\n"
+
+
+@AS_ROOT
+def test_one_wrong_file_does_not_cost_the_others(root: Path) -> None:
+    ran = write(
+        root,
+        {"path": "/bad", "content": "%%%", "encoding": "gzip"},
+        {"content": "no path"},
+        {"path": "/nobody", "content": "x", "owner": "ghost:ghost"},
+        {"path": "/good", "content": "y"},
+    )
+    assert (root / "good").read_text() == "y"
+    assert sorted(ran.errors) == ["write_files[files of ghost]", "write_files[files of root]"]
+    assert [finding.place for finding in ran.findings] == ["write_files[1]"]
+
+
+@AS_ROOT
+def test_file_of_a_user_waits_for_that_user_and_deferred_ones_for_all(root: Path) -> None:
+    files = [
+        {"path": "/late", "content": "1", "defer": True, "owner": "zoe"},
+        {"path": "/hers", "content": "2", "owner": "zoe:zoe"},
+        {"path": "/etc/skel/greeting", "content": "3"},
+    ]
+    ran = scratch.run({"write_files": files, "users": ["zoe"]}, root)
+    assert ran.errors == {}
+    uid = (root / "hers").stat().st_uid
+    assert uid >= 1000
+    assert (root / "late").stat().st_uid == uid
+    order = ran.order
+    assert (
+        order.index("write_files[files of root]") < order.index("users[zoe]") < order.index("write_files[files of zoe]")
+    )
+    assert order.index("users[zoe]") < order.index("write_files_deferred")
+
+
+@AS_ROOT
+def test_source_is_fetched_and_content_is_its_fallback(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "given").write_bytes(b"fetched")
+    write(
+        root,
+        {"path": "/a", "source": {"uri": f"file://{tmp_path}/given"}},
+        {"path": "/b", "source": {"uri": f"file://{tmp_path}/missing"}, "content": "instead"},
+        {"path": "/c", "source": {"uri": "ftp://127.0.0.1/x"}, "content": "instead"},
+    )
+    assert [(root / name).read_text() for name in "abc"] == ["fetched", "instead", "instead"]
+
+
+@AS_ROOT
+def test_link_in_the_root_stays_below_it(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (root / "out").symlink_to(outside)
+    write(root, {"path": "/out/file", "content": "x"})
+    assert list(outside.iterdir()) == []
+
+
+# Commands: on the machine itself, in a directory of the test
+
+
+def commands(tmp_path: Path, config: dict[str, Any], scripts: tuple[Script, ...] = (), **options: Any) -> scratch.Ran:
+    only = ("boothooks", "bootcmd", "runcmd", "scripts", "scripts_boot", "scripts_once")
+    return scratch.run(config, None, only=only, state=tmp_path / "state", scripts=scripts, **options)
+
+
+def test_commands_of_a_key_are_one_script(tmp_path: Path) -> None:
+    config = {"runcmd": [f"cd {tmp_path}", "word=kept", 'echo "$word" > out', ["touch", "with space; $x"], "echo told"]}
+    ran = commands(tmp_path, config)
+    assert (tmp_path / "out").read_text() == "kept\n"
+    assert (tmp_path / "with space; $x").exists()
+    assert "info: told" in ran.logs
+    assert (tmp_path / "state/scripts/runcmd").stat().st_mode & 0o777 == 0o700
+
+
+def test_failing_command_is_told_without_its_text(tmp_path: Path) -> None:
+    ran = commands(tmp_path, {"runcmd": ["echo password=hunter2 > /dev/null", "exit 3"]})
+    error = ran.errors["runcmd"]
+    assert error.code == "BOOT-201"
+    assert "exit code 3" in error.message
+    assert "hunter2" not in error.message
+
+
+def test_scripts_run_in_order_at_their_time_and_a_failure_is_no_end(tmp_path: Path) -> None:
+    def script(name: str, kind: ScriptKind = ScriptKind.SCRIPT, end: str = "") -> Script:
+        return Script(name, f"#!/bin/sh\necho {name} >> {tmp_path}/order\n{end}\n".encode(), kind)
+
+    scripts = (script("first", end="exit 1"), script("second"), script("hook", ScriptKind.BOOTHOOK))
+    ran = commands(
+        tmp_path,
+        {"bootcmd": [f"echo bootcmd >> {tmp_path}/order"], "runcmd": [f"echo runcmd >> {tmp_path}/order"]},
+        scripts,
+    )
+    assert (tmp_path / "order").read_text().split() == ["hook", "bootcmd", "runcmd", "first", "second"]
+    assert ran.errors["scripts"].code == "BOOT-203"
+
+
+def test_dry_run_runs_no_command(tmp_path: Path) -> None:
+    ran = commands(tmp_path, {"runcmd": [f"touch {tmp_path}/x"]}, is_dry_run=True)
+    assert ran.changes("runcmd") == ["run runcmd (1 commands)"]
+    assert not (tmp_path / "x").exists()
+    assert not (tmp_path / "state").exists()
+
+
+def test_root_without_programs_refuses_commands_with_a_clear_word(root: Path) -> None:
+    ran = scratch.run({"runcmd": ["true"]}, root, only=("runcmd",))
+    assert ran.errors["runcmd"].code == "BOOT-200"
+    assert str(root) in ran.errors["runcmd"].message
+
+
+@pytest.mark.parametrize("given", ["ls", {"a": 1}, [True, None, {"x": 1}, ["a", 1, ["b"]]], 5])
+def test_wrong_commands_are_found(tmp_path: Path, given: Any) -> None:
+    ran = commands(tmp_path, {"runcmd": given}, is_dry_run=True)
+    assert ran.errors == {}
+    assert ran.findings

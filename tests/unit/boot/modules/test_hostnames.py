@@ -1,0 +1,56 @@
+"""The machine's name, below a root."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precast.boot.capabilities import Capability
+from tests.unit.boot.modules import scratch
+
+ONLY = ("hostname", "etc_hosts")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return scratch.make_root(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("config", "source", "name"),
+    [
+        ({"hostname": "web"}, "other.example.com", "web"),
+        ({"fqdn": "web.example.com"}, None, "web"),
+        ({"hostname": "short", "fqdn": "web.example.com"}, None, "short"),
+        ({"fqdn": "web.example.com", "prefer_fqdn_over_hostname": True}, None, "web.example.com"),
+        ({"hostname": "web.example.com"}, None, "web"),
+        ({}, "cloud-7.internal", "cloud-7"),
+        ({"hostname": 12}, None, "12"),
+    ],
+)
+def test_name_is_that_of_the_configuration_before_that_of_the_source(
+    root: Path, config: dict[str, Any], source: str | None, name: str
+) -> None:
+    scratch.run(config, root, values={Capability.HOSTNAME: source} if source else {}, only=ONLY)
+    assert (root / "etc/hostname").read_text() == f"{name}\n"
+
+
+@pytest.mark.parametrize(
+    "config", [{"hostname": "web", "preserve_hostname": True}, {}, {"hostname": "bad name"}, {"hostname": "../../x"}]
+)
+def test_name_is_left_alone(root: Path, config: dict[str, Any]) -> None:
+    ran = scratch.run(config, root, only=ONLY)
+    assert not (root / "etc/hostname").exists()
+    assert ran.outcomes["hostname"].not_run
+
+
+def test_hosts_file_is_written_or_only_its_line(root: Path) -> None:
+    (root / "etc/hosts").write_text("127.0.0.1 localhost\n127.0.1.1 old\n10.0.0.1 other\n")
+    scratch.run({"fqdn": "web.example.com", "manage_etc_hosts": "localhost"}, root, only=ONLY)
+    assert (root / "etc/hosts").read_text() == "127.0.0.1 localhost\n127.0.1.1 web.example.com web\n10.0.0.1 other\n"
+    scratch.run({"fqdn": "web.example.com", "manage_etc_hosts": True}, root, only=ONLY)
+    text = (root / "etc/hosts").read_text()
+    assert "127.0.1.1 web.example.com web\n127.0.0.1 localhost\n" in text
+    assert "10.0.0.1" not in text
+    scratch.run({"fqdn": "new.example.com", "manage_etc_hosts": False}, root, only=ONLY)
+    assert (root / "etc/hosts").read_text() == text

@@ -1,0 +1,149 @@
+"""users, groups and their members, on account files below a root without programs."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.boot.modules import scratch
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: useradd and its kin")
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMS4oVJ0Kn1sjtMDQUvoRzIYlEnTZdpOPDhZ8VtQ6dYx"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return scratch.make_root(tmp_path)
+
+
+def users(root: Path) -> dict[str, list[str]]:
+    return {line.split(":")[0]: line.split(":") for line in (root / "etc/passwd").read_text().splitlines()}
+
+
+def passwords(root: Path) -> dict[str, str]:
+    return {line.split(":")[0]: line.split(":")[1] for line in (root / "etc/shadow").read_text().splitlines()}
+
+
+def groups(root: Path) -> dict[str, str]:
+    return {line.split(":")[0]: line.split(":")[3] for line in (root / "etc/group").read_text().splitlines()}
+
+
+def test_user_with_all_its_keys_is_made_as_wanted(root: Path) -> None:
+    entry = {
+        "name": "alice", "gecos": "Alice A.", "homedir": "/srv/alice", "uid": "2001", "primary_group": "team",
+        "groups": "sudo, extra", "expiredate": "2032-09-01", "sudo": "ALL=(ALL) NOPASSWD:ALL", "lock-passwd": False,
+        "passwd": "$6$salt$hash", "ssh_authorized_keys": [f"{KEY} alice@home", "no key at all"],
+    }  # fmt: skip
+    ran = scratch.run({"users": [entry]}, root, only=("users",))
+    assert users(root)["alice"][2:6] == ["2001", groups_id(root, "team"), "Alice A.", "/srv/alice"]
+    assert passwords(root)["alice"] == "$6$salt$hash"
+    assert groups(root)["sudo"] == "alice"
+    assert groups(root)["extra"] == "alice"
+    rules = root / "etc/sudoers.d/90-precast-alice"
+    assert rules.read_text() == "# Rules for alice\nalice ALL=(ALL) NOPASSWD:ALL\n"
+    assert rules.stat().st_mode & 0o777 == 0o440
+    keys = root / "srv/alice/.ssh/authorized_keys"
+    assert keys.read_text() == f"{KEY} alice@home\n"
+    assert (keys.stat().st_mode & 0o777, keys.stat().st_uid) == (0o600, 2001)
+    assert [text for text in ran.warnings if "no public key" in text]
+    assert ran.errors == {}
+
+
+def groups_id(root: Path, name: str) -> str:
+    return next(line.split(":")[2] for line in (root / "etc/group").read_text().splitlines() if line.startswith(name))
+
+
+def test_user_without_a_word_has_a_locked_password(root: Path) -> None:
+    scratch.run({"users": ["bob", {"name": "carol", "plain_text_passwd": "Secret-7"}]}, root, only=("users",))
+    assert passwords(root)["bob"].startswith("!")
+    assert passwords(root)["carol"].startswith("!$6$")
+
+
+def test_plain_password_is_hashed_and_never_told(root: Path) -> None:
+    entry = {"name": "dave", "plain_text_passwd": "Secret-7", "lock_passwd": False}
+    ran = scratch.run({"users": [entry]}, root, only=("users",))
+    assert passwords(root)["dave"].startswith("$6$")
+    assert "Secret-7" not in f"{ran}"
+
+
+def test_second_run_changes_nothing(root: Path) -> None:
+    config: dict[str, Any] = {
+        "groups": [{"admingroup": ["root", "sys"]}, "cloud-users"],
+        "users": ["default", {"name": "erin", "ssh_authorized_keys": KEY, "sudo": ["ALL=(ALL) ALL"]}],
+    }
+    first = scratch.run(config, root, only=("groups", "users", "group_members"))
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    again = scratch.run(config, root, only=("groups", "users", "group_members"))
+    assert first.errors == {}
+    assert [text for outcome in again.outcomes.values() for text in outcome.changes] == []
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_default_user_is_the_one_of_the_distribution_unless_the_image_says_otherwise(root: Path) -> None:
+    scratch.run({}, root, only=("users",))
+    assert users(root)["debian"][5] == "/home/debian"
+    assert groups(root)["sudo"] == "debian"
+    assert "audio" not in groups(root)  # groups of the image's user are used, not made
+    scratch.run({"system_info": {"default_user": {"name": "pi"}}, "users": ["default"]}, root, only=("users",))
+    assert "pi" in users(root)
+    scratch.run({"user": "renamed"}, root, only=("users",))
+    assert "renamed" in users(root)
+
+
+def test_empty_list_of_users_makes_nobody(root: Path) -> None:
+    ran = scratch.run({"users": []}, root, only=("users",))
+    assert ran.order == []
+    assert set(users(root)) == {"root", "sys"}
+
+
+def test_existing_user_keeps_home_and_uid_and_gets_keys(root: Path) -> None:
+    scratch.run({"users": [{"name": "frank", "uid": 3000}]}, root, only=("users",))
+    entry = {"name": "frank", "uid": 4000, "homedir": "/elsewhere", "ssh_authorized_keys": [KEY]}
+    scratch.run({"users": [entry]}, root, only=("users",))
+    assert users(root)["frank"][2:6:3] == ["3000", "/home/frank"]
+    assert (root / "home/frank/.ssh/authorized_keys").read_text() == f"{KEY}\n"
+
+
+def test_dry_run_tells_and_changes_nothing(root: Path) -> None:
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    config: dict[str, Any] = {
+        "groups": ["g"],
+        "users": [{"name": "gina", "sudo": "ALL=(ALL) ALL", "plain_text_passwd": "x"}],
+    }
+    ran = scratch.run(config, root, only=("groups", "users"), is_dry_run=True)
+    assert ran.errors == {}
+    assert "User[gina]: created" in ran.changes("users[gina]")
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "users_",
+    [
+        7,
+        [7, None, True, {"name": ["a"]}],
+        [{"gecos": "nobody"}],
+        {"hans": {"uid": "many"}},
+        [{"name": "ida", "sudo": {"a": 1}, "groups": 5, "shell": []}],
+        "kim, lou",
+        [["nested"]],
+    ],
+)
+def test_wrong_values_cost_themselves_alone(root: Path, users_: Any) -> None:
+    ran = scratch.run({"users": users_, "groups": {"g": None}}, root, only=("groups", "users"))
+    assert ran.errors == {}
+    assert "g" in groups(root)
+    assert users_ == "kim, lou" or ran.findings
+
+
+def test_link_of_the_user_does_not_lead_keys_elsewhere(root: Path) -> None:
+    scratch.run({"users": ["mallory"]}, root, only=("users",))
+    home = root / "home/mallory"
+    uid = home.stat().st_uid
+    (root / "root/.ssh").mkdir()
+    (home / ".ssh").symlink_to("/root/.ssh")
+    os.lchown(home / ".ssh", uid, uid)
+    ran = scratch.run({"users": [{"name": "mallory", "ssh_authorized_keys": [KEY]}]}, root, only=("users",))
+    assert list((root / "root/.ssh").iterdir()) == []
+    assert ran.errors or not (home / ".ssh").is_symlink()

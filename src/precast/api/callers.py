@@ -1,16 +1,27 @@
 """Who is calling: a person by token, a node by certificate, or nobody."""
 
 import ssl
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from precast.api import issues
 from precast.api.routes import ENVIRONMENT, SITE, Caller, Node, Requirement
+from precast.base import digests
 from precast.base.errors import PrecastError
 from precast.services import roles
 from precast.services.people import PeopleService, Person
 from precast.services.recognition import RecognitionService
 from precast.wire import issues as wire_issues
+
+
+class Visitor(NamedTuple):
+    """Somebody who is not known yet: as whom they count, and the serial of the certificate they have shown, if any.
+
+    By certificate, if TLS has seen one of our authority's: a whole fleet may come from the address of a load balancer.
+    """
+
+    mark: str
+    serial: str | None
 
 
 class Callers:
@@ -19,13 +30,23 @@ class Callers:
     def __init__(self, people: PeopleService, nodes: RecognitionService) -> None:
         self._people = people
         self._nodes = nodes
-        self._serials: WeakKeyDictionary[ssl.SSLObject, str | None] = WeakKeyDictionary()
+        # It stays for as long as the connection: what was shown is read once.
+        self._visitors: WeakKeyDictionary[ssl.SSLObject, Visitor] = WeakKeyDictionary()
+
+    def visitor(self, connection: ssl.SSLObject | None, address: str | None) -> Visitor:
+        """Who comes over a connection."""
+        if connection is None:
+            return Visitor(f"address {address}", None)
+        known = self._visitors.get(connection)
+        if known is None:
+            known = self._visitors[connection] = _look(connection, address)
+        return known
 
     async def authorise(
         self,
         requires: Requirement,
         header: str | None,
-        connection: ssl.SSLObject | None,
+        visitor: Visitor,
         environment: str | None = None,
     ) -> Caller:
         """The caller, if they are what is required, for the environment that the path names, if it names one.
@@ -35,7 +56,7 @@ class Callers:
         if requires.sort == "public":
             return None
         if requires.sort == "node":
-            return await self._node(requires, connection)
+            return await self._node(requires, visitor.serial)
         return await self._person(requires, header, environment)
 
     async def _person(self, requires: Requirement, header: str | None, environment: str | None) -> Person:
@@ -56,8 +77,7 @@ class Callers:
             _hold_to(who, requires.scope, environment)
         return who
 
-    async def _node(self, requires: Requirement, connection: ssl.SSLObject | None) -> Node:
-        serial = self._serial(connection) if connection is not None else None
+    async def _node(self, requires: Requirement, serial: str | None) -> Node:
         if serial is None:
             raise issues.NO_CREDENTIALS.error(needed=requires)
         # TLS has checked signature and time when the connection began; it may have ended or been taken back since.
@@ -66,12 +86,13 @@ class Callers:
             raise issues.BAD_CREDENTIALS.error()
         return Node(known.node, known.extensions, known.serial, known.not_after)
 
-    def _serial(self, connection: ssl.SSLObject) -> str | None:
-        """The serial of the certificate that was shown, if any. It stays for as long as the connection: it is read once."""
-        if connection not in self._serials:
-            shown: dict[str, Any] | None = connection.getpeercert()
-            self._serials[connection] = str(shown["serialNumber"]).lower().lstrip("0") if shown else None
-        return self._serials[connection]
+
+def _look(connection: ssl.SSLObject, address: str | None) -> Visitor:
+    shown = connection.getpeercert(binary_form=True)
+    if not shown:
+        return Visitor(f"address {address}", None)
+    told: dict[str, Any] = connection.getpeercert() or {}
+    return Visitor(f"certificate {digests.of_bytes(shown)[:16]}", str(told["serialNumber"]).lower().lstrip("0"))
 
 
 def _hold_to(who: Person, scope: str, environment: str | None) -> None:

@@ -177,7 +177,7 @@ class EnvironmentsApi:
         return await self._environments.differ(call.path["environment"], before, after)
 
 
-async def send_content(request: web.Request, blobs: Blobs, digest: str, size: int) -> web.StreamResponse:
+async def send_content(request: web.BaseRequest, blobs: Blobs, digest: str, size: int) -> web.StreamResponse:
     """Answer with content, a part at a time."""
     response = web.StreamResponse(headers={"Content-Type": "application/octet-stream", "ETag": f'"{digest}"'})
     response.content_length = size
@@ -194,7 +194,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-async def _parts(request: web.Request) -> AsyncIterator[bytes]:
+async def _parts(request: web.BaseRequest) -> AsyncIterator[bytes]:
     """A body as it comes; whoever stops sending is not waited for."""
     try:
         while True:

@@ -42,7 +42,7 @@ class HooksApi:
 
     async def call(self, call: Call) -> HookAnswer:
         """Who has not signed well learns nothing, not even whether there is such a hook."""
-        request: web.Request = call.body
+        request: web.BaseRequest = call.body
         environment = call.path["environment"]
         body = await _read(request)
         if not self._hooks.is_signed(environment, request.headers.get(SIGNATURE, ""), body):
@@ -50,7 +50,7 @@ class HooksApi:
         return HookAnswer(environment, await self._hooks.call(environment))
 
 
-async def _read(request: web.Request) -> bytes:
+async def _read(request: web.BaseRequest) -> bytes:
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_S):

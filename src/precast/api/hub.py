@@ -76,7 +76,7 @@ class Hub:
         """One connection, from its beginning to its end."""
         node, request = call.caller, call.body
         assert isinstance(node, Node), "the route requires it"
-        assert isinstance(request, web.Request), "it is a socket's route"
+        assert isinstance(request, web.BaseRequest), "it is a socket's route"
         if self._sockets[node.name] >= MAX_SOCKETS:
             raise issues.TOO_MANY_SOCKETS.error(node=node.name, limit=MAX_SOCKETS)
         socket = web.WebSocketResponse(

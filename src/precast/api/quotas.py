@@ -5,9 +5,6 @@ are, strangers by certificate or address. A bucket that is full says nothing, so
 in the last seconds, up to a bound.
 """
 
-import contextlib
-from collections import Counter
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from precast.api import issues
@@ -48,20 +45,28 @@ class Buckets:
 
     def take(self, who: str) -> bool:
         """Take one; False if there is none."""
-        if not self.has(who):
+        now_s = self._clock.monotonic_s()
+        level = self._level(who, now_s)
+        if level < 1.0:
             return False
-        self.charge(who)
+        self._keep(who, level - 1.0, now_s)
         return True
 
     def charge(self, who: str) -> None:
         """Take one that was used already, also if that leaves a debt."""
         now_s = self._clock.monotonic_s()
+        self._keep(who, self._level(who, now_s) - 1.0, now_s)
+
+    def _keep(self, who: str, level: float, now_s: float) -> None:
         if len(self._left) >= self._most and who not in self._left:
             self._forget_full(now_s)
-        self._left[who] = (self._level(who, now_s) - 1.0, now_s)
+        self._left[who] = (level, now_s)
 
     def _level(self, who: str, now_s: float) -> float:
-        level, at_s = self._left.get(who, (self._burst, now_s))
+        kept = self._left.get(who)
+        if kept is None:
+            return self._burst
+        level, at_s = kept
         return min(self._burst, level + (now_s - at_s) * self._rate)
 
     def _forget_full(self, now_s: float) -> None:
@@ -78,7 +83,7 @@ class Quotas:
         self.limits = limits
         self._known = Buckets(clock, limits.rate, limits.rate * limits.burst_s)
         self._strangers = Buckets(clock, limits.rate, limits.rate * limits.stranger_burst_s)
-        self._under_way: Counter[str] = Counter()
+        self._under_way: dict[str, int] = {}
 
     def admit(self, stranger: str, credential: str) -> None:
         """Look at a caller's buckets before anything is looked up for them. Raises LimitedError API-009.
@@ -94,15 +99,16 @@ class Quotas:
         """Note what is public, and credentials that are not good: a known caller behind the same address loses nothing."""
         self._strangers.charge(stranger)
 
-    @contextlib.contextmanager
-    def slot(self, who: str) -> Iterator[None]:
-        """One of the places that a caller has. Raises LimitedError API-007 if all are taken."""
-        if self._under_way[who] >= self.limits.under_way:
+    def enter(self, who: str) -> None:
+        """Take one of the places that a caller has; `leave` gives it back. Raises LimitedError API-007 if all are taken."""
+        taken = self._under_way.get(who, 0)
+        if taken >= self.limits.under_way:
             raise issues.TOO_BUSY.error(who=who, limit=self.limits.under_way)
-        self._under_way[who] += 1
-        try:
-            yield
-        finally:
-            self._under_way[who] -= 1
-            if not self._under_way[who]:
-                del self._under_way[who]
+        self._under_way[who] = taken + 1
+
+    def leave(self, who: str) -> None:
+        taken = self._under_way[who]
+        if taken > 1:
+            self._under_way[who] = taken - 1
+        else:
+            del self._under_way[who]

@@ -10,14 +10,19 @@ import time
 from typing import Any
 
 import msgspec
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestHandler
 
 from precast.api import issues, openapi, reference_page
-from precast.api.callers import Callers
+from precast.api.callers import Callers, Visitor
+from precast.api.deadlines import DeadlineError, Deadlines
 from precast.api.metrics import Metrics
 from precast.api.quotas import Quotas
 from precast.api.routes import PUBLIC, Call, Caller, Document, Page, Route, Routes, Text
+from precast.api.routing import Found, Table
 from precast.base import digests
 from precast.base.errors import DeniedError, PrecastError, UnauthenticatedError
 
@@ -45,26 +50,27 @@ class HttpServer:
         metrics.declare(routes)
         routes.add(Route("GET", "/v1/openapi.json", self._describe, PUBLIC, "This description", dict[str, Any]))
         routes.add(Route("GET", "/v1/reference", self._refer, PUBLIC, "This description, for people", Page))
-        self._runner: web.AppRunner | None = None
+        self._table = Table(())
+        self._runner: web.ServerRunner | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._deadlines = Deadlines()
 
     async def start(self, host: str, port: int, context: ssl.SSLContext, *, is_shared: bool = False) -> int:
         """Listen, alone or beside other processes of ours; the port. Raises OSError if that cannot be."""
-        app = web.Application(client_max_size=MAX_BODY_BYTES)
-        for route in self._routes:
-            app.router.add_route(route.method, route.path, self._serving(route))
-        app.router.add_route("*", "/{anything:.*}", self._nowhere)
-        # Bodies are taken as they come: unpacking would let a small one become a large one.
-        self._runner = web.AppRunner(
-            app,
+        self._table = Table(self._routes)
+        server = web.Server(
+            self._serve,
+            request_factory=_request,
             access_log=None,
-            handle_signals=False,
+            # Bodies are taken as they come: unpacking would let a small one become a large one.
             auto_decompress=False,
             logger=http_log,
-            shutdown_timeout=SHUTDOWN_S,
             # Also for a head that does not come to its end, from the first byte on.
             keepalive_timeout=self._quotas.limits.idle_s,
         )
+        self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=SHUTDOWN_S)
         await self._runner.setup()
+        self._looking = asyncio.create_task(self._deadlines.run())
         site = web.TCPSite(self._runner, host, port, ssl_context=context, backlog=BACKLOG, reuse_port=is_shared or None)
         await site.start()
         addresses = self._runner.addresses
@@ -74,6 +80,8 @@ class HttpServer:
         """Finish what is under way, then close."""
         if self._runner is not None:
             await self._runner.cleanup()
+        if self._looking is not None:
+            self._looking.cancel()
 
     async def _describe(self, call: Call) -> dict[str, Any]:
         return openapi.describe(self._routes)
@@ -81,7 +89,7 @@ class HttpServer:
     async def _refer(self, call: Call) -> Page:
         return Page(reference_page.render(openapi.describe(self._routes)), reference_page.HEADERS)
 
-    async def _nowhere(self, request: web.Request) -> web.Response:
+    def _nowhere(self, request: web.BaseRequest) -> web.Response:
         # An address that is spelt out goes before one with parameters that would fit too, as in the description.
         named = {route.method for route in self._routes if route.path == request.path}
         fitting = {route.method for route in self._routes if route.is_at(request.path)}
@@ -92,102 +100,116 @@ class HttpServer:
         response.headers["Allow"] = allowed
         return response
 
-    def _serving(self, route: Route) -> Any:
-        async def serve(request: web.Request) -> web.StreamResponse:
-            if route.is_socket:  # it lasts; the hub counts those
-                return await self._answer(route, request)
-            started_s = time.monotonic()
-            self._metrics.under_way += 1
-            try:
-                response = await self._answer(route, request)
-            finally:
-                self._metrics.under_way -= 1
-            self._metrics.count(route.path, response.status, time.monotonic() - started_s)
-            return response
-
-        return serve
-
-    async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
-        """The boundary of the HTTP side: whatever happens becomes an answer."""
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        found = self._table.find(request.method, request.rel_url.raw_path)
+        if found is None:
+            return self._nowhere(request)
+        route = found.route
+        if route.is_socket:  # it lasts; the hub counts those
+            return await self._answer(found, request)
+        started_s = time.monotonic()
+        self._metrics.under_way += 1
         try:
-            caller, who = await self._admit(route, request)
-            with self._quotas.slot(who):
-                body = request if route.takes_request else await self._read_body(route, request)
-                query = {name: request.query[name] for name in route.query if name in request.query}
-                path = dict(request.match_info)
-                if not all(value.isprintable() for value in (*path.values(), *query.values())):
-                    raise issues.NO_ROUTE.error()
-                headers = {name: request.headers[name] for name in route.headers if name in request.headers}
-                call = Call(caller, path, query, body, request.remote or "", headers)
+            response = await self._answer(found, request)
+        finally:
+            self._metrics.under_way -= 1
+        self._metrics.count(route.path, response.status, time.monotonic() - started_s)
+        return response
+
+    async def _answer(self, found: Found, request: web.BaseRequest) -> web.StreamResponse:
+        """The boundary of the HTTP side: whatever happens becomes an answer."""
+        route = found.route
+        try:
+            caller, who = await self._admit(found, request)
+            self._quotas.enter(who)
+            try:
+                call = await self._read(found, request, caller)
                 return _respond(await self._handle(route, call))
+            finally:
+                self._quotas.leave(who)
         except PrecastError as error:
             return _problem(error)
         except Exception:
             log.exception("%s failed", route.name)
             return _problem(issues.FAILED.error())
 
-    async def _admit(self, route: Route, request: web.Request) -> tuple[Caller, str]:
+    async def _admit(self, found: Found, request: web.BaseRequest) -> tuple[Caller, str]:
         """Who is calling, if they may, and as whom they count."""
+        route, callers, quotas = found.route, self._callers, self._quotas
         transport = request.transport
         connection = transport.get_extra_info("ssl_object") if transport is not None else None
         header = request.headers.get("Authorization")
-        stranger, credential = _marks(connection, header, request.remote)
+        visitor = callers.visitor(connection, request.remote)
+        stranger = visitor.mark
         if route.is_free:
-            return await self._callers.authorise(route.requires, header, connection), f"free {stranger}"
-        environment = request.match_info.get("environment")
-        self._quotas.admit(stranger, credential)
-        with self._quotas.slot(stranger):
-            try:
-                caller = await self._callers.authorise(route.requires, header, connection, environment)
-            except (UnauthenticatedError, DeniedError):
-                self._quotas.count_stranger(stranger)
-                raise
+            return await callers.authorise(route.requires, header, visitor), f"free {stranger}"
+        quotas.admit(stranger, _credential(visitor, header))
+        quotas.enter(stranger)
+        try:
+            caller = await callers.authorise(route.requires, header, visitor, found.path.get("environment"))
+        except (UnauthenticatedError, DeniedError):
+            quotas.count_stranger(stranger)
+            raise
+        finally:
+            quotas.leave(stranger)
         if caller is None:
-            self._quotas.count_stranger(stranger)
+            quotas.count_stranger(stranger)
             return None, stranger
         return caller, caller.actor
+
+    async def _read(self, found: Found, request: web.BaseRequest, caller: Caller) -> Call:
+        """The request as a handler sees it."""
+        route = found.route
+        body: Any = request if route.takes_request else None
+        if route.body is not None and body is None:
+            body = await self._read_body(route.body, request)
+        query = {name: request.query[name] for name in route.query if name in request.query}
+        if not all(value.isprintable() for value in (*found.path.values(), *query.values())):
+            raise issues.NO_ROUTE.error()
+        headers = {name: request.headers[name] for name in route.headers if name in request.headers}
+        return Call(caller, found.path, query, body, request.remote or "", headers)
 
     async def _handle(self, route: Route, call: Call) -> Any:
         if route.takes_request:
             return await route.handler(call)
         limit_s = route.limit_s or self._quotas.limits.handler_s
         try:
-            async with asyncio.timeout(limit_s) as deadline:
-                return await route.handler(call)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
+            return await self._deadlines.within(limit_s, route.handler(call))
+        except DeadlineError:
             raise issues.TOOK_TOO_LONG.error(limit_s=limit_s) from None
 
-    async def _read_body(self, route: Route, request: web.Request) -> Any:
-        if route.body is None:
-            return None
+    async def _read_body(self, form: type[msgspec.Struct], request: web.BaseRequest) -> Any:
         limit_s = self._quotas.limits.body_s
         try:
-            async with asyncio.timeout(limit_s):
-                raw = await request.read()
-        except TimeoutError:
+            raw = await self._deadlines.within(limit_s, request.read())
+        except DeadlineError:
             raise issues.TOO_SLOW.error(limit_s=limit_s) from None
         except web.HTTPRequestEntityTooLarge:
             raise issues.TOO_LARGE.error(limit=MAX_BODY_BYTES) from None
         except (web.RequestPayloadError, ConnectionError):
             raise issues.BAD_BODY.error(reason="it is cut off, or not encoded as its headers say") from None
         try:
-            return msgspec.json.decode(raw, type=route.body)
+            return msgspec.json.decode(raw, type=form)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise issues.BAD_BODY.error(reason=error) from None
 
 
-def _marks(connection: ssl.SSLObject | None, header: str | None, address: str | None) -> tuple[str, str]:
-    """As whom somebody counts who is not known yet, and what they show: guessing tokens is limited like everything else.
+def _request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: RequestHandler,
+    writer: AbstractStreamWriter,
+    task: "asyncio.Task[None]",
+) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
-    By certificate, if TLS has seen one of our authority's: a whole fleet may come from the address of a load balancer.
-    """
-    shown = connection.getpeercert(binary_form=True) if connection is not None else None
-    if shown:
-        mark = f"certificate {digests.of_bytes(shown)[:16]}"
-        return mark, mark
-    return f"address {address}", digests.of_bytes(header.encode()) if header else ""
+
+def _credential(visitor: Visitor, header: str | None) -> str:
+    """What somebody shows, empty if that is nothing: guessing tokens is limited like everything else."""
+    if visitor.serial is not None:
+        return visitor.mark
+    return digests.of_bytes(header.encode()) if header else ""
 
 
 def _respond(answer: Any) -> web.StreamResponse:

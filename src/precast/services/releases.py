@@ -103,10 +103,12 @@ class ReleaseService:
 
     async def fetch(self, node: str, known: str) -> Fetched:
         """What a node is served: the release, and its body unless the node knows it. Raises NotFoundError RELEASE-001."""
-        found = await self._database.read(self._serving, node, known)
-        if found is None:
+        release = await self._catalogs.read_served(node)
+        if release is None:
             raise issues.NO_CATALOG.error(node=node, reason="nothing was released to it")
-        return found
+        if release.digest == known:
+            return Fetched(release, None)
+        return Fetched(release, await self._database.read(self._filling, release.skeleton, release.fill))
 
     async def size_of_content(self, node: str, digest: str) -> int:
         """The size of a content that the node's released catalog names. Raises NotFoundError ENV-013 for any other."""
@@ -132,14 +134,6 @@ class ReleaseService:
         new = await self._database.read(self._catalogs.document, after)
         assert new is not None, "a document that is named is never removed"
         return differ(None if old is None else _with_places(old), _with_places(new))
-
-    def _serving(self, node: str, known: str) -> Unit[Fetched | None]:
-        release = yield from self._catalogs.served(node)
-        if release is None:
-            return None
-        if release.digest == known:
-            return Fetched(release, None)
-        return Fetched(release, (yield from self._filling(release.skeleton, release.fill)))
 
     def _filling(self, skeleton: str, fill: str) -> Unit[bytes]:
         body = yield from self._catalogs.document(skeleton)

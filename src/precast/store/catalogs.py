@@ -63,6 +63,18 @@ SERVED = Query(
     WHERE node = :node ORDER BY number DESC LIMIT 1
     """,
 )
+SERVED_TO = Query(
+    "catalogs.served_to",
+    """
+    SELECT node, number, digest, skeleton, fill, environment, version, released_at, released_by FROM node_release
+    WHERE (node, number) IN (SELECT value, (SELECT max(number) FROM node_release WHERE node = value) FROM json_each(:nodes))
+    """,
+    postgresql="""
+    SELECT one.* FROM jsonb_array_elements_text(CAST(:nodes AS JSONB)) AS asked (name), LATERAL (
+        SELECT node, number, digest, skeleton, fill, environment, version, released_at, released_by FROM node_release
+        WHERE node = asked.name ORDER BY number DESC LIMIT 1) AS one
+    """,
+)
 RELEASES = Query(
     "catalogs.releases",
     """
@@ -187,6 +199,10 @@ class Catalogs:
         rows = yield SERVED(node=node)
         return _release(rows[0]) if rows else None
 
+    async def read_served(self, node: str) -> Release | None:
+        # Asked for by every node again and again, so everybody who asks at the same moment does so together.
+        return await self._database.read_item(_reading_served, node)
+
     def releases(self, node: str, limit: int) -> Unit[list[Release]]:
         """The newest first."""
         return [_release(row) for row in (yield RELEASES(node=node, limit=limit))]
@@ -195,6 +211,11 @@ class Catalogs:
         """Nodes whose code gives an error, by name."""
         rows = yield ERRORS(after=after, limit=limit)
         return [Broken(node, where, version, chain, from_micros(at)) for node, where, version, chain, at in rows]
+
+
+def _reading_served(nodes: Sequence[str]) -> Unit[Sequence[Release | None]]:
+    found = {row[0]: _release(row) for row in (yield SERVED_TO(nodes=json_list(nodes)))}
+    return [found.get(node) for node in nodes]
 
 
 def forgetting(node: str) -> Unit[None]:

@@ -6,6 +6,7 @@ on two servers.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 import msgspec
 
@@ -308,6 +309,8 @@ def _reading_revoked(since: datetime, limit: int) -> Unit[list[str]]:
     return [row[0] for row in (yield REVOKED(since=to_micros(since), limit=limit))]
 
 
+# The same row comes with every request of a node.
+@lru_cache(maxsize=20_000)
 def _certificate(
     serial: str,
     node: str,

@@ -72,9 +72,12 @@ def test_known_caller_behind_a_strangers_address_is_served_until_that_is_exhaust
 
 def test_places_are_given_back(clock: ManualClock) -> None:
     quotas = Quotas(clock, Limits(under_way=2))
-    with quotas.slot("a"), quotas.slot("a"), quotas.slot("b"):
-        with pytest.raises(PrecastError) as caught, quotas.slot("a"):
-            pass
-        assert caught.value.code == "API-007"
-    with quotas.slot("a"), quotas.slot("a"):
-        pass
+    for who in ("a", "a", "b"):
+        quotas.enter(who)
+    with pytest.raises(PrecastError) as caught:
+        quotas.enter("a")
+    assert caught.value.code == "API-007"
+    for who in ("a", "a", "b"):
+        quotas.leave(who)
+    for who in ("a", "a"):
+        quotas.enter(who)

@@ -1,0 +1,191 @@
+"""A puppetserver of one's own, from Debian's package: what the fetch bench measures itself against.
+
+It listens on loopback without TLS, which spares it work that we do, keeps its environments for ever, and has as many interpreters as
+there are processors. Who asks is said in a header, as behind a proxy.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.parse
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from lab.postgres import die_with_parent
+from lab.site import free_port
+
+JAR = Path("/usr/share/puppetserver/puppetserver.jar")
+START_S = 300.0
+JAVA = ("java", "-Xms1g", "-Xmx2g", "-Djruby.lib=/usr/share/jruby/lib", "-Djava.security.egd=/dev/urandom")
+LIBRARY = "/usr/lib/puppetserver"
+
+CONFIG = """
+global: {{ logging-config: {place}/logback.xml }}
+jruby-puppet: {{
+    ruby-load-path: [{library}/ruby/vendor_ruby]
+    gem-home: {place}/gems
+    gem-path: [{place}/gems, "{library}/vendored-jruby-gems"]
+    server-conf-dir: {place}/conf
+    server-code-dir: {place}/code
+    server-var-dir: {place}/var
+    server-run-dir: {place}/run
+    server-log-dir: {place}/log
+    max-active-instances: {instances}
+}}
+webserver: {{ host: 127.0.0.1, port: {port} }}
+web-router-service: {{
+    "puppetlabs.services.master.master-service/master-service": "/puppet"
+    "puppetlabs.services.puppet-admin.puppet-admin-service/puppet-admin-service": "/puppet-admin-api"
+    "puppetlabs.trapperkeeper.services.status.status-service/status-service": "/status"
+    "puppetlabs.trapperkeeper.services.metrics.metrics-service/metrics-webservice": "/metrics"
+}}
+metrics: {{ server-id: localhost, registries: {{}} }}
+product: {{ check-for-updates: false }}
+authorization: {{
+    version: 1
+    allow-header-cert-info: true
+    rules: [{{ match-request: {{ path: "/", type: path }}, allow-unauthenticated: true, sort-order: 1, name: "all" }}]
+}}
+"""
+PUPPET_CONF = """
+[main]
+environment_timeout = unlimited
+user = root
+group = root
+certname = localhost
+[server]
+storeconfigs = false
+reports = none
+"""
+LOGBACK = """
+<configuration>
+  <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender"><encoder><pattern>%p %c %m%n</pattern></encoder></appender>
+  <root level="warn"><appender-ref ref="STDOUT"/></root>
+</configuration>
+"""
+SERVICES = """
+puppetlabs.services.request-handler.request-handler-service/request-handler-service
+puppetlabs.services.jruby.jruby-puppet-service/jruby-puppet-pooled-service
+puppetlabs.services.jruby-pool-manager.jruby-pool-manager-service/jruby-pool-manager-service
+puppetlabs.services.puppet-profiler.puppet-profiler-service/puppet-profiler-service
+puppetlabs.trapperkeeper.services.webserver.jetty9-service/jetty9-service
+puppetlabs.trapperkeeper.services.webrouting.webrouting-service/webrouting-service
+puppetlabs.services.config.puppet-server-config-service/puppet-server-config-service
+puppetlabs.services.master.master-service/master-service
+puppetlabs.services.puppet-admin.puppet-admin-service/puppet-admin-service
+puppetlabs.trapperkeeper.services.authorization.authorization-service/authorization-service
+puppetlabs.services.versioned-code-service.versioned-code-service/versioned-code-service
+puppetlabs.trapperkeeper.services.scheduler.scheduler-service/scheduler-service
+puppetlabs.trapperkeeper.services.status.status-service/status-service
+puppetlabs.trapperkeeper.services.metrics.metrics-service/metrics-service
+puppetlabs.trapperkeeper.services.metrics.metrics-service/metrics-webservice
+puppetlabs.services.jruby.jruby-metrics-service/jruby-metrics-service
+puppetlabs.services.ca.certificate-authority-disabled-service/certificate-authority-disabled-service
+"""
+
+
+def why_missing() -> str | None:
+    """Why there is none on this machine; None if there is."""
+    if not JAR.exists():
+        return "puppetserver is not installed (apt-get install puppetserver)"
+    if shutil.which("java") is None:
+        return "java is not installed (apt-get install default-jre-headless)"
+    return None
+
+
+class PuppetServer:
+    """Started by `with`, which takes a minute or two; stopped and removed at its end. Environments lie in `environments`."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self._place = Path(tempfile.mkdtemp(prefix="puppetserver-"))
+        self.environments = self._place / "code" / "environments"
+        self.environments.mkdir(parents=True)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._remove()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def catalog(self, node: str, facts: dict[str, Any]) -> bytes:
+        """Have a catalog compiled as an agent does. Raises RuntimeError with what the server says."""
+        told = json.dumps({"name": node, "values": facts})
+        form = {"environment": "production", "facts_format": "application/json", "facts": urllib.parse.quote(told)}
+        headers = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/vnd.puppet.rich+json, application/json",
+            "X-Client-Verify": "SUCCESS",
+            "X-Client-DN": f"CN={node}",
+        }
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        try:
+            connection.request("POST", f"/puppet/v3/catalog/{node}", urllib.parse.urlencode(form), headers)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"puppetserver says {answer.status}: {body[:2000].decode(errors='replace')}")
+        return body
+
+    def _start(self) -> None:
+        for name in ("conf", "var", "run", "log", "gems", "conf.d"):
+            (self._place / name).mkdir()
+        text = CONFIG.format(place=self._place, library=LIBRARY, port=self.port, instances=os.cpu_count())
+        (self._place / "conf.d" / "all.conf").write_text(text)
+        (self._place / "conf" / "puppet.conf").write_text(PUPPET_CONF)
+        (self._place / "logback.xml").write_text(LOGBACK)
+        (self._place / "services.cfg").write_text(SERVICES)
+        command = [*JAVA, "-jar", str(JAR), "--config", str(self._place / "conf.d")]
+        command += ["--bootstrap-config", str(self._place / "services.cfg")]
+        with (self._place / "out").open("wb") as out:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=JAR.parent,
+                preexec_fn=partial(die_with_parent, signal.SIGKILL),
+            )
+        end_s = time.monotonic() + START_S
+        while not self._is_ready():
+            if self._process.poll() is not None or time.monotonic() > end_s:
+                raise RuntimeError(f"puppetserver did not start: {(self._place / 'out').read_text()[-3000:]}")
+            time.sleep(0.5)
+
+    def _is_ready(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET", "/status/v1/simple")
+            return connection.getresponse().read() == b"running"
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _remove(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(60)
+        shutil.rmtree(self._place, ignore_errors=True)

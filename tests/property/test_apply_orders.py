@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from precast.agent.applying.memory import Memory
 from precast.agent.applying.options import Options
-from precast.agent.applying.reports import ResourceReport
 from precast.catalog.body import Body, ResourceData
 from precast.types.ordering import graph
+from precast.wire.events import ResourceReport
 from tests.property.apply_model import Model
 from tests.unit.agent.applying.world import Ran, body, resource, run
 

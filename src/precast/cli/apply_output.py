@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from precast.agent.applying.reports import Event, ResourceReport, Status, Summary
 from precast.base.spans import visible
 from precast.cli.output import print_json
+from precast.wire.events import Event, ResourceReport, Status, Summary
 
 # Levels that are shown, by how often --verbose was given.
 _SHOWN = (("notice", "warning", "err", "alert", "emerg", "crit"), ("info", "verbose"), ("debug",))

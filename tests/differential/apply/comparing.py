@@ -15,10 +15,10 @@ from precast.agent.applying.machine import Machine
 from precast.agent.applying.memory import Memory
 from precast.agent.applying.options import Options
 from precast.agent.applying.planning import make_plan
-from precast.agent.applying.reports import ResourceReport, Status
 from precast.base.clock import SystemClock
 from precast.catalog.reading import unseal
 from precast.resources.contents import EnvironmentContents
+from precast.wire.events import ResourceReport, Status
 
 _COUNT = re.compile(r"from \d+ events?$")
 ORACLE = Path(__file__).with_name("puppet.rb")

@@ -16,7 +16,6 @@ from precast.agent.applying.memory import Memory
 from precast.agent.applying.options import Options
 from precast.agent.applying.planning import Plan, Planned
 from precast.agent.applying.refreshes import Refreshes
-from precast.agent.applying.reports import Event, Log, ResourceReport, Status
 from precast.agent.applying.turn import NOTHING, Turn
 from precast.base.errors import PrecastError
 from precast.catalog.order import Moment
@@ -25,6 +24,7 @@ from precast.net.declarations import Outcome
 from precast.net.execution import Execution
 from precast.resources.contract import Handler
 from precast.running.threads import run_threads
+from precast.wire.events import Event, Log, ResourceReport, Status
 
 Tell = Callable[[ResourceReport], None]
 

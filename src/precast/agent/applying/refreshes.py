@@ -4,9 +4,9 @@ A container hands on one refresh for all that reached it, when its moment comes.
 same way, and triggers nothing.
 """
 
-from precast.agent.applying.reports import ResourceReport, Status
 from precast.agent.applying.turn import NOTHING, Pending
 from precast.catalog.order import Moment, Order
+from precast.wire.events import ResourceReport, Status
 
 
 class Refreshes:

@@ -20,13 +20,14 @@ from precast.agent.applying.memory import Memory
 from precast.agent.applying.options import Options
 from precast.agent.applying.planning import make_plan
 from precast.agent.applying.purging import with_purged
-from precast.agent.applying.reports import ResourceReport, Summary, Tally
+from precast.agent.applying.reports import Tally
 from precast.agent.notes import RunNote
 from precast.agent.store import LocalStore
 from precast.base.clock import Clock, SystemClock
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
 from precast.types.ordering import NO_TYPES, Types
+from precast.wire.events import ResourceReport, Summary
 
 
 class Job(NamedTuple):

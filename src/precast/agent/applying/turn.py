@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from precast.agent.applying.checks import Check, check
 from precast.agent.applying.memory import Memory
-from precast.agent.applying.reports import Event, EventStatus, Log, ResourceReport, Status
 from precast.base.errors import PrecastError
 from precast.resources.contract import Change, Handler, State, Wanted
 from precast.resources.properties import shown
+from precast.wire.events import Event, EventStatus, Log, ResourceReport, Status
 
 REDACTED = "[redacted]"
 

@@ -16,11 +16,11 @@ from precast.agent.applying.memory import Memory
 from precast.agent.applying.options import Options
 from precast.agent.applying.planning import Planned, make_plan
 from precast.agent.applying.purging import with_purged
-from precast.agent.applying.reports import ResourceReport
 from precast.base.clock import Clock, ManualClock
 from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.resources import registry
 from precast.resources.contract import Change, Handler, Instance, Node, State, Wanted
+from precast.wire.events import ResourceReport
 
 
 class World:

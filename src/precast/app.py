@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from precast.services.hooks import HookService
     from precast.services.people import PeopleService
     from precast.services.puppet_ca import PuppetCa
+    from precast.services.reports import ReportService
     from precast.services.rules import RuleService
     from precast.services.sessions import SessionService
     from precast.store.audit import AuditLog
@@ -127,7 +128,8 @@ class _Front:
         authority = HeldAuthority(AuthorityFiles(settings.data / "authority"))
         facts, self._worker = _facts(database), worker
         self._tls = ServerTls(authority, _hosts(settings), database.clock)
-        self._sessions = _sessions(database, facts, server_id)
+        reports = _reports(database)
+        self._sessions = _sessions(database, facts, reports.service, server_id)
         metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
         self._server = _http_server(
             database,
@@ -290,6 +292,19 @@ def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "l
     return [lambda: decisions.run(server_id), lambda: compiler.run(server_id)]
 
 
+class _Reports(NamedTuple):
+    """What nodes tell of their runs: taken in, looked at, forgotten."""
+
+    service: "ReportService"
+
+
+def _reports(database: "Database") -> _Reports:
+    from precast.services.reports import ReportService
+    from precast.store.reports import Reports
+
+    return _Reports(ReportService(database, Reports(database)))
+
+
 class _Sessions(NamedTuple):
     """The connections of nodes, what looks after them, what people may ask about them, and how orders get to nodes."""
 
@@ -299,7 +314,7 @@ class _Sessions(NamedTuple):
     api: "SessionsApi"
 
 
-def _sessions(database: "Database", facts: "FactService", server_id: str) -> _Sessions:
+def _sessions(database: "Database", facts: "FactService", reports: "ReportService", server_id: str) -> _Sessions:
     from precast.api.hub import Hub, HubSettings
     from precast.api.records import messages_of
     from precast.api.sessions import SessionsApi
@@ -315,7 +330,7 @@ def _sessions(database: "Database", facts: "FactService", server_id: str) -> _Se
     audit = AuditLog(database, TimeOrderedIds(database.clock))
     nodes, streams = Nodes(database), Streams(database, MAX_ORDERS)
     service = SessionService(database, sessions, nodes, streams, audit, Facts(database).newest)
-    hub = Hub(service, sessions, messages_of(facts, service), server_id, settings)
+    hub = Hub(service, sessions, messages_of(facts, service, reports), server_id, settings)
     tending = Tending(hub, service, sessions, nodes, database, settings)
     return _Sessions(service, hub, tending, SessionsApi(sessions))
 

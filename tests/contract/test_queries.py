@@ -32,6 +32,7 @@ TEXTS = {
     *("digest", "decision"),
     *("version", "source", "commit_id", "deployed_by", "policy", "classes", "parameters", "problem", "which", "marks"),
     *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
+    *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {
@@ -127,6 +128,9 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "node_release": {"catalogs"},
         "trace_chain": {"traces"},
         "compile_waiter": {"traces"},
+        "report": {"reports"},
+        "report_page": {"reports"},
+        "report_event": {"reports"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,9 +43,10 @@ class Site:
         )
         self.kinds = {NOTE: RecordKind(Note, _prepare, self._taking)}
 
-    def _taking(self, node: str, note: Note) -> Unit[Want | None]:
-        yield from self.streams.appending(f"seen.{node}", [note.text.encode()])
-        return None
+    def _taking(self, came: Sequence[tuple[str, Note]]) -> Unit[Sequence[Want | None]]:
+        for node, note in came:
+            yield from self.streams.appending(f"seen.{node}", [note.text.encode()])
+        return [None] * len(came)
 
     async def open(self, *nodes: str) -> "Site":
         for node in nodes:

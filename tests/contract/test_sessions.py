@@ -94,10 +94,9 @@ async def test_stream_remembers_how_far_it_came_for_each_store(database: Databas
 
     def storing(instance: str, received: int) -> Unit[int]:
         before = yield from sessions.opening_stream("web1", instance)
-        held = yield from sessions.holding_stream("web1", instance)
-        assert held is not None
-        assert held.epoch == 1
-        yield from sessions.advancing("web1", instance, received)
+        held = yield from sessions.holding_streams([("web1", instance), ("web1", "never seen"), ("web2", instance)])
+        assert {stream: one.epoch for stream, one in held.items()} == {("web1", instance): 1}
+        yield from sessions.advancing({("web1", instance): received})
         return before
 
     assert await database.write(storing, "store", 5) == 0

@@ -1,28 +1,36 @@
 """What nodes send over their sessions, and who takes it."""
 
+from collections.abc import Sequence
+
 from precast.api.messages import Messages
 from precast.api.routes import NODE
 from precast.services import facts as fact_service
+from precast.services import reports as report_service
 from precast.services.facts import FactService, Submission
+from precast.services.reports import ReportService
 from precast.services.sessions import RecordKind, SessionService
 from precast.store.query import Unit
+from precast.wire import reports as wire_reports
 from precast.wire import session
 from precast.wire.facts import FactsBody
+from precast.wire.reports import RunBegan, RunEnded, RunEvents
 from precast.wire.session import Ack, Hello, LossBody, Record, Resend, Want
 
 
-def messages_of(facts: FactService, sessions: SessionService) -> Messages:
+def messages_of(facts: FactService, sessions: SessionService, reports: ReportService) -> Messages:
     """Everything that may be said, each with what it requires."""
 
-    def taking_facts(node: str, submission: Submission) -> Unit[Want | None]:
-        answer = yield from facts.taking(node, submission)
-        return Want(submission.digest) if answer.wants_stable else None
-
-    def taking_loss(node: str, body: LossBody) -> Unit[Want | None]:
-        yield from sessions.losing(node, body)
-        return None
+    def taking_facts(came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[Want | None]]:
+        answers = yield from facts.taking(came)
+        return [
+            Want(submission.digest) if answer.wants_stable else None
+            for (_, submission), answer in zip(came, answers, strict=True)
+        ]
 
     messages = Messages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
     messages.add(session.FACTS, NODE, RecordKind(FactsBody, fact_service.prepare, taking_facts))
-    messages.add(session.LOSS, NODE, RecordKind(LossBody, lambda node, body: body, taking_loss))
+    messages.add(session.LOSS, NODE, RecordKind(LossBody, lambda node, body: body, sessions.losing))
+    messages.add(wire_reports.BEGAN, NODE, RecordKind(RunBegan, report_service.prepare_began, reports.taking))
+    messages.add(wire_reports.EVENTS, NODE, RecordKind(RunEvents, report_service.prepare_events, reports.taking))
+    messages.add(wire_reports.ENDED, NODE, RecordKind(RunEnded, report_service.prepare_ended, reports.taking))
     return messages

@@ -64,12 +64,7 @@ class FactService:
 
         Raises InputError FACTS-001 if the digest is not that of the facts. Cancelling is safe: it was kept or it was not.
         """
-        return await self._database.write_item(self._taking_all, (node, prepare(node, body)))
-
-    def taking(self, node: str, submission: Submission) -> Unit[FactsAnswer]:
-        """Keep facts as a part of another transaction, or say that the stable part is wanted."""
-        (answer,) = yield from self._taking_all([(node, submission)])
-        return answer
+        return await self._database.write_item(self.taking, (node, prepare(node, body)))
 
     async def show(self, node: str) -> FactsView:
         """The stored facts of a node. Raises NotFoundError FACTS-002."""
@@ -116,11 +111,16 @@ class FactService:
         except PrecastError as error:
             await self._work.fail(claim, f"{error.message} [{error.code}]")
 
-    def _taking_all(self, came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[FactsAnswer]]:
+    def taking(self, came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[FactsAnswer]]:
+        """Keep facts of many nodes as a part of another transaction, or say whose stable part is wanted."""
         now = self._database.clock.now()
         digests_only = [node for node, one in came if one.stable is None]
         known = dict(zip(digests_only, (yield from reading_newest(digests_only)), strict=True)) if digests_only else {}
-        answers = [FactsAnswer(one.stable is None and known[node] != one.digest) for node, one in came]
+        brought = {(node, one.digest) for node, one in came if one.stable is not None}
+        answers = [
+            FactsAnswer(one.stable is None and known[node] != one.digest and (node, one.digest) not in brought)
+            for node, one in came
+        ]
         whole = [Received(node, one.digest, one.stable, one.volatile, now) for node, one in came if one.stable]
         if whole:
             yield from self._facts.receiving(whole)

@@ -9,6 +9,7 @@ attempt we saw: who does not know that one is somebody else, or was set back to 
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -38,11 +39,26 @@ CLONE_NOTED_FOR = timedelta(hours=1)
 
 
 class RecordKind(NamedTuple):
-    """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction and does not."""
+    """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction and does not.
+
+    It is given what came of all nodes at one moment, each with its node, in order; kinds that share it are taken together.
+    """
 
     body: type[msgspec.Struct]
     prepare: Callable[[str, Any], Any]
-    taking: Callable[[str, Any], Unit[Want | None]]
+    taking: "Taking"
+
+
+Taking = Callable[[Sequence[tuple[str, Any]]], Unit[Sequence[Want | None]]]
+
+
+class Came(NamedTuple):
+    """Records of one connection, as they are to be stored; those without a kind cannot be used."""
+
+    node: str
+    instance: str
+    epoch: int
+    records: Sequence[tuple[int, RecordKind | None, Any]]
 
 
 class Begun(NamedTuple):
@@ -104,7 +120,7 @@ class SessionService:
         lost = max(0, hello.first - 1 - received)
         fresh = min(max(received, hello.first - 1), max(hello.last, hello.first - 1))
         if fresh != received:
-            yield from self._sessions.advancing(node, hello.instance, fresh)
+            yield from self._sessions.advancing({(node, hello.instance): fresh})
         epoch = max(before.epoch, hello.epoch) + 1
         yield from self._sessions.beginning(arrival, epoch, lost)
         digest = yield from self._newest_facts(node)
@@ -126,36 +142,51 @@ class SessionService:
 
         A record that cannot be used is logged and counted as lost: repeating it would not make it better.
         """
-        prepared = [(record, *_prepare(node, record, kinds)) for record in records]
-        return await self._database.write(self._taking_in, node, instance, epoch, prepared)
-
-    def _taking_in(
-        self, node: str, instance: str, epoch: int, prepared: Sequence[tuple[Record, RecordKind | None, Any]]
-    ) -> Unit[Taken]:
-        held = yield from self._sessions.holding_stream(node, instance)
-        if held is None or held.epoch != epoch:
+        prepared = [(record.number, *_prepare(node, record, kinds)) for record in records]
+        taken = await self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared))
+        if taken is None:
             raise issues.FENCED.error(node=node)
-        through, lost, wants, has_gap = held.received, 0, [], False
-        for record, kind, body in prepared:
-            if record.number <= through:
-                continue
-            if record.number != through + 1:
-                has_gap = True
-                break
-            if kind is None:
-                lost += 1
-            elif (want := (yield from kind.taking(node, body))) is not None:
-                wants.append(want)
-            through = record.number
-        if through != held.received:
-            yield from self._sessions.advancing(node, instance, through)
-        if lost:
-            yield from self._sessions.losing(node, lost)
-        return Taken(through, has_gap, wants)
+        return taken
 
-    def losing(self, node: str, body: LossBody) -> Unit[None]:
-        """A node tells that it had to drop records."""
-        yield from self._sessions.losing(node, body.count)
+    def _taking_in(self, came: Sequence[Came]) -> Unit[Sequence[Taken | None]]:
+        """Of everybody who sends at this moment; None for a node that has come anew since."""
+        held = yield from self._sessions.holding_streams([(one.node, one.instance) for one in came])
+        reached = {stream: one.received for stream, one in held.items()}
+        taken: list[Taken | None] = []
+        lost: Counter[str] = Counter()
+        work: dict[Taking, list[tuple[Taken, str, Any]]] = {}
+        for one in came:
+            stream = (one.node, one.instance)
+            if stream not in held or held[stream].epoch != one.epoch:
+                taken.append(None)
+                continue
+            fresh, has_gap = _fresh(one.records, reached[stream])
+            reached[stream] += len(fresh)
+            taken.append(mine := Taken(reached[stream], has_gap, []))
+            for kind, body in fresh:
+                if kind is None:
+                    lost[one.node] += 1
+                else:
+                    work.setdefault(kind.taking, []).append((mine, one.node, body))
+        for taking, bodies in work.items():
+            wants = yield from taking([(node, body) for _, node, body in bodies])
+            for (mine, _, _), want in zip(bodies, wants, strict=True):
+                if want is not None:
+                    mine.wants.append(want)
+        yield from self._sessions.advancing(
+            {stream: through for stream, through in reached.items() if through != held[stream].received}
+        )
+        if lost:
+            yield from self._sessions.losing(lost)
+        return taken
+
+    def losing(self, told: Sequence[tuple[str, LossBody]]) -> Unit[Sequence[Want | None]]:
+        """Nodes tell that they had to drop records."""
+        lost: Counter[str] = Counter()
+        for node, body in told:
+            lost[node] += body.count
+        yield from self._sessions.losing(lost)
+        return [None] * len(told)
 
     async def outgoing(self, node: str, after: int, limit: int) -> list[Record]:
         """What is for a node, after a number."""
@@ -204,6 +235,19 @@ def _is_same(before: Previous, hello: Hello) -> bool:
     if before.epoch == 0 or hello.epoch > before.epoch:
         return True
     return before.instance == hello.instance and before.attempt in hello.attempts
+
+
+def _fresh(
+    records: Sequence[tuple[int, RecordKind | None, Any]], through: int
+) -> tuple[list[tuple[RecordKind | None, Any]], bool]:
+    """Those that follow the number without a gap, and whether there is one."""
+    fresh: list[tuple[RecordKind | None, Any]] = []
+    for number, kind, body in records:
+        if number > through + len(fresh) + 1:
+            return fresh, True
+        if number == through + len(fresh) + 1:
+            fresh.append((kind, body))
+    return fresh, False
 
 
 def _prepare(node: str, record: Record, kinds: Mapping[str, RecordKind]) -> tuple[RecordKind | None, Any]:

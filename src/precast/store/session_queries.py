@@ -35,16 +35,29 @@ OPEN_STREAM = Query(
 KNOWS_INSTANCE = Query(
     "sessions.knows_instance", "SELECT 1 FROM session_stream WHERE node = :node AND instance = :instance"
 )
-HOLD_STREAM = Query(
-    "sessions.hold_stream",
+HOLD_STREAMS = Query(
+    "sessions.hold_streams",
     """
-    -- How far a node's records are stored; the row is ours until the commit.
-    UPDATE session_stream SET at = :now WHERE node = :node AND instance = :instance
-    RETURNING received, (SELECT epoch FROM session WHERE session.node = session_stream.node)
+    -- How far the records of some nodes are stored; the rows are ours until the commit. Pairs of node and instance.
+    SELECT node, instance, received FROM session_stream
+    WHERE (node, instance) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:items))
+    """,
+    postgresql="""
+    SELECT node, instance, received FROM session_stream
+    WHERE (node, instance) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_array_elements(CAST(:items AS JSONB)))
+    ORDER BY node, instance FOR UPDATE
+    """,
+)
+EPOCHS = Query(
+    "sessions.epochs",
+    "SELECT node, epoch FROM session WHERE node IN (SELECT value FROM json_each(:nodes))",
+    postgresql="""
+    SELECT node, epoch FROM session WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
 ADVANCE = Query(
-    "sessions.advance", "UPDATE session_stream SET received = :received WHERE node = :node AND instance = :instance"
+    "sessions.advance",
+    "UPDATE session_stream SET received = :received, at = :now WHERE node = :node AND instance = :instance",
 )
 LOSE = Query("sessions.lose", "UPDATE session SET lost = lost + :lost WHERE node = :node")
 END = Query(

@@ -4,7 +4,7 @@ A session is written when a node comes and when it goes. In between, that it is 
 is connected to: a server that dies takes its sessions with it when its lease ends, without a write for each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store import session_queries as queries
 from precast.store.database import Database
-from precast.store.query import Row, Unit, Wake
+from precast.store.query import Row, Unit, Wake, json_list
 
 
 class Previous(msgspec.Struct, frozen=True):
@@ -114,15 +114,27 @@ class Sessions:
     def knowing_instance(self, node: str, instance: str) -> Unit[bool]:
         return bool((yield queries.KNOWS_INSTANCE(node=node, instance=instance)))
 
-    def holding_stream(self, node: str, instance: str) -> Unit[Held | None]:
-        rows = yield queries.HOLD_STREAM(node=node, instance=instance, now=self._now())
-        return Held(*rows[0]) if rows else None
+    def holding_streams(self, streams: Sequence[tuple[str, str]]) -> Unit[dict[tuple[str, str], Held]]:
+        """Streams of nodes and instances, held until the commit; who is not known is not there.
 
-    def advancing(self, node: str, instance: str, received: int) -> Unit[None]:
-        yield queries.ADVANCE(node=node, instance=instance, received=received)
+        The epochs are asked for afterwards: what a node that came anew has changed is seen by then.
+        """
+        rows = yield queries.HOLD_STREAMS(items=json_list(streams))
+        known = yield queries.EPOCHS(nodes=json_list({node for node, _ in streams}))
+        epochs = {row[0]: row[1] for row in known}
+        return {(node, instance): Held(received, epochs[node]) for node, instance, received in rows if node in epochs}
 
-    def losing(self, node: str, lost: int) -> Unit[None]:
-        yield queries.LOSE(node=node, lost=lost)
+    def advancing(self, reached: Mapping[tuple[str, str], int]) -> Unit[None]:
+        """The records of these nodes and instances are stored through these numbers."""
+        now = self._now()
+        yield queries.ADVANCE.many(
+            {"node": node, "instance": instance, "received": received, "now": now}
+            for (node, instance), received in sorted(reached.items())
+        )
+
+    def losing(self, lost: Mapping[str, int]) -> Unit[None]:
+        """So many records of these nodes are lost."""
+        yield queries.LOSE.many({"node": node, "lost": count} for node, count in sorted(lost.items()))
 
     async def end(self, server: str, gone: Sequence[tuple[str, int]]) -> None:
         """These nodes, each with its epoch, have left this server. A newer session is left as it is."""

@@ -173,7 +173,7 @@ def test_message_that_does_not_say_whom_it_requires_stops_the_server() -> None:
     with pytest.raises(TypeError, match="Ack"):
         Messages({Hello: NODE, Record: NODE, Resend: NODE, Ack: person("admin")})
     messages = Messages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
-    kind = RecordKind(Hello, lambda node, body: body, lambda node, body: iter(()))  # type: ignore[arg-type, return-value] # not used
+    kind = RecordKind(Hello, lambda node, body: body, lambda came: iter(()))  # type: ignore[arg-type, return-value] # not used
     with pytest.raises(TypeError, match="weather"):
         messages.add("weather", None, kind)  # type: ignore[arg-type] # that is the point
     messages.add("weather", NODE, kind)

@@ -11,6 +11,7 @@ from precast.store.migrations import (
     m0007_fact_history,
     m0008_environments,
     m0009_catalogs,
+    m0010_reports,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -23,4 +24,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0007_fact_history.MIGRATION,
     m0008_environments.MIGRATION,
     m0009_catalogs.MIGRATION,
+    m0010_reports.MIGRATION,
 )

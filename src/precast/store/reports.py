@@ -1,0 +1,222 @@
+"""Reports of runs: what nodes tell is stored by many at once, each part of a report whole or not at all.
+
+A report is one row. What happened comes in pages, stored as they came and packed, which is what people read; beside that a small row for
+each resource to which something happened, which is what they search by. Everybody who stores at the same moment shares the statements, and
+a run that tells everything at once costs one row.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import to_micros
+from precast.store import report_queries as queries
+from precast.store.database import Database
+from precast.store.packing import pack
+from precast.store.query import Unit, Wake, json_list
+from precast.wire.reports import RunBegan
+
+# What one changes wakes those who look at it; by part of the id, because there are too many reports for a topic each.
+PARTS = 64
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How resources ended, as far as was told."""
+
+    changed: int = 0
+    pending: int = 0
+    failed: int = 0
+    skipped: int = 0
+    waiting: int = 0
+    corrective: int = 0
+
+
+class EventIndex(msgspec.Struct, frozen=True):
+    """What can be searched for of one resource's report."""
+
+    number: int
+    resource: str
+    status: str
+    is_corrective: bool
+    message: str
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Events as they came together: JSON, and what can be searched for."""
+
+    first: int
+    body: bytes
+    index: Sequence[EventIndex]
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.index) - 1
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """How a run ended; without `counted` what was told so far stays."""
+
+    state: str
+    ended_at: datetime
+    took_s: float | None
+    counted: Counted | None
+    resources: int
+    is_complete: bool
+    events: int
+    why: str
+    detail: bytes
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What one node told of one report, as much as came together."""
+
+    node: str
+    report: str
+    began: RunBegan | None = None
+    detail: bytes = b"{}"
+    pages: Sequence[EventPage] = ()
+    counted: Counted = Counted()
+    finished: Finished | None = None
+
+    @property
+    def got(self) -> int:
+        return sum(len(page.index) for page in self.pages)
+
+
+class Reports:
+    """The reports of all nodes of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def storing(self, told: Sequence[Told]) -> Unit[None]:
+        """Store what was told. Of one report there is one entry."""
+        now = to_micros(self._database.clock.now())
+        # Always in the order of ids, so that two servers wait for each other and never in a circle.
+        told = sorted(told, key=lambda one: one.report)
+        begun = [one for one in told if one.finished is None and one.began is not None]
+        if begun:
+            yield queries.BEGIN.many(_begin_row(one, now) for one in begun)
+            yield queries.SUPERSEDE.many({"node": one.node, "id": one.report, "now": now} for one in begun)
+        if running := [one for one in told if one.finished is None and one.pages]:
+            yield queries.GO_ON.many(_go_on_row(one, now) for one in running)
+        if finished := [_finish_row(one, now) for one in told if one.finished is not None]:
+            yield queries.FINISH.many(finished)
+        if paged := [one for one in told if one.pages]:
+            yield from self._storing_pages(paged, now)
+        for topic in sorted({topic_of(one.report) for one in told}):
+            yield Wake(topic)
+        yield Wake(ANY)
+
+    def _storing_pages(self, told: Sequence[Told], now: int) -> Unit[None]:
+        owners = {row[0]: row[1] for row in (yield queries.OWNED(ids=json_list(one.report for one in told)))}
+        mine = [one for one in told if owners.get(one.report) == one.node]
+        yield queries.ADD_PAGE.many(
+            {"report": one.report, "first": page.first, "last": page.last, "now": now, "body": pack(page.body)}
+            for one in mine
+            for page in one.pages
+        )
+        yield queries.ADD_EVENT.many(
+            {
+                "report": one.report,
+                "number": event.number,
+                "now": now,
+                "node": one.node,
+                "resource": event.resource,
+                "status": event.status,
+                "is_corrective": int(event.is_corrective),
+                "message": event.message,
+            }
+            for one in mine
+            for page in one.pages
+            for event in page.index
+        )
+
+    async def break_off(self, before: datetime, why: str) -> int:
+        """End runs of which nothing was heard since a moment; how many."""
+        return await self._database.write(self._breaking_off, before, why)
+
+    def _breaking_off(self, before: datetime, why: str) -> Unit[int]:
+        now = to_micros(self._database.clock.now())
+        rows = yield queries.BREAK_OFF(before_at=to_micros(before), why=why, now=now)
+        for (report,) in rows:
+            yield Wake(topic_of(report))
+        return len(rows)
+
+    async def trim(self, before: datetime, limit: int) -> int:
+        """Remove some of the oldest reports, pages and events before a moment; how many."""
+        return await self._database.write(_trimming, before, limit)
+
+
+ANY = "reports"
+
+
+def topic_of(report: str) -> str:
+    """What those who look at a report subscribe to; others may share it."""
+    return f"report.{int(report[-2:], 16) % PARTS}"
+
+
+def forgetting(node: str) -> Unit[None]:
+    """Remove everything that a node has ever told of its runs."""
+    for query in (queries.FORGET_PAGES, queries.FORGET_EVENTS, queries.FORGET):
+        yield query(node=node)
+
+
+def _trimming(before: datetime, limit: int) -> Unit[int]:
+    at, count = to_micros(before), 0
+    for query in (queries.TRIM_EVENTS, queries.TRIM_PAGES, queries.TRIM_REPORTS):
+        count += len((yield query(before_at=at, limit=limit)))
+    return count
+
+
+def _began(one: RunBegan) -> dict[str, object]:
+    return {
+        "mode": one.mode,
+        "reason": one.reason,
+        "order_id": one.order,
+        "catalog": one.catalog,
+        "release": one.release,
+        "environment": one.environment,
+        "version": one.version,
+        "is_stale": int(one.is_stale),
+        "began_at": to_micros(one.began_at),
+    }
+
+
+def _begin_row(one: Told, now: int) -> dict[str, object]:
+    assert one.began is not None, "chosen by it"
+    row = {"id": one.report, "node": one.node, "now": now, "resources": one.began.resources, "detail": pack(one.detail)}
+    return row | _began(one.began)
+
+
+def _counts(counted: Counted) -> dict[str, object]:
+    return {name: getattr(counted, name) for name in Counted.__struct_fields__}
+
+
+def _go_on_row(one: Told, now: int) -> dict[str, object]:
+    row: dict[str, object] = {"id": one.report, "node": one.node, "now": now, "detail": b"{}"}
+    return row | _counts(one.counted) | {"events": one.pages[-1].last, "got": one.got}
+
+
+def _finish_row(one: Told, now: int) -> dict[str, object]:
+    end = one.finished
+    assert end is not None, "chosen by it"
+    assert one.began is not None, "the end of a run says how it began"
+    return {
+        "id": one.report,
+        "node": one.node,
+        "now": now,
+        "state": end.state,
+        "resources": end.resources,
+        "is_complete": int(end.is_complete),
+        "events": end.events,
+        "got": one.got,
+        "ended_at": to_micros(end.ended_at),
+        "took": None if end.took_s is None else round(end.took_s * 1e6),
+        "why": end.why,
+        "detail": pack(end.detail),
+        "is_counted": int(end.counted is not None),
+        **_counts(end.counted or one.counted),
+        **_began(one.began),
+    }

@@ -1,5 +1,6 @@
 """Targets, classification, deactivation and purge on both databases."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from precast.store.facts import Facts
 from precast.store.fleet import Fleet
 from precast.store.nodes import Certificate, Nodes
 from precast.store.query import Query, Row, Unit
+from precast.store.reports import EventIndex, EventPage, Reports, Told
 from precast.store.sessions import Arrival, Sessions
 from precast.store.streams import Streams
 from precast.store.tables import TABLES
@@ -35,6 +37,7 @@ from precast.store.traces import Traces
 from precast.store.work import WorkQueue
 from precast.wire.facts import FactsBody
 from precast.wire.nodes import Classification, NodesClassification, NodesDeed, NodesPurge, TargetsBody
+from precast.wire.reports import RunBegan
 
 # Of programs before `fact_history`: nobody fills it any more.
 OLD = {"fact_change"}
@@ -50,6 +53,7 @@ REFERRING = {
     "compile_waiter",
     "node_catalog",
     "node_release",
+    "report",
     *OLD,
 }
 
@@ -291,8 +295,9 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
     for name in ("web1", "web10"):
         await house.facts.submit(name, FactsBody(digests.of_bytes(canonical.encode({"x": 3})), {}, {"x": 3}))
         await house.database.write(_giving_catalogs, house.database, name)
+        await house.database.write(Reports(house.database).storing, [_report(name)])
     before = await holding(house.database, "web1")
-    assert set(before) >= {*REFERRING - OLD, "node", "work_item", "stream", "stream_record"}
+    assert set(before) >= {*REFERRING - OLD, "node", "work_item", "stream", "stream_record", "report_event"}
     others = await holding(house.database, "web10")
     await house.service.deactivate(NodesDeed(some("web1")), "person:ann")
     await house.sessions.end("s1", [("web1", 1)])
@@ -346,6 +351,14 @@ def _giving_catalogs(database: Database, name: str) -> Unit[None]:
     yield from catalogs.staging([Staged(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
     yield from catalogs.releasing([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])
     yield from Traces(database).waiting("branch", name)
+
+
+def _report(name: str) -> Told:
+    """A run that has begun, with something that happened."""
+    report = f"01890000-0000-7000-8000-{len(name):012x}"
+    began = RunBegan(report, "enforce", "hand", datetime(2026, 1, 1, tzinfo=UTC))
+    page = EventPage(1, b"[]", [EventIndex(1, "File[/a]", "changed", False, "")])
+    return Told(name, report, began, pages=[page])
 
 
 async def holding(database: Database, name: str) -> dict[str, list[Row]]:

@@ -1,6 +1,7 @@
 """Reports on both databases: one row for a run told at once, parts in any grouping, losses shown, nobody writes another's."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -72,10 +73,10 @@ class World:
         self.heard: list[Ended] = []
         self.service = ReportService(database, self.reports, [self._hear])
 
-    def _hear(self, found: "list[Ended]") -> Unit[None]:  # type: ignore[misc] # a unit that asks nothing
+    def _hear(self, found: Sequence[Ended]) -> Unit[None]:
         self.heard += found
         return
-        yield
+        yield  # a unit that asks nothing
 
     async def take(self, *told: Told) -> None:
         await self.database.write(self.service.taking, [(one.node, one) for one in told])

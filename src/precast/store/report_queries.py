@@ -118,7 +118,7 @@ SOME = Query(
 PAGES = Query(
     "reports.pages",
     """
-    SELECT first, last, body FROM report_page WHERE report = :id AND last > :after ORDER BY first, at LIMIT :limit
+    SELECT first, last, body FROM report_page WHERE report = :id AND last > :after_number ORDER BY first, at LIMIT :limit
     """,
 )
 # Newest first, before a place; what the leading condition leaves over is looked at one by one.

@@ -115,7 +115,7 @@ def _reading_rows(reports: Sequence[str]) -> Unit[Sequence[ReportRow | None]]:
 
 
 def _reading_pages(report: str, after: int, limit: int) -> Unit[list[Page]]:
-    rows = yield queries.PAGES(id=report, after=after, limit=limit)
+    rows = yield queries.PAGES(id=report, after_number=after, limit=limit)
     return [Page(first, last, unpack(body)) for first, last, body in rows]
 
 

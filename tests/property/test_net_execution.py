@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from precast.base import canonical
+from precast.base.errors import ConflictError
 from precast.net.compiling import compile_net
-from precast.net.declarations import Declared, Outcome
+from precast.net.declarations import Declared, Outcome, Transition
 from precast.net.execution import Execution
 from precast.net.structure import Net
 from tests.property.nets import Move, Reference, State, nets
@@ -126,3 +127,57 @@ def test_execution_of_an_acyclic_net_terminates_and_storing_it_changes_nothing(
     assert execution.is_over
     assert log == again
     assert execution.snapshot() == restored.snapshot()
+
+
+def beginning(declared: Declared, random: Random) -> Declared:
+    """A random first part of a net that is a net itself: no step of it needs a later one."""
+    cuts = [
+        count
+        for count in range(len(declared.transitions) + 1)
+        if {name for t in declared.transitions[:count] for name in t.needs}
+        <= {t.name for t in declared.transitions[:count]}
+    ]
+    return declared._replace(transitions=declared.transitions[: random.choice(cuts)])
+
+
+def test_execution_that_grows_goes_on_as_if_the_larger_net_had_been_there() -> None:
+    counts: Counter[str] = Counter()
+
+    @QUICK
+    @given(nets(most=6, most_steps=5), st.integers(0, 2**48))
+    def run(declared: Declared, seed: int) -> None:
+        random = Random(seed)
+        small, net, reference = compile_net(beginning(declared, random)), compile_net(declared), Reference(declared)
+        execution, state = Execution(small), reference.first()
+        for _ in range(random.randrange(8)):
+            known = [m for m in reference.moves(state) if m.name in small.transitions_by_name]
+            if not known:
+                break
+            move = random.choice(known)
+            do(small, execution, move)
+            state = reference.after(state, move)
+            counts["before"] += 1
+        execution.grow(net)
+        for _ in range(20):
+            moves = list(reference.moves(state))
+            assert starts(reference, state) == seen_starts(net, execution)
+            assert tuple(execution.tokens[: len(declared.places)]) == tuple(count for _, count in state.tokens)
+            if not moves:
+                return
+            move = random.choice(moves)
+            do(net, execution, move)
+            state = reference.after(state, move)
+            counts["after"] += 1
+
+    run()
+    assert counts["before"] > ROUNDS // 2
+    assert counts["after"] > ROUNDS
+
+
+def test_execution_asked_to_grow_into_another_net_refuses_and_goes_on() -> None:
+    first = compile_net(Declared("one", (), (Transition("a", is_step=True),)))
+    other = compile_net(Declared("other", (), (Transition("b", is_step=True), Transition("a", is_step=True))))
+    execution = Execution(first)
+    with pytest.raises(ConflictError, match="does not begin with"):
+        execution.grow(other)
+    assert execution.start_next() == 0

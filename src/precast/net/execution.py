@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from precast.net import issues
+from precast.net import growing, issues
 from precast.net.declarations import Outcome
 from precast.net.structure import GROUP, NOBODY, Net
 
@@ -217,13 +217,30 @@ class Execution:
             self.running[t] = self.running.get(t, 0) + 1
         self._latest = bytearray(map(int, snapshot["latest"]))
         self.ended_count = snapshot["ended"]
+        self._count_anew()
+        return self
+
+    def grow(self, net: Net) -> None:
+        """Go on in a net that declares all of the present one first, as though that had been the net from the start.
+
+        For a run that learns on the way what there is to do. What runs keeps its number. Raises ConflictError NET-032 for another net;
+        then nothing has changed.
+        """
+        if not growing.is_extension(self.net, net):
+            raise issues.NO_EXTENSION.error(name=net.declared.name)
+        self.tokens = growing.carried(self.net, net, self.tokens, self.outcome)
+        self._latest += bytes(len(net.declared.transitions) - len(self._latest))
+        self.net = net
+        self._count_anew()
+
+    def _count_anew(self) -> None:
+        net = self.net
         self._unmet = [
             sum(self.tokens[p] < wanted for p, wanted in net.tested(t).items()) for t in range(net.transition_count)
         ]
         self._queue = []
         self._is_queued = bytearray(net.transition_count)
         self._fill_queue()
-        return self
 
 
 _DIGITS = bytes(ord("0") + min(value, 9) for value in range(256))

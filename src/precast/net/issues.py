@@ -97,6 +97,13 @@ NOT_PROVEN = Issue(
     "search further with --bound {more}, or declare the work as steps, which need no search",
 )
 
+NO_EXTENSION = Issue(
+    "NET-032",
+    Kind.CONFLICT,
+    "{name} does not begin with the net that runs",
+    "declare what runs first and unchanged, then what is new",
+)
+
 NOT_XML = Issue("NET-020", Kind.INPUT, "this is no XML: {reason}", "give a PNML file, or check how it was made")
 HAS_DOCTYPE = Issue(
     "NET-021",

@@ -1,0 +1,209 @@
+"""NoCloud: what somebody put beside the machine: a seed directory, a labelled disk or image, a line in the firmware, an HTTP server.
+
+The local places are one source, the HTTP seed another: the first needs no network. Where several local places have data the more deliberate
+one counts: a seed directory, then a disk; what the kernel command line says is added to it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from precast.boot.capabilities import Capability
+from precast.boot.sources import documents, firmware, issues
+from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Patience, Plausibility, Reach
+
+SEEDS = ("/var/lib/cloud/seed/nocloud", "/var/lib/cloud/seed/nocloud-net")
+LABEL = "cidata"
+NAMES = ("nocloud", "nocloud-net")
+# What a seed that says nothing about it is called, as cloud-init does.
+DEFAULT_ID = "nocloud"
+MAX_USER_DATA_BYTES = 8 * 1024 * 1024
+META, USER, VENDOR, NETWORK = "meta-data", "user-data", "vendor-data", "network-config"
+FILES = (META, USER, VENDOR, NETWORK)
+OFFERED = frozenset(
+    {
+        Capability.INSTANCE_ID,
+        Capability.HOSTNAME,
+        Capability.PUBLIC_KEYS,
+        Capability.USER_DATA,
+        Capability.VENDOR_DATA,
+        Capability.NETWORK_CONFIG,
+        Capability.ZONE,
+        Capability.REGION,
+        Capability.PLATFORM,
+        Capability.METADATA,
+    }
+)
+_SHORT = {"h": "local-hostname", "i": "instance-id", "s": "seedfrom"}
+_FIRMWARE = {
+    "system-serial-number": "product_serial",
+    "system-uuid": "product_uuid",
+    "system-product-name": "product_name",
+    "system-manufacturer": "sys_vendor",
+    "system-version": "product_version",
+    "chassis-asset-tag": "chassis_asset_tag",
+}
+_Files = dict[str, bytes]
+
+
+class NoCloud:
+    """The local places."""
+
+    name = "nocloud"
+    rank = 90
+    capabilities = OFFERED
+    deadline_s = 15.0
+    needs_network = False
+
+    def likelihood(self, evidence: Evidence) -> Likelihood:
+        return _likelihood(evidence, Plausibility.POSSIBLE)
+
+    async def find(self, reach: Reach) -> Found | None:
+        found = await _local(reach)
+        if found is None or _is_remote(_seed_from(found[1], reach.evidence)):
+            return None
+        return _data(*found, "nocloud")
+
+
+class NoCloudNet:
+    """The HTTP seed, which the command line, the firmware, the image or a local seed names."""
+
+    name = "nocloud-net"
+    rank = 89
+    capabilities = OFFERED
+    deadline_s = 30.0
+    needs_network = True
+
+    def __init__(self, address: str = "") -> None:
+        self._address = address
+
+    def likelihood(self, evidence: Evidence) -> Likelihood:
+        if self._address:
+            return Likelihood(Plausibility.CONFIRMED, f"the image's configuration names {self._address}")
+        given = _given(evidence)
+        if given is not None and not _is_remote(_seed_from(given, evidence)):
+            return Likelihood(Plausibility.RULED_OUT, "what is named lies on the machine")
+        return _likelihood(evidence, Plausibility.POSSIBLE)
+
+    async def find(self, reach: Reach) -> Found | None:
+        local = await _local(reach)
+        meta = local[1] if local is not None else {}
+        seed = self._address or _seed_from(meta, reach.evidence)
+        if not _is_remote(seed):
+            return None
+        came = await _fetch(reach, seed)
+        merged = {**_meta_data(f"{seed}{META}", came.get(META, b"")), **_without_seed(meta)}
+        return _data(seed, merged, {**(local[2] if local is not None else {}), **came}, "nocloud")
+
+
+def _likelihood(evidence: Evidence, otherwise: Plausibility) -> Likelihood:
+    named = firmware.named(evidence)
+    if named is not None and named.name in NAMES:
+        return Likelihood(Plausibility.CONFIRMED, f"{named.where} names it")
+    if LABEL in evidence.labels:
+        return Likelihood(otherwise, f"there is a disk with the label {LABEL}")
+    return Likelihood(otherwise, "a seed may lie on any machine")
+
+
+def _given(evidence: Evidence) -> dict[str, Any] | None:
+    """What the command line or the serial number says, as meta-data; None if they do not speak of us."""
+    named = firmware.named(evidence)
+    if named is None or named.name not in NAMES:
+        return None
+    return {_SHORT.get(key, key): value for key, value in named.values.items()}
+
+
+async def _local(reach: Reach) -> tuple[str, dict[str, Any], _Files] | None:
+    """Origin, meta-data and files of the best local place; the command line's word is added to whatever is there."""
+    given = _given(reach.evidence)
+    for place in SEEDS:
+        if files := read_files(reach, place):
+            return _merged(f"directory {place}", files, given)
+    device = reach.evidence.labels.get(LABEL)
+    if device is not None:
+        async with reach.mounted(device) as disk:
+            if files := read_files(disk, ""):
+                return _merged(f"disk {device}", files, given)
+    if given is None:
+        return None
+    seed = _seed_from(given, reach.evidence)
+    if seed and not _is_remote(seed):
+        files = read_files(reach, seed.removeprefix("file://").rstrip("/"))
+        return _merged(f"directory {seed}", files, given) if files else None
+    return ("the kernel command line or firmware", given, {})
+
+
+def read_files(reach: Reach, place: str) -> _Files:
+    """The files of a seed; none if it has neither meta-data nor user-data."""
+    found = {name: reach.read(f"{place}/{name}", MAX_USER_DATA_BYTES) for name in FILES}
+    if found[META] is None and found[USER] is None:
+        return {}
+    return {name: data for name, data in found.items() if data is not None}
+
+
+def _merged(origin: str, files: _Files, given: Mapping[str, Any] | None) -> tuple[str, dict[str, Any], _Files]:
+    return origin, {**_meta_data(f"{META} of {origin}", files.get(META, b"")), **(given or {})}, files
+
+
+def _meta_data(where: str, data: bytes) -> dict[str, Any]:
+    return documents.read_map(where, data)
+
+
+async def _fetch(reach: Reach, seed: str) -> _Files:
+    """The files of an HTTP seed. The one that names it wants it: it is asked until the deadline."""
+    patience = Patience(timeout_s=5.0, keeps_asking=True)
+    files: _Files = {}
+    for name in FILES:
+        answer = await reach.ask(f"{seed}{name}", patience=patience, max_bytes=MAX_USER_DATA_BYTES)
+        if answer.status == 200:
+            files[name] = answer.body
+        elif name in (META, USER):
+            raise issues.NO_ANSWER.error(url=f"{seed}{name}", reason=f"its status is {answer.status}")
+    return files
+
+
+def _data(origin: str, meta: Mapping[str, Any], files: _Files, platform: str) -> Data:
+    where = f"{META} of {origin}"
+    values: dict[Capability, Any] = {
+        Capability.INSTANCE_ID: documents.optional_name(f"instance-id in {where}", meta.get("instance-id"))
+        or DEFAULT_ID,
+        Capability.METADATA: dict(meta),
+        Capability.PLATFORM: platform,
+    }
+    names = {
+        Capability.HOSTNAME: meta.get("local-hostname") or meta.get("hostname"),
+        Capability.ZONE: meta.get("availability-zone") or meta.get("availability_zone"),
+        Capability.REGION: meta.get("region"),
+    }
+    for capability, value in names.items():
+        if (text := documents.optional_name(f"{capability.value} in {where}", value)) is not None:
+            values[capability] = text
+    if keys := documents.keys_of(f"public-keys in {where}", meta.get("public-keys") or meta.get("public_keys")):
+        values[Capability.PUBLIC_KEYS] = keys
+    for capability, name in ((Capability.USER_DATA, USER), (Capability.VENDOR_DATA, VENDOR)):
+        if name in files:
+            values[capability] = files[name]
+    if NETWORK in files:
+        values[Capability.NETWORK_CONFIG] = network_config(f"{NETWORK} of {origin}", files[NETWORK])
+    return Data(origin, {key: value for key, value in values.items() if value is not None})
+
+
+def network_config(where: str, data: bytes) -> dict[str, Any] | None:
+    """A network document; version 2 may stand below a key `network`. None if it is empty."""
+    document = documents.read_map(where, data)
+    inner = document.get("network", document)
+    return documents.expect(where, inner, dict) or None
+
+
+def _seed_from(meta: Mapping[str, Any], evidence: Evidence) -> str:
+    seed = documents.optional_name("seedfrom", meta.get("seedfrom")) or ""
+    for name, entry in _FIRMWARE.items():
+        seed = seed.replace(f"__dmi.{name}__", evidence.dmi_value(entry))
+    return seed if not seed or seed.endswith(("/", "=")) else f"{seed}/"
+
+
+def _without_seed(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in meta.items() if key != "seedfrom"}
+
+
+def _is_remote(seed: str) -> bool:
+    return seed.startswith(("http://", "https://"))

@@ -1,0 +1,33 @@
+"""Asks one source, within its deadline, and makes of everything that can happen one of three answers: here, not here, or why not believed.
+
+Nothing that a source meets ends a boot: an error of its own is a reason in the report.
+"""
+
+import asyncio
+from typing import NamedTuple
+
+from precast.base.errors import PrecastError
+from precast.boot.sources import issues
+from precast.boot.sources.contract import Found, Reach, Source
+
+
+class Probe(NamedTuple):
+    """What came of asking. `reason` says why there is nothing."""
+
+    found: Found | None
+    reason: str = ""
+
+
+async def probe(source: Source, reach: Reach) -> Probe:
+    """Ask a source. Cancelling stops asking, and leaves nothing behind."""
+    try:
+        async with asyncio.timeout(source.deadline_s):
+            found = await source.find(reach)
+    except TimeoutError:
+        late = issues.LATE.error(source=source.name, seconds=f"{source.deadline_s:g}")
+        return Probe(None, late.message)
+    except PrecastError as error:
+        return Probe(None, error.message)
+    except Exception as error:  # noqa: BLE001 - the boundary to a source: what it did not foresee must not end the boot
+        return Probe(None, issues.UNFIT.error(source=source.name, problem=f"{type(error).__name__}: {error}").message)
+    return Probe(found, "" if found is not None else "it is not here")

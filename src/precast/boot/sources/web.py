@@ -1,0 +1,142 @@
+"""Asks one HTTP server one question, over the event loop and nothing else: no pool, no cache, no proxy, no redirects.
+
+A metadata service is a stranger at a well-known address. The answer is bounded in size, headers included, and the time for all of it is one
+deadline: a server that sends a byte a second gains nothing. `unix:///run/socket:/path` reaches a local socket.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from precast.boot.sources import issues
+from precast.boot.sources.contract import Answer
+
+if TYPE_CHECKING:
+    import ssl
+
+MAX_HEAD_BYTES = 64 * 1024
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Address(NamedTuple):
+    host: str
+    port: int
+    target: str
+    is_secure: bool
+    socket: str = ""
+
+
+async def ask(
+    url: str, method: str, headers: Mapping[str, str], body: bytes, max_bytes: int, context: "ssl.SSLContext | None"
+) -> Answer:
+    """One question. The caller sets the deadline; cancelling closes the connection.
+
+    Raises OSError or EOFError if nobody answers to the end, InputError BOOT-101, BOOT-102, BOOT-103, BOOT-107.
+    """
+    address = _split(url)
+    reader, writer = await _connect(address, context)
+    try:
+        writer.write(_request(address, method, headers, body))
+        await writer.drain()
+        status, came = await _head(url, reader)
+        if 300 <= status < 400 and status != 304:
+            raise issues.REDIRECT.error(url=url, target=came.get("location", "nowhere")[:200])
+        data = b"" if method == "HEAD" or status in (204, 304) else await _body(url, reader, came, max_bytes)
+        return Answer(status, data, came)
+    finally:
+        writer.close()
+
+
+def _split(url: str) -> _Address:
+    if url.startswith("unix://"):
+        socket, _, target = url.removeprefix("unix://").partition(":")
+        return _Address("localhost", 0, target or "/", False, socket)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise issues.BAD_ADDRESS.error(url=url, reason=error) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise issues.BAD_ADDRESS.error(url=url, reason="it is neither http nor https")
+    if "@" in parts.netloc or not url.isascii() or not url.isprintable() or " " in url:
+        raise issues.BAD_ADDRESS.error(url=url, reason="it has a user, a blank or an odd character in it")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return _Address(parts.hostname, port, target, parts.scheme == "https")
+
+
+async def _connect(address: _Address, context: "ssl.SSLContext | None") -> _Streams:
+    if address.socket:
+        return await asyncio.open_unix_connection(address.socket, limit=MAX_HEAD_BYTES)
+    if address.is_secure and context is None:
+        import ssl
+
+        context = ssl.create_default_context()
+    secure = context if address.is_secure else None
+    return await asyncio.open_connection(address.host, address.port, ssl=secure, limit=MAX_HEAD_BYTES)
+
+
+def _request(address: _Address, method: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    named = host if address.port in (0, 80, 443) else f"{host}:{address.port}"
+    lines = [f"{method} {address.target} HTTP/1.1", f"Host: {named}", "User-Agent: precast-boot", "Connection: close"]
+    if body or method in ("POST", "PUT"):
+        lines.append(f"Content-Length: {len(body)}")
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    assert not any("\r" in line or "\n" in line for line in lines), "a header of ours has a line end"
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+async def _head(url: str, reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    try:
+        raw = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        raise issues.TOO_LARGE.error(where=f"the head of {url}", limit=MAX_HEAD_BYTES) from None
+    first, *lines = raw.decode("latin-1").split("\r\n")
+    words = first.split(" ", 2)
+    if len(words) < 2 or not words[0].startswith("HTTP/1.") or not (words[1].isdigit() and len(words[1]) == 3):
+        raise issues.BAD_HTTP.error(url=url, reason=f"it begins with {first[:40]!r}")
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon:
+            headers.setdefault(name.strip().lower(), value.strip())
+    return int(words[1]), headers
+
+
+async def _body(url: str, reader: asyncio.StreamReader, headers: Mapping[str, str], max_bytes: int) -> bytes:
+    if "chunked" in headers.get("transfer-encoding", "").lower():
+        return await _chunks(url, reader, max_bytes)
+    length = headers.get("content-length")
+    if length is None:
+        return await _until_closed(url, reader, max_bytes)
+    if not (length.isascii() and length.isdigit()):
+        raise issues.BAD_HTTP.error(url=url, reason=f"its length is {length[:40]!r}")
+    if len(length) > 12 or int(length) > max_bytes:
+        raise issues.TOO_LARGE.error(where=url, limit=max_bytes)
+    return await reader.readexactly(int(length))
+
+
+async def _until_closed(url: str, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
+    data = bytearray()
+    while piece := await reader.read(64 * 1024):
+        data += piece
+        if len(data) > max_bytes:
+            raise issues.TOO_LARGE.error(where=url, limit=max_bytes)
+    return bytes(data)
+
+
+async def _chunks(url: str, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
+    data = bytearray()
+    while True:
+        try:
+            line = await reader.readuntil(b"\n")
+            size = int(line.split(b";")[0].strip()[:16], 16)
+        except (asyncio.LimitOverrunError, ValueError):
+            raise issues.BAD_HTTP.error(url=url, reason="its chunks have no size") from None
+        if size < 0 or len(data) + size > max_bytes:
+            raise issues.TOO_LARGE.error(where=url, limit=max_bytes)
+        if size == 0:
+            return bytes(data)
+        data += await reader.readexactly(size)
+        await reader.readuntil(b"\n")

@@ -1,0 +1,149 @@
+"""Who is believed. Pure rules over what is known at one moment: which sources are pending, absent or present.
+
+- One source is the *identity*: of those present with an instance id the first in rank. A platform that the evidence confirms comes
+  before any that is only possible.
+- Others fill what the identity does not offer, only if their instance id agrees with the identity's or the image's configuration lists
+  them. What is private (user data, vendor data, keys, …) never comes from another source unless that is listed.
+- A source of higher rank that is still pending holds back exactly what it declares. The instance id is one of these: so what hangs on
+  whose machine this is, the private capabilities of a source that is not listed, is held back with it.
+- What the identity lacks may still come from below: who needs it waits for those who could fill it, who only uses it does not.
+
+What was given is never taken back: whoever keeps the answers (`Facade`) asks once.
+"""
+
+import enum
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from precast.boot.capabilities import Capability
+
+
+class Candidate(NamedTuple):
+    """A source as the rules see it."""
+
+    name: str
+    rank: int
+    declares: frozenset[Capability]
+    is_confirmed: bool = False
+
+    @property
+    def claims(self) -> bool:
+        """Whether it could be the identity."""
+        return Capability.INSTANCE_ID in self.declares
+
+
+class Standing(enum.Enum):
+    PENDING = "pending"
+    ABSENT = "absent"
+    PRESENT = "present"
+
+
+class State(NamedTuple):
+    """What is known of a source now. Only one that is present offers anything."""
+
+    standing: Standing = Standing.PENDING
+    instance_id: str | None = None
+    offers: frozenset[Capability] = frozenset()
+
+
+PENDING = State()
+ABSENT = State(Standing.ABSENT)
+
+
+class Answer(enum.Enum):
+    GIVEN = "given"
+    HELD = "held back"
+    MISSING = "missing"
+
+
+class Verdict(NamedTuple):
+    """Who gives a capability, or who holds it back, or that nobody has it; and why."""
+
+    answer: Answer
+    source: str = ""
+    reason: str = ""
+
+
+def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """First who is to be believed first. A source without an instance id can only help, so it comes after those that have one."""
+    return sorted(candidates, key=lambda one: (not one.claims, not one.is_confirmed, -one.rank))
+
+
+class Rules:
+    """The rules for one set of sources. `listed` are the names in the image's configuration."""
+
+    def __init__(self, candidates: Sequence[Candidate], listed: Collection[str] = ()) -> None:
+        self.order = ranked(candidates)
+        self._listed = frozenset(listed)
+
+    def identity(self, states: Mapping[str, State]) -> tuple[Candidate | None, list[Candidate]]:
+        """The identity as it looks now, and the pending sources that would come before it."""
+        pending = []
+        for candidate in self.order:
+            state = states[candidate.name]
+            if state.standing == Standing.PENDING and candidate.claims:
+                pending.append(candidate)
+            elif state.standing == Standing.PRESENT and candidate.claims and state.instance_id is not None:
+                return candidate, pending
+        return None, pending
+
+    def judge(self, capability: Capability, states: Mapping[str, State], is_optional: bool = False) -> Verdict:
+        """Who gives it now. Whoever only uses it (`is_optional`) does not wait for those below the identity."""
+        identity, above = self.identity(states)
+        if identity is not None and capability in states[identity.name].offers:
+            is_bound = capability.is_private and identity.name not in self._listed
+            holder = next((one for one in above if is_bound or capability in one.declares), None)
+            if holder is not None:
+                return Verdict(Answer.HELD, holder.name, "it ranks higher and has not answered")
+            return Verdict(Answer.GIVEN, identity.name, "it is the identity")
+        return self._fill(capability, identity, above, states, is_optional)
+
+    def _fill(
+        self,
+        capability: Capability,
+        identity: Candidate | None,
+        above: Sequence[Candidate],
+        states: Mapping[str, State],
+        is_optional: bool,
+    ) -> Verdict:
+        """Who fills what the identity does not offer, in rank; refusals that a later identity could lift are waited for."""
+        helper: Candidate | None = None
+        refusals: list[str] = []
+        for candidate in self.order:
+            state = states[candidate.name]
+            if state.standing == Standing.PENDING and capability in candidate.declares:
+                if candidate in above:
+                    return Verdict(Answer.HELD, candidate.name, "it ranks higher and has not answered")
+                if candidate.name in self._listed or not capability.is_private:
+                    helper = helper or candidate
+            elif capability in state.offers and candidate is not identity:
+                refusal = self._refusal(candidate, capability, identity, states)
+                if refusal:
+                    refusals.append(refusal)
+                elif helper is not None:
+                    return Verdict(
+                        Answer.HELD, helper.name, f"it ranks higher than {candidate.name} and has not answered"
+                    )
+                else:
+                    return Verdict(Answer.GIVEN, candidate.name, self._why(candidate))
+        if helper is not None and not is_optional:
+            return Verdict(Answer.HELD, helper.name, "it may have what the identity does not offer")
+        if refusals and above and not capability.is_private:
+            return Verdict(Answer.HELD, above[0].name, "it ranks higher and may say whose machine this is")
+        return Verdict(Answer.MISSING, "", "; ".join(refusals) or "no source that is here offers it")
+
+    def _refusal(
+        self, candidate: Candidate, capability: Capability, identity: Candidate | None, states: Mapping[str, State]
+    ) -> str:
+        """Why a source that is present may not fill a capability; empty if it may."""
+        if candidate.name in self._listed:
+            return ""
+        if capability.is_private:
+            return f"{candidate.name} has it, and is neither the identity nor listed in trusted_sources"
+        if identity is None:
+            return f"{candidate.name} has it, and does not know whose machine this is"
+        theirs, ours = states[candidate.name].instance_id, states[identity.name].instance_id
+        return "" if theirs == ours else f"{candidate.name} has it, for the instance {theirs}, and this is {ours}"
+
+    def _why(self, candidate: Candidate) -> str:
+        return "it is listed in trusted_sources" if candidate.name in self._listed else "its instance id agrees"

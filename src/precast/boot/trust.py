@@ -113,7 +113,7 @@ class Rules:
             state = states[candidate.name]
             if state.standing == Standing.PENDING and capability in candidate.declares:
                 if candidate in above:
-                    return Verdict(Answer.HELD, candidate.name, "it ranks higher and has not answered")
+                    return Verdict(Answer.HELD, candidate.name, "it may have it, and has not answered")
                 if candidate.name in self._listed or not capability.is_private:
                     helper = helper or candidate
             elif capability in state.offers and candidate is not identity:

@@ -8,10 +8,11 @@ from pathlib import Path
 from precast.agent.settings import AgentSettings
 from precast.base.settings import Settings, unknown_variables
 from precast.base.spans import visible
+from precast.boot.settings import BootSettings
 from precast.cli.output import print_json, print_table
 from precast.cli.settings import ClientSettings, ServerSettings, add_settings, load_settings
 
-AREAS: tuple[type[Settings], ...] = (ServerSettings, ClientSettings, AgentSettings)
+AREAS: tuple[type[Settings], ...] = (ServerSettings, ClientSettings, AgentSettings, BootSettings)
 # Not settings: they are for one command, or for whoever looks for a bug.
 OTHER_VARIABLES = {"PRECAST_DEBUG", "PRECAST_ENROL_TOKEN"}
 
@@ -27,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         summary = f"the settings of the {cls.area.name}, with these flags if they are given"
         one = which.add_parser(cls.area.name, help=summary, description=summary)
         add_settings(one, cls)
-        if cls is AgentSettings:
+        if cls in (AgentSettings, BootSettings):
             one.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
         one.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document")
         one.set_defaults(areas=(cls,))

@@ -18,6 +18,7 @@ from precast.cli.parser import Parser
 # Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
     "apply": ("precast.cli.apply", "bring this machine to what a manifest or a catalog wants"),
+    "boot": ("precast.cli.boot", "bring a fresh machine up from its data sources; what happened and why"),
     "catalog": ("precast.cli.catalog", "catalogs of nodes: staged, served, how they differ, why"),
     "compile": ("precast.cli.compile", "compile a node's catalog from an environment on disk"),
     "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),

@@ -1,0 +1,158 @@
+"""What happened in a boot, told by its record: the story of each source, capability and job. Made from events alone, live or read again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from precast.boot import events
+from precast.boot.events import AnyEvent, Result
+
+
+@dataclass
+class SourceStory:
+    """One source. Without `asked_s` it was not asked, and `reason` says why."""
+
+    name: str
+    reason: str = ""
+    rank: int = 0
+    is_confirmed: bool = False
+    likelihood: str = ""
+    asked_s: float | None = None
+    answered_s: float | None = None
+    is_here: bool = False
+    origin: str = ""
+    instance_id: str | None = None
+    offers: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        if self.asked_s is None:
+            return f"not asked: {self.reason}"
+        if self.answered_s is None:
+            return "asked, and not heard of since"
+        return f"here: {self.origin}, instance {self.instance_id}" if self.is_here else self.reason
+
+
+@dataclass
+class CapabilityStory:
+    """One capability: who held it back, and who gave it in the end."""
+
+    name: str
+    holds: list[tuple[float, str, str]] = field(default_factory=list)
+    settled_s: float | None = None
+    is_given: bool = False
+    source: str = ""
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        if self.settled_s is None:
+            return f"held back by {self.holds[-1][1]}: {self.holds[-1][2]}" if self.holds else "not asked for"
+        return f"from {self.source}: {self.reason}" if self.is_given else f"missing: {self.reason}"
+
+
+@dataclass
+class JobStory:
+    """One job. Without `started_s` it did not run, and `reason` says why."""
+
+    name: str
+    waits: tuple[str, ...] = ()
+    planned_s: float | None = None
+    started_s: float | None = None
+    ended_s: float | None = None
+    result: Result | None = None
+    reason: str = ""
+    changes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        if self.result is None:
+            return "began, and was cut off" if self.started_s is not None else f"not run: {self.reason}"
+        count = len(self.changes)
+        changes = f"{count} change{'' if count == 1 else 's'}" if count else "nothing to change"
+        return f"done, {changes}" if self.result == Result.DONE else f"{self.result.value}: {self.reason}"
+
+
+class Account:
+    """The story of the latest boot. Stages that ran one after the other are told one behind the other."""
+
+    def __init__(self, record: Iterable[AnyEvent] = ()) -> None:
+        self.sources: dict[str, SourceStory] = {}
+        self.capabilities: dict[str, CapabilityStory] = {}
+        self.jobs: dict[str, JobStory] = {}
+        self.began: events.Began | None = None
+        self.stages: list[str] = []
+        self.instance_id = ""
+        self.findings: tuple[str, ...] = ()
+        self.configured_s: float | None = None
+        self.is_finished = False
+        self.is_complete = False
+        self.length_s = 0.0
+        self._offset_s = 0.0
+        for event in record:
+            self.take(event)
+
+    def take(self, event: AnyEvent) -> None:
+        """One more event."""
+        at_s = self._offset_s + event.at_s
+        self.length_s = max(self.length_s, at_s)
+        match event:
+            case events.Began():
+                self._offset_s = self.length_s if self.began is not None else 0.0
+                self.began = self.began or event
+                self.stages.append(event.stage)
+                self.is_finished = self.is_complete = False
+            case events.Configured():
+                self.configured_s, self.instance_id, self.findings = at_s, event.instance_id, event.findings
+            case events.Finished():
+                self.is_finished, self.is_complete = True, event.is_complete
+            case events.RuledOut() | events.Asked() | events.Answered():
+                self._take_source(event, at_s)
+            case events.Held() | events.Settled():
+                self._take_capability(event, at_s)
+            case _:
+                self._take_job(event, at_s)
+
+    def _take_source(self, event: events.RuledOut | events.Asked | events.Answered, at_s: float) -> None:
+        story = self.sources.setdefault(event.source, SourceStory(event.source))
+        story.reason = event.reason
+        if isinstance(event, events.Asked):
+            story.asked_s, story.rank, story.is_confirmed = at_s, event.rank, event.is_confirmed
+            story.likelihood = event.reason
+        elif isinstance(event, events.Answered):
+            story.answered_s, story.is_here, story.origin = at_s, event.is_here, event.origin
+            story.instance_id, story.offers = event.instance_id, event.offers
+
+    def _take_capability(self, event: events.Held | events.Settled, at_s: float) -> None:
+        story = self.capabilities.setdefault(event.capability, CapabilityStory(event.capability))
+        if isinstance(event, events.Held):
+            story.holds.append((at_s, event.source, event.reason))
+        else:
+            story.settled_s, story.is_given = at_s, event.is_given
+            story.source, story.reason = event.source, event.reason
+
+    def _take_job(self, event: events.LeftOut | events.Planned | events.Started | events.Ended, at_s: float) -> None:
+        story = self.jobs.setdefault(event.job, JobStory(event.job))
+        match event:
+            case events.Planned():
+                story.planned_s, story.waits = at_s, event.waits
+            case events.Started():
+                story.started_s = at_s
+            case events.LeftOut() if story.started_s is None:
+                story.reason = event.reason
+            case events.Ended():
+                story.ended_s, story.result, story.reason = at_s, event.result, event.reason
+                story.changes, story.warnings = event.changes, event.warnings
+            case _:
+                pass  # a later stage says again that it has run: the story stays
+
+    @property
+    def identity(self) -> SourceStory | None:
+        """The source that said whose machine this is."""
+        given = next(
+            (one for one in self.capabilities.values() if one.name.startswith("instance id") and one.is_given), None
+        )
+        return self.sources.get(given.source) if given is not None else None
+
+    def count(self, result: Result) -> int:
+        return sum(job.result == result for job in self.jobs.values())

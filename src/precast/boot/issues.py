@@ -1,0 +1,40 @@
+"""What can go wrong with a boot as a whole. Codes 001 to 049."""
+
+from precast.base.errors import Issue, Kind
+
+RUNS_ALREADY = Issue(
+    "BOOT-001",
+    Kind.CONFLICT,
+    "another boot is working in {path}",
+    "wait for it to end; `precast boot status` shows what it does",
+)
+NO_STATE = Issue(
+    "BOOT-002",
+    Kind.UNAVAILABLE,
+    "what a boot remembers cannot be kept in {path}: {reason}",
+    "run it as root, or below another --root",
+)
+NEVER_BOOTED = Issue(
+    "BOOT-003",
+    Kind.NOT_FOUND,
+    "no boot has been recorded below {root}",
+    "start one: precast boot run",
+)
+NO_SOURCE = Issue(
+    "BOOT-004",
+    Kind.INPUT,
+    "there is no data source {name}{guess}",
+    "the sources are: {names}",
+)
+BAD_PAIR = Issue(
+    "BOOT-005",
+    Kind.INPUT,
+    "{text!r} in {setting} is not SOURCE=VALUE",
+    "write it like {example}",
+)
+NO_USER_DATA = Issue(
+    "BOOT-006",
+    Kind.NOT_FOUND,
+    "the user data {path} cannot be read: {reason}",
+    "give a file that is there",
+)

@@ -1,0 +1,283 @@
+"""The event loop of a boot: one net, run by the driver for tasks. Sources are tasks; functions of modules run in threads.
+
+It starts with the sources. As soon as the rules of trust allow it, user data is read and the net grows by the jobs of the modules that have
+something to do; each starts when what it waits for is there, while other sources may still be asked. When nobody waits for any of
+those any more, they are not asked further.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from precast.base.clock import Clock
+from precast.boot import events, plan
+from precast.boot.capabilities import Capability
+from precast.boot.choosing import Choice
+from precast.boot.configuration import Configuration
+from precast.boot.events import AnyEvent, Result
+from precast.boot.facade import Facade
+from precast.boot.jobs import Ends, Jobs
+from precast.boot.modules.contract import Module, Stage
+from precast.boot.plan import CONFIGURATION, Ask, Job
+from precast.boot.sources.contract import Reach, Source
+from precast.boot.sources.probing import Probe, probe
+from precast.boot.state import Identity, State
+from precast.boot.strategies.by_capability import ByCapability
+from precast.boot.trust import Answer
+from precast.net.compiling import compile_net
+from precast.net.declarations import Outcome
+from precast.net.execution import Execution
+from precast.net.waiting import Waiting
+from precast.running.tasks import run_tasks
+
+# How many jobs run at once: they wait for programs and disks more than they compute.
+AT_ONCE = 8
+NOBODY = "iid-datasource-none"  # as cloud-init calls a machine that no source knows
+NOT_NEEDED = "nobody waits for it any more"
+
+
+class Options(NamedTuple):
+    """How a boot is run. `stage` is the last that runs; without one all do."""
+
+    stage: Stage | None = None
+    is_two_step: bool = False
+    is_dry_run: bool = False
+    is_retry: bool = False  # run again what failed before
+    is_online: bool = True
+    trusted: Sequence[str] = ()
+    at_once: int = AT_ONCE
+
+
+class Surroundings(NamedTuple):
+    """What the loop works with. `bring_up` says whether the network is up now, where that is this stage's business."""
+
+    reach: Reach
+    choice: Choice
+    modules: Sequence[Module]
+    state: State
+    jobs: Jobs
+    clock: Clock
+    configure: Callable[[Mapping[Capability, Any], str], Configuration]
+    given: Configuration | None = None  # the user gave it: sources are not asked for it
+    bring_up: Callable[[], Awaitable[bool]] | None = None
+
+
+class Boot:
+    """One run. `listener` is told of every event as it happens."""
+
+    def __init__(
+        self, around: Surroundings, options: Options, listener: Callable[[AnyEvent], None] = lambda _: None
+    ) -> None:
+        self._around = around
+        self._options = options
+        self._listener = listener
+        self._modules = [one for one in around.modules if options.stage is None or one.stage <= options.stage]
+        if around.given is not None:
+            self._modules = [one for one in self._modules if one.concerns(around.given.config)]
+        wanted = plan.wanted(self._modules, around.given is not None)
+        self._sources, self._spared = ByCapability(wanted).select(around.choice.sources)
+        self._facade = Facade(self._sources, around.choice.confirmed, options.trusted)
+        self._is_over = asyncio.Event()
+        self._is_configured = False
+        self._jobs: dict[str, Job] = {}
+        self._unsettled: set[str] = set()
+        self._held: dict[str, str] = {}
+        self._identity = Identity("", "")
+        self._configuration = Configuration()
+        self._has_failed = False
+        self._began_s = around.clock.monotonic_s()
+
+    async def run(self) -> bool:
+        """Run to the end; whether all that was to run has run and nothing failed. Raises ConflictError BOOT-001, UnavailableError BOOT-002.
+
+        Cancelling stops asking; a module that runs is left to its end. What began is in the state, so the next run resumes.
+        """
+        options, around = self._options, self._around
+        with around.state.alone():
+            self._begin()
+            has_bring_up = around.bring_up is not None and any(source.needs_network for source in self._sources)
+            self._declared = plan.discovery(
+                self._sources, self._modules, options.is_online, around.given is not None, has_bring_up
+            )
+            net = compile_net(self._declared)
+            self._execution = Execution(net)
+            self._works = self._prepared()
+            # What runs at once is bounded by the net itself, by its place `workers`.
+            with ThreadPoolExecutor(options.at_once, "module") as self._threads:
+                await run_tasks(self._execution, self._work, at_once=net.transition_count + options.at_once)
+            is_complete = self._is_complete()
+            self._note(events.Finished(self._now_s(), is_complete))
+        return is_complete
+
+    # What the transitions do
+
+    def _prepared(self) -> dict[str, Callable[[], Awaitable[Outcome | None]]]:
+        works: dict[str, Callable[[], Awaitable[Outcome | None]]] = {CONFIGURATION: self._configure}
+        works[plan.BRING_UP] = self._bring_up
+        for source in self._sources:
+            works[plan.source_name(source)] = lambda source=source: self._ask(source)  # type: ignore[misc]
+        for ask in plan.asks(self._modules, self._around.given is not None):
+            self._unsettled.add(ask.name)
+            works[ask.name] = lambda ask=ask: self._judge(ask)  # type: ignore[misc]
+        return works
+
+    async def _work(self, t: int) -> Outcome | None:
+        name = self._execution.net.transition_name(t)
+        if name in self._works:
+            return await self._works[name]()
+        return await self._do(self._jobs[name])
+
+    async def _bring_up(self) -> Outcome:
+        assert self._around.bring_up is not None
+        return Outcome.SUCCESS if await self._around.bring_up() else Outcome.FAILURE
+
+    async def _ask(self, source: Source) -> Outcome:
+        """Ask a source, until it answers or nobody waits for it."""
+        chosen = next(one for one in self._around.choice.chosen if one.source.name == source.name)
+        self._note(
+            events.Asked(
+                self._now_s(),
+                source.name,
+                source.rank,
+                chosen.is_confirmed,
+                chosen.likelihood.reason,
+                source.deadline_s,
+            )
+        )
+        answer = await self._unless_over(probe(source, self._around.reach))
+        found = answer.found
+        self._facade.ended(source.name, found)
+        if found is None:
+            self._note(events.Answered(self._now_s(), source.name, False, answer.reason))
+            return Outcome.SKIPPED if answer.reason == NOT_NEEDED else Outcome.FAILURE
+        offers = tuple(sorted(one.value for one in found.capabilities))
+        self._note(events.Answered(self._now_s(), source.name, True, "", found.origin, found.instance_id, offers))
+        return Outcome.SUCCESS
+
+    async def _unless_over(self, asking: Awaitable[Probe]) -> Probe:
+        task = asyncio.ensure_future(asking)
+        over = asyncio.ensure_future(self._is_over.wait())
+        try:
+            await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else Probe(None, NOT_NEEDED)
+        finally:
+            over.cancel()
+            task.cancel()
+            await asyncio.gather(task, over, return_exceptions=True)
+
+    async def _judge(self, ask: Ask) -> Outcome:
+        """Say what the rules say of a capability now."""
+        verdict = self._facade.verdict(ask.capability, ask.is_optional)
+        if verdict.answer == Answer.HELD:
+            if self._held.get(ask.name) != verdict.source:
+                self._held[ask.name] = verdict.source
+                self._note(events.Held(self._now_s(), ask.name, verdict.source, verdict.reason))
+            return Outcome.FAILURE
+        is_given = verdict.answer == Answer.GIVEN
+        self._note(events.Settled(self._now_s(), ask.name, is_given, verdict.source, verdict.reason))
+        self._unsettled.discard(ask.name)
+        self._end_asking()
+        return Outcome.SUCCESS if is_given else Outcome.SKIPPED
+
+    async def _configure(self) -> Outcome:
+        """Make the configuration, and let the net grow by the jobs that follow from it."""
+        around, options = self._around, self._options
+        values = await self._facade.values(plan.FOR_CONFIGURATION + plan.FOR_TEMPLATES)
+        before = around.state.identity()
+        # Without a source this is taken for the machine it was: not every module may be run twice.
+        instance_id = values.get(Capability.INSTANCE_ID) or (before.instance_id if before is not None else NOBODY)
+        previous = before.instance_id if before is not None else ""
+        self._identity = Identity(instance_id, self._facade.identity or "", previous)
+        loop = asyncio.get_running_loop()
+        if around.given is not None:
+            self._configuration = around.given
+        else:
+            self._configuration = await loop.run_in_executor(self._threads, around.configure, values, instance_id)
+        around.state.remember(self._identity, self._configuration.encoded())
+        jobs = plan.jobs(self._modules, self._configuration.config)
+        left_out = around.jobs.begin(self._identity, self._configuration, jobs, options.is_retry)
+        self._jobs = {job.name: job for job in jobs if job.name not in left_out}
+        self._tell_plan(left_out)
+        waits_for = len(self._sources) if options.is_two_step else 0
+        self._execution.grow(plan.with_jobs(self._declared, list(self._jobs.values()), options.at_once, waits_for))
+        self._is_configured = True
+        self._end_asking()
+        return Outcome.SUCCESS
+
+    def _tell_plan(self, left_out: Mapping[str, str]) -> None:
+        now_s, found = self._now_s(), tuple(self._configuration.findings)
+        self._note(events.Configured(now_s, self._identity.instance_id, len(self._jobs), found))
+        for name, reason in left_out.items():
+            self._note(events.LeftOut(now_s, name, reason))
+        for job in self._jobs.values():
+            self._note(events.Planned(now_s, job.name, tuple(plan.reasons(job, self._jobs.values()))))
+
+    async def _do(self, job: Job) -> Outcome:
+        """Run a job in a thread, unless something it needs is missing."""
+        values = await self._facade.values(job.module.needs | job.module.uses)
+        missing = [one for one in sorted(job.module.needs, key=lambda one: one.value) if one not in values]
+        if missing:
+            reasons = [f"it needs {one.value}: {self._facade.verdicts[one].reason}" for one in missing]
+            return self._ended(job, Ends(Result.NOT_RUN, "; ".join(reasons)))
+        self._note(events.Started(self._now_s(), job.name))
+        loop = asyncio.get_running_loop()
+        return self._ended(job, await loop.run_in_executor(self._threads, self._around.jobs.run, job, values))
+
+    def _ended(self, job: Job, ends: Ends) -> Outcome:
+        self._note(
+            events.Ended(self._now_s(), job.name, ends.result, ends.reason, tuple(ends.changes), tuple(ends.warnings))
+        )
+        self._has_failed |= ends.result == Result.FAILED
+        return {Result.DONE: Outcome.SUCCESS, Result.FAILED: Outcome.FAILURE, Result.NOT_RUN: Outcome.SKIPPED}[
+            ends.result
+        ]
+
+    # The record
+
+    def _begin(self) -> None:
+        around, options = self._around, self._options
+        stage = options.stage
+        boot_id = around.state.boot_id()
+        is_first = stage in (None, Stage.LOCAL)
+        is_continued = around.state.is_of(boot_id) if boot_id else not is_first
+        began = events.Began(
+            0.0,
+            boot_id,
+            around.clock.now().isoformat(timespec="seconds"),
+            "all" if stage is None else stage.name.lower(),
+            options.is_two_step,
+            options.is_dry_run,
+        )
+        around.state.begin(began, is_continued)
+        self._listener(began)
+        for name, reason in around.choice.ruled_out:
+            self._note(events.RuledOut(0.0, name, reason))
+        for source in self._spared:
+            self._note(events.RuledOut(0.0, source.name, "no module needs what it offers"))
+
+    def _note(self, event: AnyEvent) -> None:
+        self._around.state.note(event)
+        self._listener(event)
+
+    def _now_s(self) -> float:
+        return round(self._around.clock.monotonic_s() - self._began_s, 6)
+
+    def _end_asking(self) -> None:
+        """Once all that the jobs wait for is settled, whoever is still being asked is let go; in two steps all are heard."""
+        if not self._is_configured or self._options.is_two_step:
+            return
+        wanted = {ask.name for job in self._jobs.values() for ask in job.asks}
+        if not wanted & self._unsettled:
+            self._is_over.set()
+
+    def _is_complete(self) -> bool:
+        """Say of everything that never started what it waited for."""
+        waiting = Waiting.of(self._execution)
+        names = self._execution.net.transitions_by_name
+        stuck = [] if self._is_configured else [CONFIGURATION]
+        stuck += [name for name in self._jobs if self._execution.outcome(names[name]) is None]
+        for name in stuck:
+            reasons = [waiting.sentence(wait) for wait in waiting.reasons(names[name])]
+            self._note(events.LeftOut(self._now_s(), name, "; ".join(reasons)))
+        return not stuck and not self._has_failed

@@ -1,0 +1,192 @@
+"""Declares the net of a boot: sources, capabilities and jobs of modules are transitions; what they wait for are places.
+
+First the sources and the capabilities, with one transition that makes the configuration. When that is known, the jobs are added, and the
+running net grows by them. No transition here decides anything by itself: whether a capability is settled is what the rules of trust
+say, and the transition ends accordingly (given, missing, or not yet: then it waits for the next news).
+
+    source X ─▶ (C: news) ─▶ C ─▶ (C: settled) ─▶ configuration ─▶ (configuration) ─▶ job ─▶ (M: over) ─▶ job that comes after M
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from precast.boot.capabilities import Capability
+from precast.boot.modules.contract import Config, Module, Part
+from precast.boot.sources.contract import Source
+from precast.net.builder import arcs
+from precast.net.compiling import compile_net
+from precast.net.declarations import Declared, Place, Transition
+from precast.net.structure import Net
+
+NETWORK, CONFIGURATION, WORKERS, ENDED = "network", "configuration", "workers", "sources ended"
+BRING_UP = "bring up the network"
+# What decides which jobs there are.
+FOR_CONFIGURATION = (Capability.INSTANCE_ID, Capability.USER_DATA, Capability.VENDOR_DATA, Capability.METADATA)
+# What templates in user data can name beside that.
+FOR_TEMPLATES = (
+    Capability.HOSTNAME, Capability.PLATFORM, Capability.PUBLIC_KEYS, Capability.REGION, Capability.ZONE,
+)  # fmt: skip
+
+
+class Ask(NamedTuple):
+    """A capability somebody waits for. Who only uses it does not wait for those who might fill it from below."""
+
+    capability: Capability
+    is_optional: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.capability.value}, if known" if self.is_optional else self.capability.value
+
+    @property
+    def settled(self) -> str:
+        return f"{self.name}: settled"
+
+
+class Job(NamedTuple):
+    """A module, or a part of one, that is to run in this boot."""
+
+    module: Module
+    part: Part
+
+    @property
+    def name(self) -> str:
+        return self.module.name if self.part.name == self.module.name else f"{self.module.name}/{self.part.name}"
+
+    @property
+    def asks(self) -> list[Ask]:
+        needs = [Ask(one, False) for one in self.module.needs]
+        return [*needs, *(Ask(one, True) for one in self.module.uses - self.module.needs)]
+
+
+def discovery(
+    sources: Sequence[Source],
+    modules: Iterable[Module],
+    is_online: bool = True,
+    has_user_data: bool = False,
+    has_bring_up: bool = False,
+) -> Declared:
+    """The net before the configuration is known. Where it is not online, sources that need that wait until something brings it up."""
+    wanted = asks(modules, has_user_data)
+    places = [Place(NETWORK, int(is_online)), Place(ENDED), Place(f"{CONFIGURATION}: to do", 1), Place(CONFIGURATION)]
+    transitions = []
+    if has_bring_up and not is_online:
+        places.append(Place(f"{BRING_UP}: to do", 1))
+        transitions.append(
+            Transition(BRING_UP, takes=arcs([f"{BRING_UP}: to do"]), gives=arcs([NETWORK]), on_failure=())
+        )
+    for source in sources:
+        places.append(Place(f"{source.name}: to ask", 1))
+        news = [(f"{ask.name}: news", 1) for ask in wanted]
+        transitions.append(_source(source, (*news, (ENDED, 1))))
+    for ask in wanted:
+        places += [Place(f"{ask.name}: news", 1), Place(f"{ask.name}: open", 1), Place(ask.settled)]
+        transitions.append(_capability(ask))
+    first = [] if has_user_data else [Ask(one, True).settled for one in FOR_CONFIGURATION]
+    transitions.append(
+        Transition(
+            CONFIGURATION,
+            takes=arcs([f"{CONFIGURATION}: to do"]),
+            reads=arcs(first),
+            gives=arcs([CONFIGURATION]),
+            on_failure=(),
+        )
+    )
+    return Declared("boot", tuple(places), tuple(transitions))
+
+
+def asks(modules: Iterable[Module], has_user_data: bool = False) -> list[Ask]:
+    """Everything that somebody could wait for."""
+    found = {} if has_user_data else dict.fromkeys(Ask(one, True) for one in FOR_CONFIGURATION)
+    for module in modules:
+        found |= dict.fromkeys(Ask(one, False) for one in sorted(module.needs, key=_word))
+        found |= dict.fromkeys(Ask(one, True) for one in sorted(module.uses - module.needs, key=_word))
+    return list(found)
+
+
+def wanted(modules: Iterable[Module], has_user_data: bool = False) -> frozenset[Capability]:
+    return frozenset(ask.capability for ask in asks(modules, has_user_data))
+
+
+def jobs(modules: Iterable[Module], config: Config) -> list[Job]:
+    """What there is to do with a configuration."""
+    return [Job(module, part) for module in modules if module.concerns(config) for part in module.split(config)]
+
+
+def source_name(source: Source) -> str:
+    """What its transition is called."""
+    return f"source {source.name}"
+
+
+def _word(capability: Capability) -> str:
+    return capability.value
+
+
+def _source(source: Source, ends: tuple[tuple[str, int], ...]) -> Transition:
+    return Transition(
+        source_name(source),
+        takes=arcs([f"{source.name}: to ask"]),
+        reads=arcs([NETWORK] if source.needs_network else []),
+        gives=ends,
+        on_failure=ends,
+        on_skip=ends,
+    )
+
+
+def _capability(ask: Ask) -> Transition:
+    """Ends as a success if given, skipped if missing; as a failure if it is not settled yet, and then stays open."""
+    settled = arcs([ask.settled])
+    return Transition(
+        ask.name,
+        takes=arcs([f"{ask.name}: news", f"{ask.name}: open"]),
+        gives=settled,
+        on_failure=arcs([f"{ask.name}: open"]),
+        on_skip=settled,
+        priority=1,  # before further jobs: it takes no time, and may let some start
+    )
+
+
+def with_jobs(declared: Declared, jobs: Sequence[Job], at_once: int, sources_to_wait_for: int = 0) -> Net:
+    """The whole net. With `sources_to_wait_for` no job starts before that many sources have ended: discovery first, then the jobs."""
+    of_module = Counter(job.module.name for job in jobs)
+    givers = Counter(place for job in jobs for place in job.part.gives)
+    locks = sorted({lock for job in jobs for lock in job.module.locks})
+    places = [Place(WORKERS, at_once, is_limit=True), *(Place(f"lock {lock}", 1, is_limit=True) for lock in locks)]
+    places += [Place(over(name)) for name in of_module]
+    places += [Place(place) for place in givers]
+    places += [Place(f"{job.name}: to do", 1) for job in jobs]
+    first = ((ENDED, sources_to_wait_for),) if sources_to_wait_for else ()
+    transitions = [_job(job, of_module, givers, first) for job in jobs]
+    return compile_net(
+        declared._replace(places=(*declared.places, *places), transitions=(*declared.transitions, *transitions))
+    )
+
+
+def over(module: str) -> str:
+    return f"{module}: over"
+
+
+def _job(job: Job, of_module: Counter[str], givers: Counter[str], first: tuple[tuple[str, int], ...]) -> Transition:
+    after = [(over(one.module), of_module[one.module]) for one in job.module.after if of_module[one.module]]
+    waits = [(place, givers[place]) for place in job.part.waits if givers[place] and place not in job.part.gives]
+    ends = arcs([over(job.module.name), *job.part.gives])
+    return Transition(
+        job.name,
+        takes=arcs([f"{job.name}: to do"]),
+        reads=(*arcs([CONFIGURATION, *(ask.settled for ask in job.asks)]), *after, *waits, *first),
+        holds=arcs([WORKERS, *(f"lock {lock}" for lock in job.module.locks)]),
+        gives=ends,
+        on_failure=ends,
+        on_skip=ends,
+    )
+
+
+def reasons(job: Job, jobs: Collection[Job]) -> list[str]:
+    """What a job waits for, in words; only what is part of this boot."""
+    names = {one.module.name for one in jobs}
+    givers = {place for one in jobs for place in one.part.gives}
+    found = [f"{ask.capability.value} ({'used' if ask.is_optional else 'needed'})" for ask in job.asks]
+    found += [f"{one.module}: {one.reason}" for one in job.module.after if one.module in names]
+    found += [place for place in job.part.waits if place in givers and place not in job.part.gives]
+    return [*found, *(f"the {lock} lock" for lock in job.module.locks)]

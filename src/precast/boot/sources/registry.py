@@ -1,0 +1,24 @@
+"""Every data source by name. A source is imported when it is chosen: most machines ask few."""
+
+import importlib
+from collections.abc import Mapping
+
+from precast.boot.sources.contract import Source
+
+PLACES: Mapping[str, str] = {
+    "nocloud": "nocloud:NoCloud",
+    "nocloud-net": "nocloud:NoCloudNet",
+}
+# How cloud-init's datasource_list and `ds=` call them, in small letters, where that differs.
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "nocloud": ("nocloud", "nocloud-net"),
+}
+
+
+def make(name: str, address: str = "") -> Source:
+    """A source, with its usual address unless another is given."""
+    module, _, cls = PLACES[name].partition(":")
+    made: Source = getattr(importlib.import_module(f"precast.boot.sources.{module}"), cls)(
+        *([address] if address else [])
+    )
+    return made

@@ -1,0 +1,70 @@
+"""Joins the parts of a boot on a machine or below a root: evidence, sources, modules, state."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from precast.agent.applying.machine import Machine as Managed
+from precast.base.clock import Clock, SystemClock
+from precast.boot import choosing, configuration, image
+from precast.boot.capabilities import Capability
+from precast.boot.configuration import Configuration
+from precast.boot.jobs import Jobs
+from precast.boot.loop import Surroundings
+from precast.boot.modules import registry
+from precast.boot.settings import BootSettings
+from precast.boot.sources import evidence
+from precast.boot.sources.reach import Machine
+from precast.boot.state import State
+
+
+class Ground(NamedTuple):
+    """Where a boot takes place."""
+
+    root: Path = Path("/")
+    is_dry_run: bool = False
+    user_data: bytes | None = None  # given by hand: sources are not asked for it
+    bring_up: Callable[[], Awaitable[bool]] | None = None
+
+
+def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = None) -> Surroundings:
+    """Everything the loop needs. Raises InputError BOOT-004, BOOT-005 for settings, and what `image.read` raises."""
+    root, clock = ground.root, clock or SystemClock()
+    found = evidence.collect(root)
+    base = image.read(root)
+    choice = choosing.choose(settings, found, root, image.listed_sources(base))
+    state = State(root, ground.is_dry_run)
+    managed = Managed(
+        "" if root == Path("/") else str(root),
+        str(state.directory),
+        clock,
+        is_chroot=root != Path("/") and has_programs(root),
+    )
+    return Surroundings(
+        reach=Machine(root, found, clock),
+        choice=choice,
+        modules=registry.modules(),
+        state=state,
+        jobs=Jobs(state, managed, state.log, ground.is_dry_run),
+        clock=clock,
+        configure=partial(_configure, state, base, ground.is_dry_run),
+        given=_given(ground.user_data, base),
+        bring_up=ground.bring_up,
+    )
+
+
+def has_programs(root: Path) -> bool:
+    """Whether commands can be run inside: it holds a shell, and we may enter it."""
+    return os.geteuid() == 0 and any((root / path / "sh").exists() for path in ("bin", "usr/bin"))
+
+
+def _configure(
+    state: State, base: Mapping[str, Any], is_dry_run: bool, values: Mapping[Capability, Any], instance_id: str
+) -> Configuration:
+    return configuration.make(values, base, None if is_dry_run else state.instance(instance_id) / "once")
+
+
+def _given(user_data: bytes | None, base: Mapping[str, Any]) -> Configuration | None:
+    return None if user_data is None else configuration.make({Capability.USER_DATA: user_data}, base, None)

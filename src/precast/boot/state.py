@@ -1,0 +1,178 @@
+"""What a boot remembers: which instance this was, what ran for it and how that ended, and the record of the latest boot.
+
+Everything lies in one directory that only root can enter (0700). A line is on the disk before the module starts, and another when it has
+ended, so that after a crash what had begun and not ended is done again, and what had ended is not. A line that a crash cut off counts
+as not written.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from precast.base import files
+from precast.boot import issues
+from precast.boot.events import AnyEvent, Began, Result
+
+PLACE = Path("var/lib/precast/boot")
+RECORD, ONCE, RAN, IDENTITY = "record.jsonl", "once.jsonl", "ran.jsonl", "identity.json"
+CONFIG, LOG = "config.json", "log"
+BOOT_ID = Path("proc/sys/kernel/random/boot_id")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """That a job began, or how it ended."""
+
+    job: str
+    boot_id: str
+    result: Result | None = None
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Whose machine this was at the latest boot."""
+
+    instance_id: str
+    source: str
+    previous_id: str = ""
+
+
+class State:
+    """The directory of one root. With `is_dry_run` nothing is written."""
+
+    def __init__(self, root: Path, is_dry_run: bool = False) -> None:
+        self.root = root
+        self.directory = root / PLACE
+        self._is_dry_run = is_dry_run
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only boot. Raises ConflictError BOOT-001, UnavailableError BOOT-002."""
+        if self._is_dry_run:
+            yield
+            return
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.directory.chmod(0o700)
+            handle = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise issues.NO_STATE.error(path=self.directory, reason=error.strerror) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise issues.RUNS_ALREADY.error(path=self.directory) from None
+        finally:
+            os.close(handle)
+
+    def boot_id(self) -> str:
+        """What the kernel calls this boot; empty in a root that was not booted."""
+        try:
+            return (self.root / BOOT_ID).read_text().strip()
+        except OSError:
+            return ""
+
+    def events(self) -> list[AnyEvent]:
+        """The record of the latest boot, oldest first. Raises NotFoundError BOOT-003 if there was none."""
+        found = list(_lines(self.directory / RECORD, AnyEvent))
+        if not found:
+            raise issues.NEVER_BOOTED.error(root=self.root)
+        return found
+
+    def begin(self, began: Began, is_continued: bool) -> None:
+        """Start the record, anew unless this is a further stage of the same boot."""
+        if not is_continued and not self._is_dry_run:
+            (self.directory / RECORD).unlink(missing_ok=True)
+        self.note(began)
+
+    def note(self, event: AnyEvent) -> None:
+        self._append(self.directory / RECORD, event, is_flushed=False)
+
+    def identity(self) -> Identity | None:
+        try:
+            return msgspec.json.decode((self.directory / IDENTITY).read_bytes(), type=Identity)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def remember(self, identity: Identity, config: bytes) -> None:
+        """Whose machine this is, and the whole configuration; both for root only."""
+        if self._is_dry_run:
+            return
+        place = self.instance(identity.instance_id)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.write_private(self.directory / IDENTITY, msgspec.json.encode(identity))
+        files.write_private(place / CONFIG, config)
+
+    def instance(self, instance_id: str) -> Path:
+        """The directory of an instance. An id that is no plain file name is replaced by its digest."""
+        plain = _PLAIN.fullmatch(instance_id) is not None
+        return (
+            self.directory / "instances" / (instance_id if plain else hashlib.sha256(instance_id.encode()).hexdigest())
+        )
+
+    def is_of(self, boot_id: str) -> bool:
+        """Whether the record is of this boot."""
+        first = next(_lines(self.directory / RECORD, AnyEvent), None)
+        return isinstance(first, Began) and first.boot_id == boot_id
+
+    def memory(self, instance_id: str, boot_id: str) -> "Memory":
+        """How everything ended that ran before, by how long that counts."""
+        of_instance = list(_lines(self.instance(instance_id) / RAN, Ran))
+        return Memory(
+            once=_ends(_lines(self.directory / ONCE, Ran)),
+            instance=_ends(of_instance),
+            boot=_ends(ran for ran in of_instance if boot_id and ran.boot_id == boot_id),
+        )
+
+    def write(self, instance_id: str, ran: Ran, is_once: bool) -> None:
+        """On the disk when it returns."""
+        place = self.directory / ONCE if is_once else self.instance(instance_id) / RAN
+        self._append(place, ran, is_flushed=True)
+
+    def log(self, job: str, level: str, text: str) -> None:
+        """A line that a module, or a program it ran, said."""
+        if not self._is_dry_run:
+            handle = os.open(self.directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "w", errors="backslashreplace") as file:
+                file.write(f"{job}: {level}: {text}\n")
+
+    def _append(self, path: Path, value: msgspec.Struct, is_flushed: bool) -> None:
+        if self._is_dry_run:
+            return
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, b"\n" + msgspec.json.encode(value))
+            if is_flushed:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """How jobs ended: ever, for this instance, in this boot. What began and was cut off is not in here."""
+
+    once: dict[str, Result]
+    instance: dict[str, Result]
+    boot: dict[str, Result]
+
+
+def _lines(path: Path, kind: Any) -> Iterator[Any]:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return
+    for line in data.split(b"\n"):
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            if line:
+                yield msgspec.json.decode(line, type=kind)
+
+
+def _ends(ran: Iterable[Ran]) -> dict[str, Result]:
+    latest = {one.job: one.result for one in ran}
+    return {job: result for job, result in latest.items() if result is not None}

@@ -1,0 +1,25 @@
+"""All sources at once: each is yielded as soon as it has ended, so that the time is that of the slowest one needed, not the sum."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+
+from precast.boot.sources.contract import Reach, Source
+from precast.boot.sources.probing import Probe, probe
+
+
+class Parallel:
+    """Asks all; whoever has enough stops iterating, and the others are asked no further."""
+
+    async def search(self, sources: Iterable[Source], reach: Reach) -> AsyncIterator[tuple[Source, Probe]]:
+        """Each source with what came of it, in the order in which they end."""
+        asking = {asyncio.ensure_future(probe(source, reach)): source for source in sources}
+        left = set(asking)
+        try:
+            while left:
+                ended, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    yield asking[task], task.result()
+        finally:
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)

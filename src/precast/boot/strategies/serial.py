@@ -1,0 +1,15 @@
+"""One source after the other, in the order given. Slow where some are silent; for a machine whose sources disturb each other."""
+
+from collections.abc import AsyncIterator, Iterable
+
+from precast.boot.sources.contract import Reach, Source
+from precast.boot.sources.probing import Probe, probe
+
+
+class Serial:
+    """Asks the next only when the one before has ended; whoever has enough stops iterating."""
+
+    async def search(self, sources: Iterable[Source], reach: Reach) -> AsyncIterator[tuple[Source, Probe]]:
+        """Each source with what came of it, in the order given."""
+        for source in sources:
+            yield source, await probe(source, reach)

@@ -1,0 +1,166 @@
+"""`precast boot` as a person uses it: the real command, a scratch root with a seed, and every mistake one clear line."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+PRECAST = Path(sys.executable).with_name("precast")
+SEED = "var/lib/cloud/seed/nocloud"
+USER_DATA = """#cloud-config
+hostname: alpha
+write_files:
+  - {path: /etc/motd.d/hello, content: "Hello\\n", permissions: '0640'}
+  - {path: /etc/secret, content: s3cret, permissions: '0600'}
+"""
+
+
+def precast(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PRECAST_BOOT")}
+    return subprocess.run(
+        [PRECAST, "boot", *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment,
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with users and a seed, and no programs."""
+    place = tmp_path / "root"
+    (place / SEED).mkdir(parents=True)
+    (place / "etc").mkdir()
+    (place / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    (place / "etc/group").write_text("root:x:0:\n")
+    (place / SEED / "meta-data").write_text("instance-id: i-1\nlocal-hostname: beta\n")
+    (place / SEED / "user-data").write_text(USER_DATA)
+    return place
+
+
+def test_run_with_a_seed_directory_writes_files_and_names_the_machine(root: Path) -> None:
+    done = precast("run", "--root", str(root))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (root / "etc/hostname").read_text() == "alpha\n"
+    assert (root / "etc/motd.d/hello").read_text() == "Hello\n"
+    assert stat.S_IMODE((root / "etc/motd.d/hello").stat().st_mode) == 0o640
+    assert "source nocloud: here: directory /var/lib/cloud/seed/nocloud, instance i-1" in done.stdout
+    assert "0 failed" in done.stdout.splitlines()[-1]
+
+
+def test_run_leaves_no_secret_that_others_can_read(root: Path) -> None:
+    assert precast("run", "--root", str(root)).returncode == 0
+    state = root / "var/lib/precast/boot"
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    kept = [path for path in state.rglob("*") if path.is_file()]
+    assert any(b"s3cret" in path.read_bytes() for path in kept)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
+    assert b"s3cret" not in (state / "record.jsonl").read_bytes()
+
+
+def test_run_for_the_same_instance_does_what_is_due_only(root: Path) -> None:
+    assert precast("run", "--root", str(root)).returncode == 0
+    (root / "etc/motd.d/hello").unlink()
+    again = precast("run", "--root", str(root))
+    assert again.returncode == 0
+    assert "hostname: not run: it has run for this instance" in again.stdout
+    assert not (root / "etc/motd.d/hello").exists()
+    (root / SEED / "meta-data").write_text("instance-id: i-2\n")
+    assert precast("run", "--root", str(root)).returncode == 0
+    assert (root / "etc/motd.d/hello").exists()
+
+
+def test_run_that_is_dry_says_what_it_would_do_and_changes_nothing(root: Path) -> None:
+    before = sorted(str(path) for path in root.rglob("*"))
+    done = precast("run", "--root", str(root), "--dry-run")
+    assert done.returncode == 0
+    assert "/etc/motd.d/hello" in done.stdout
+    assert "dry run: nothing was changed" in done.stdout
+    assert sorted(str(path) for path in root.rglob("*")) == before
+
+
+def test_run_of_a_failing_module_says_which_and_exits_1(root: Path) -> None:
+    (root / SEED / "user-data").write_text("#cloud-config\nruncmd: [date]\n")
+    done = precast("run", "--root", str(root))
+    assert done.returncode == 1
+    assert "runcmd: failed: runcmd (1 commands) cannot be done below" in done.stdout
+    status = precast("status", "--root", str(root))
+    assert status.returncode == 1
+    assert "runcmd: failed" in status.stdout
+
+
+def test_run_with_given_user_data_asks_no_source_for_it(root: Path) -> None:
+    done = precast(
+        "run",
+        "--root",
+        str(root),
+        "--user-data",
+        "-",
+        "--json",
+        given="#cloud-config\nwrite_files: [{path: /etc/x, content: y}]\n",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert "user data, if known" not in {one["name"] for one in told["capabilities"]}
+    assert (root / "etc/x").read_text() == "y"
+
+
+def test_explain_says_who_gave_what_and_why(root: Path) -> None:
+    precast("run", "--root", str(root))
+    done = precast("explain", "--root", str(root))
+    assert "user data, if known: from nocloud: it is the identity" in done.stdout
+    assert "vendor data, if known: missing: no source that is here offers it" in done.stdout
+    one = precast("explain", "--root", str(root), "hostname")
+    assert "module hostname: done" in one.stdout
+    assert "user data" not in one.stdout
+
+
+def test_analyze_shows_the_timeline_as_text_and_as_a_picture(root: Path) -> None:
+    precast("run", "--root", str(root))
+    done = precast("analyze", "--root", str(root))
+    assert "source nocloud" in done.stdout
+    assert "what decided it (*): source nocloud → " in done.stdout
+    picture = precast("analyze", "--root", str(root), "--svg", "-")
+    texts = [text for one in ElementTree.fromstring(picture.stdout).iter() if (text := one.text)]
+    assert "hostname" in texts
+
+
+def test_sources_shows_those_that_are_here_and_why_others_are_not_asked(root: Path) -> None:
+    done = precast("sources", "--root", str(root))
+    assert done.returncode == 0
+    assert "nocloud: here: directory /var/lib/cloud/seed/nocloud, instance i-1" in done.stdout
+    assert "below another root the network says nothing about the machine" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--root", "/no/such"], "FACT-002"),
+        (["run", "--stage", "lokal"], "did you mean 'local'?"),
+        (["status", "--root", "ROOT"], "[BOOT-003]"),
+        (["run", "--root", "ROOT", "--source", "noclod"], "there is no data source noclod; did you mean nocloud?"),
+        (["run", "--root", "ROOT", "--address", "ec2"], "[BOOT-005]"),
+        (["run", "--root", "ROOT", "--user-data", "/no/such"], "CLI-010"),
+    ],
+)
+def test_mistake_is_one_line_and_a_hint(root: Path, words: list[str], said: str) -> None:
+    done = precast(*[str(root) if word == "ROOT" else word for word in words])
+    assert done.returncode >= 64
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+
+
+def test_explain_of_an_unknown_name_suggests_one(root: Path) -> None:
+    precast("run", "--root", str(root))
+    done = precast("explain", "--root", str(root), "hostnam")
+    assert done.returncode == 66
+    assert "did you mean hostname?" in done.stderr

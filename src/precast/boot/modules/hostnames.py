@@ -106,8 +106,7 @@ MODULES = (
             "create_hostname_file": Flag(),
         },
         uses=frozenset({Capability.HOSTNAME}),
-        stage=Stage.NETWORK,
-        after=_FIRST,
+        stage=Stage.LOCAL,  # DHCP tells the server the name
         is_wanted=_always,
     ),
     Module(

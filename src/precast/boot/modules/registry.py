@@ -16,7 +16,7 @@ from precast.boot.modules.reported import REPORTED
 from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
 
 # Modules of this package; each has its declarations in MODULES.
-_NAMES = ("user_commands", "write_files", "hostnames", "users")
+_NAMES = ("network", "user_commands", "write_files", "hostnames", "users")
 
 
 @functools.cache

@@ -1,0 +1,90 @@
+"""The network devices that are there, from /sys/class/net below the root, and the one to try when nobody says how the network shall be.
+
+That one is chosen as cloud-init does: of the devices that are real (no loopback, bridge, bond, VLAN, no end of a virtual cable, nothing
+that belongs to another) the first with a carrier, else the first that may have one; eth0 first, then by name, numbers by their value.
+"""
+
+import fnmatch
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from precast.boot.network.model import Match
+
+_ETHERNET = "1"  # ARPHRD_ETHER
+_NO_MAC = "00:00:00:00:00:00"
+
+
+class Link(NamedTuple):
+    """A device as the kernel shows it. Whether it has a carrier is not known while it is down."""
+
+    name: str
+    mac: str
+    driver: str
+    has_carrier: bool | None
+    is_real: bool
+
+    def is_meant_by(self, match: Match) -> bool:
+        is_driver = not match.drivers or any(fnmatch.fnmatchcase(self.driver, one) for one in match.drivers)
+        is_name = match.name is None or fnmatch.fnmatchcase(self.name, match.name)
+        return is_driver and is_name and match.mac in (None, self.mac)
+
+
+def present(root: Path) -> list[Link]:
+    """Every device, by name. One that goes away meanwhile is left out."""
+    try:
+        places = list((root / "sys/class/net").iterdir())
+    except OSError:
+        return []
+    found = [_link(place) for place in places if (place / "address").exists()]
+    return sorted(found, key=lambda link: _order(link.name))
+
+
+def _link(place: Path) -> Link:
+    carrier = _line(place / "carrier")
+    is_real = (
+        _line(place / "type") == _ETHERNET
+        and _line(place / "address") not in ("", _NO_MAC)
+        and not any((place / one).exists() for one in ("bridge", "bonding", "master", "brport"))
+        and "DEVTYPE=vlan" not in _text(place / "uevent").split()
+        and not place.name.startswith("veth")
+    )
+    try:
+        driver = (place / "device" / "driver").readlink().name
+    except OSError:
+        driver = ""
+    known = None if carrier not in ("0", "1") else carrier == "1"
+    return Link(place.name, _line(place / "address").lower(), driver, known, is_real)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:  # the carrier of a device that is down is an error, not a value
+        return ""
+
+
+def _line(path: Path) -> str:
+    return _text(path).strip()
+
+
+def _order(name: str) -> tuple[Any, ...]:
+    parts = re.split(r"(\d+)", name)
+    return (name != "eth0", [(int(part), "") if part.isdigit() else (-1, part) for part in parts])
+
+
+def best(links: list[Link]) -> Link | None:
+    """The device to try first; None if there is no real one."""
+    real = [link for link in links if link.is_real]
+    return next(
+        iter([one for one in real if one.has_carrier] or [one for one in real if one.has_carrier is None]), None
+    )
+
+
+def fallback(links: list[Link]) -> dict[str, Any] | None:
+    """Network config of version 2 for a machine of which nobody says anything: DHCP on that device."""
+    link = best(links)
+    if link is None:
+        return None
+    device = {"match": {"macaddress": link.mac}, "set-name": link.name, "dhcp4": True}
+    return {"version": 2, "ethernets": {link.name: device}}

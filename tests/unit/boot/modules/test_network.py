@@ -1,0 +1,153 @@
+"""The module `network`: whose word counts, which tool it is written for, and what an earlier instance leaves."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precast.boot.capabilities import Capability
+from precast.boot.network import netplan
+from tests.unit.boot.modules import scratch
+from tests.unit.boot.network.devices import add_device, install
+
+V2 = {"version": 2, "ethernets": {"eth7": {"dhcp4": True}}}
+NETPLAN = netplan.PATH
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return scratch.make_root(tmp_path)
+
+
+def run(root: Path, given: Any = None, config: dict[str, Any] | None = None, **options: Any) -> scratch.Ran:
+    values = {} if given is None else {Capability.NETWORK_CONFIG: given}
+    return scratch.run(config or {}, root, only=("network",), values=values, **options)
+
+
+def test_network_of_the_source_is_written_for_what_is_installed(root: Path) -> None:
+    install(root, "netplan")
+    ran = run(root, V2)
+    assert ran.errors == {}
+    file = root / NETPLAN
+    assert "eth7:" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_second_run_changes_nothing(root: Path) -> None:
+    install(root, "networkd")
+    assert run(root, V2).changes("network")
+    assert run(root, V2).changes("network") == []
+
+
+@pytest.mark.parametrize(
+    ("installed", "order", "written"),
+    [
+        (("networkd", "eni"), None, "etc/network/interfaces.d/50-precast"),
+        (("networkd", "netplan", "eni"), None, NETPLAN),
+        (("networkd", "eni"), ["networkd", "eni"], "etc/systemd/network/10-precast-eth7.network"),
+        (("network-manager", "networkd"), None, "etc/NetworkManager/system-connections/precast-eth7.nmconnection"),
+        (("networkd",), ["sysconfig", "networkd"], "etc/systemd/network/10-precast-eth7.network"),
+    ],
+)
+def test_tool_is_the_first_of_the_order_that_is_installed(
+    root: Path, installed: tuple[str, ...], order: list[str] | None, written: str
+) -> None:
+    install(root, *installed)
+    config = {"system_info": {"network": {"renderers": order}}} if order else {}
+    assert run(root, V2, config).errors == {}
+    assert (root / written).exists()
+
+
+def test_without_a_tool_the_error_says_what_was_looked_for(root: Path) -> None:
+    assert run(root, V2).errors["network"].code == "BOOTNET-020"
+
+
+def test_files_of_an_earlier_network_are_removed_and_those_of_others_stay(root: Path) -> None:
+    install(root, "networkd")
+    run(root, {"version": 2, "ethernets": {"eth1": {"dhcp4": True}, "eth2": {"dhcp4": True}}})
+    place = root / "etc/systemd/network"
+    (place / "20-wired.network").write_text("[Match]\nName=eth9\n")
+    (place / "10-precast-mine.network").write_text(
+        "[Match]\nName=eth8\n"
+    )  # looks like ours, and has not our first line
+    run(root, {"version": 2, "ethernets": {"eth2": {"dhcp4": True}}})
+    names = sorted(path.name for path in place.iterdir())
+    assert names == ["10-precast-eth2.network", "10-precast-mine.network", "20-wired.network"]
+
+
+def test_files_for_another_tool_are_removed(root: Path) -> None:
+    install(root, "networkd")
+    run(root, V2)
+    install(root, "netplan")
+    run(root, V2)
+    assert list((root / "etc/systemd/network").iterdir()) == []
+
+
+def test_dry_run_writes_nothing(root: Path) -> None:
+    install(root, "netplan")
+    assert run(root, V2, is_dry_run=True).changes("network")
+    assert not (root / NETPLAN).exists()
+
+
+def command_line(root: Path, word: str) -> None:
+    (root / "proc").mkdir()
+    (root / "proc/cmdline").write_text(f"quiet {word} ro\n")
+
+
+def test_kernel_command_line_wins_over_everybody(root: Path) -> None:
+    install(root, "netplan")
+    document = base64.b64encode(b"version: 2\nethernets: {eth3: {dhcp4: true}}\n").decode()
+    command_line(root, f"network-config={document}")
+    run(root, V2, {"network": {"version": 2, "ethernets": {"eth5": {"dhcp4": True}}}})
+    assert "eth3:" in (root / NETPLAN).read_text()
+
+
+@pytest.mark.parametrize("where", ["command line", "image"])
+def test_disabled_network_is_left_alone(root: Path, where: str) -> None:
+    install(root, "netplan")
+    if where == "command line":
+        command_line(root, "network-config=disabled")
+    ran = run(root, V2, {"network": {"config": "disabled"}} if where == "image" else {})
+    assert "disabled" in (ran.outcomes["network"].not_run or "")
+    assert not (root / NETPLAN).exists()
+
+
+def test_image_wins_over_the_source(root: Path) -> None:
+    install(root, "netplan")
+    run(root, V2, {"network": {"version": 2, "ethernets": {"eth5": {"dhcp4": True}}}})
+    assert "eth5:" in (root / NETPLAN).read_text()
+
+
+def test_nobodys_word_is_dhcp_on_the_first_device(root: Path) -> None:
+    install(root, "netplan")
+    add_device(root, "ens3")
+    run(root)
+    assert "ens3:" in (root / NETPLAN).read_text()
+
+
+def test_machine_without_devices_has_no_network(root: Path) -> None:
+    install(root, "netplan")
+    assert run(root).outcomes["network"].not_run == "there is no network device"
+
+
+def test_broken_document_is_an_error_and_nothing_is_written(root: Path) -> None:
+    install(root, "netplan")
+    ran = run(root, {"version": 2, "ethernets": {"eth0": {"mtu": "big"}}})
+    assert ran.errors["network"].code == "BOOTNET-001"
+    assert not (root / NETPLAN).exists()
+
+
+def test_command_line_that_is_no_base64_is_an_error(root: Path) -> None:
+    command_line(root, "network-config=%%%")
+    assert "base64" in run(root).errors["network"].message
+
+
+def test_warnings_are_told(root: Path) -> None:
+    install(root, "networkd")
+    ran = run(root, {**V2, "wifis": {"wlan0": {"access-points": {"a": {"password": "p"}}}}})
+    assert (
+        ran.warnings
+        == [text for text in ran.warnings if text.startswith("wifis can only be written for netplan")]
+        != []
+    )

@@ -5,13 +5,14 @@ from typing import Any
 
 from precast.base import canonical, digests
 from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.services.changes import ChangeReasons
 from precast.services.compiler import CompilerService
 from precast.services.compiling.groves import Groves
 from precast.services.compiling.inputs import NodeInputs
 from precast.services.compiling.trees import Versions
 from precast.services.compiling.workers import Workers
 from precast.services.deciding import DecisionService
-from precast.services.fact_decisions import EveryChange
+from precast.services.fact_reads import ReadFacts
 from precast.services.facts import FACTS, FactService
 from precast.services.known_nodes import KnownNodes
 from precast.services.releases import ReleaseService
@@ -39,14 +40,17 @@ class Compiling:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE])
-        self.facts = FactService(database, Facts(database), self.work, EveryChange())
+        self.facts = FactService(database, Facts(database), self.work, ReadFacts(database))
         self.blobs, self.environments = Blobs(database), Environments(database)
         self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)
         versions = Versions(self.blobs)
         self.workers = Workers(versions.content, database.clock)
         self.inputs = NodeInputs(self.fleet, self.environments)
         self.groves = Groves(database, self.traces, versions)
-        self.decisions = DecisionService(database, self.inputs, self.groves, self.traces, self.catalogs, self.work)
+        reasons = ChangeReasons(database, self.traces, self.environments, self.groves)
+        self.decisions = DecisionService(
+            database, self.inputs, self.groves, self.traces, self.catalogs, self.work, reasons
+        )
         self.compiler = CompilerService(
             database,
             self.inputs,

@@ -232,18 +232,21 @@ def _retention(database: "Database") -> "FactRetention":
 
 
 def _facts(database: "Database") -> "FactService":
-    from precast.services.fact_decisions import EveryChange
+    from precast.services.fact_reads import ReadFacts
     from precast.services.facts import FACTS, FactService
     from precast.services.work_kinds import DECIDE
     from precast.store.facts import Facts
     from precast.store.work import WorkQueue
 
-    return FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), EveryChange())
+    return FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), ReadFacts(database))
 
 
 def _catalogs_api(database: "Database") -> "CatalogsApi":
     from precast.api.catalogs import CatalogsApi
+    from precast.services.catalog_troubles import CatalogTroubles
     from precast.services.catalog_views import CatalogViews
+    from precast.services.compile_requests import CompileRequests
+    from precast.services.compiling.inputs import NodeInputs
     from precast.services.known_nodes import KnownNodes
     from precast.services.releases import ReleaseService
     from precast.services.targets import TargetService
@@ -251,6 +254,8 @@ def _catalogs_api(database: "Database") -> "CatalogsApi":
     from precast.store.audit import AuditLog
     from precast.store.blobs import Blobs
     from precast.store.catalogs import Catalogs
+    from precast.store.environments import Environments
+    from precast.store.facts import Facts
     from precast.store.fleet import Fleet
     from precast.store.sessions import Sessions
     from precast.store.traces import Traces
@@ -260,12 +265,17 @@ def _catalogs_api(database: "Database") -> "CatalogsApi":
     targets = TargetService(KnownNodes(database, Fleet(database), Sessions(database)), database.clock)
     audit = AuditLog(database, TimeOrderedIds(database.clock))
     releases = ReleaseService(database, catalogs, blobs, targets, audit)
-    views = CatalogViews(database, catalogs, Traces(database), WorkQueue(database, [DECIDE]))
-    return CatalogsApi(views, releases, blobs)
+    work, environments = WorkQueue(database, [DECIDE]), Environments(database)
+    views = CatalogViews(database, catalogs, Traces(database), environments)
+    troubles = CatalogTroubles(database, catalogs, Traces(database), Facts(database), work)
+    inputs = NodeInputs(Fleet(database), environments)
+    requests = CompileRequests(database, catalogs, Traces(database), inputs, work, audit)
+    return CatalogsApi(views, troubles, requests, releases, blobs)
 
 
 def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "list[Part]":
     """The role compiler: what decides for nodes, and what compiles; its processes end with `held`."""
+    from precast.services.changes import ChangeReasons
     from precast.services.compiler import CompilerService
     from precast.services.compiling.groves import Groves
     from precast.services.compiling.inputs import NodeInputs
@@ -283,10 +293,12 @@ def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "l
     traces, catalogs, blobs = Traces(database), Catalogs(database), Blobs(database)
     work = WorkQueue(database, [DECIDE, REDECIDE, COMPILE])
     versions = Versions(blobs)
-    inputs = NodeInputs(Fleet(database), Environments(database))
+    environments = Environments(database)
+    inputs = NodeInputs(Fleet(database), environments)
     groves, workers = Groves(database, traces, versions), Workers(versions.content, database.clock)
     held.push_async_callback(workers.close)
-    decisions = DecisionService(database, inputs, groves, traces, catalogs, work)
+    reasons = ChangeReasons(database, traces, environments, groves)
+    decisions = DecisionService(database, inputs, groves, traces, catalogs, work, reasons)
     ids = TimeOrderedIds(database.clock)
     compiler = CompilerService(database, inputs, groves, workers, traces, catalogs, work, blobs, ids)
     return [lambda: decisions.run(server_id), lambda: compiler.run(server_id)]

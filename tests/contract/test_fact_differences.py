@@ -7,8 +7,8 @@ import pytest
 from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
-from precast.services.fact_decisions import EveryChange
 from precast.services.fact_differences import FactDifferences
+from precast.services.fact_reads import ReadFacts
 from precast.services.facts import FACTS, FactService
 from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
@@ -19,7 +19,7 @@ from precast.wire.facts import FactsBody
 
 
 async def send(database: Database, node: str, facts: dict[str, Any]) -> None:
-    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), EveryChange())
+    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), ReadFacts(database))
     await database.write(Nodes(database).taking, node)
     await service.submit(node, FactsBody(digests.of_bytes(canonical.encode(facts)), {"uptime": 1}, facts))
     await service.work_off("worker")

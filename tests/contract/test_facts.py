@@ -9,27 +9,34 @@ import pytest
 from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
+from precast.lang.inputs import FactPath, Path
 from precast.services import fact_retention
-from precast.services.fact_decisions import EveryChange
+from precast.services.fact_reads import ReadFacts
 from precast.services.fact_retention import FactRetention
 from precast.services.facts import FACTS, FactService
+from precast.services.tracing.fact_paths import FactReads, read_facts
 from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
-from precast.store.facts import FactChange, Facts
+from precast.store.facts import Facts
 from precast.store.nodes import Nodes
 from precast.store.query import Unit
 from precast.store.work import WorkQueue
 from precast.wire.facts import FactsBody
 
 
-class NoneMatters:
-    """A compiler that has read nothing."""
+class Reading:
+    """Somebody who has read these facts of every node."""
 
-    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
-        return False
+    def __init__(self, *paths: Path) -> None:
+        self._reads = read_facts(FactPath(path) for path in paths)
 
-    def reads(self, node: str, path: str) -> bool:
-        return False
+    def of(self, node: str) -> Unit[FactReads | None]:
+        yield from ()
+        return self._reads
+
+    def holding(self, nodes: Sequence[str]) -> Unit[dict[str, FactReads | None]]:
+        yield from ()
+        return dict.fromkeys(nodes, self._reads)
 
 
 def body(stable: dict[str, Any], volatile: dict[str, Any] | None = None, *, is_whole: bool = True) -> FactsBody:
@@ -48,7 +55,7 @@ async def service(database: Database, work: WorkQueue) -> FactService:
         yield from Nodes(database).taking("web1")
 
     await database.write(known)
-    return FactService(database, Facts(database), work, EveryChange())
+    return FactService(database, Facts(database), work, ReadFacts(database))
 
 
 async def waiting(work: WorkQueue, kind: str) -> list[str]:
@@ -103,11 +110,17 @@ async def test_change_is_in_the_history_path_by_path(service: FactService, clock
 async def test_change_that_does_not_matter_leads_to_no_compile(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
-    other = FactService(database, Facts(database), work, NoneMatters())
+    other = FactService(database, Facts(database), work, Reading(("kernel",)))
     await other.submit("web1", body({"os": 1}))
+    await other.work_off("worker")
+    await work.complete((await work.claim("decide", "worker", limit=1, lease_s=60))[0])
+    await other.submit("web1", body({"os": 2}))
     await other.work_off("worker")
     assert (await other.show("web1")).decision == "1 changed, none of them matters"
     assert await waiting(work, "decide") == []
+    await other.submit("web1", body({"os": 2, "kernel": "6.1"}))
+    await other.work_off("worker")
+    assert (await other.show("web1")).decision == "1 changed: compile"
 
 
 async def test_newest_of_two_sets_counts(service: FactService) -> None:
@@ -135,7 +148,7 @@ async def test_worker_that_lost_its_claim_stores_nothing(
     (lost,) = await work.claim("facts", "slow", limit=1, lease_s=1)
     clock.advance(2)
     other = FactService(
-        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), EveryChange()
+        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), ReadFacts(other_database)
     )
     assert await other.work_off("quick") == 1
     assert not await work.complete(lost)
@@ -170,20 +183,10 @@ async def test_acknowledged_set_is_there_for_another_server(service: FactService
     """The acknowledging server may die at once: the inbox and the queue are in the database."""
     await service.submit("web1", body({"os": 1}))
     other = FactService(
-        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), EveryChange()
+        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), ReadFacts(other_database)
     )
     assert await other.work_off("heir") == 1
     assert (await other.show("web1")).facts == {"os": 1}
-
-
-class ReadsTicks:
-    """A compiler whose catalogs were made from /ticks."""
-
-    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
-        return True
-
-    def reads(self, node: str, path: str) -> bool:
-        return path == "/ticks"
 
 
 async def send(service: FactService, clock: ManualClock, stable: dict[str, Any]) -> None:
@@ -230,7 +233,7 @@ async def test_path_that_changes_rarely_is_stable_however_little_else_does(
 async def test_path_that_a_catalog_was_made_from_is_never_volatile(
     service: FactService, database: Database, work: WorkQueue, clock: ManualClock
 ) -> None:
-    asked = FactService(database, Facts(database), work, ReadsTicks())
+    asked = FactService(database, Facts(database), work, Reading(("ticks",)))
     for number in range(12):
         await send(asked, clock, {"ticks": number, "tocks": number})
     paths = await paths_in_history(asked)

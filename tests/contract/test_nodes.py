@@ -12,7 +12,7 @@ from precast.base.ids import CountedIds
 from precast.services import nodes as node_service
 from precast.services import targets as target_service
 from precast.services.classification import Classifier
-from precast.services.fact_decisions import EveryChange
+from precast.services.fact_reads import ReadFacts
 from precast.services.facts import FACTS, FactService
 from precast.services.issuance import GRACE_S
 from precast.services.known_nodes import KnownNodes
@@ -22,10 +22,10 @@ from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
 from precast.services.work_kinds import DECIDE
 from precast.store.audit import AuditLog
-from precast.store.catalogs import Catalogs, Release, Staged
+from precast.store.catalogs import Catalogs, Change, Release, Staged
 from precast.store.classification import Classifications
 from precast.store.database import Database
-from precast.store.facts import Facts
+from precast.store.facts import Decided, Facts, Received
 from precast.store.fleet import Fleet
 from precast.store.nodes import Certificate, Nodes
 from precast.store.query import Query, Row, Unit
@@ -54,6 +54,8 @@ REFERRING = {
     "node_catalog",
     "node_release",
     "report",
+    "node_change",
+    "fact_flap",
     *OLD,
 }
 
@@ -66,7 +68,7 @@ class House:
         self.nodes, self.sessions, self.streams = Nodes(database), Sessions(database), Streams(database)
         self.work = WorkQueue(database, [FACTS, DECIDE])
         self.audit = AuditLog(database, CountedIds())
-        self.facts = FactService(database, Facts(database), self.work, EveryChange())
+        self.facts = FactService(database, Facts(database), self.work, ReadFacts(database))
         fleet = Fleet(database)
         known = KnownNodes(database, fleet, self.sessions)
         self.targets = TargetService(known, database.clock)
@@ -345,8 +347,11 @@ async def test_every_table_that_refers_to_nodes_is_one_that_purge_knows(database
 
 
 def _giving_catalogs(database: Database, name: str) -> Unit[None]:
-    """Something staged, something released, and a compile that the node waits for."""
+    """Something staged, why, something released, a compile that the node waits for, and a fact that flaps."""
     now, catalogs = database.clock.now(), Catalogs(database)
+    yield from catalogs.changing([Change(name, now, "production", "u", "v", "c", "d", "{}", None)])
+    came = Received(name, "x", b"{}", b"{}", now)
+    yield from Facts(database).storing([Decided(came, "", now, now, b"{}", [], ["/x"])])
     yield from catalogs.storing([("d", b"{}")])
     yield from catalogs.staging([Staged(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
     yield from catalogs.releasing([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])

@@ -33,6 +33,7 @@ TEXTS = {
     *("version", "source", "commit_id", "deployed_by", "policy", "classes", "parameters", "problem", "which", "marks"),
     *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
     *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
+    *("path", "value", "old_version", "old_digest", "told", "source_map"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {
@@ -113,6 +114,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "fact_volatile": {"facts"},
         "fact_change": {"facts"},
         "fact_history": {"facts"},
+        "fact_flap": {"facts"},
         "server": {"sessions"},
         "session": {"sessions"},
         "session_stream": {"sessions"},
@@ -126,6 +128,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "document": {"catalogs"},
         "node_catalog": {"catalogs"},
         "node_release": {"catalogs"},
+        "node_change": {"catalogs"},
         "trace_chain": {"traces"},
         "compile_waiter": {"traces"},
         "report": {"reports"},

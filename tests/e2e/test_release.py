@@ -137,7 +137,7 @@ def test_broken_code_is_named_and_what_is_served_stays(deployment: Deployment) -
     site.write_text(f"{good}\nif true {{ fail('not today') }}\n")
     deployment.deploy()
     end_s = time.monotonic() + DEADLINE_S
-    while not (errors := deployment.site.run("catalog", "errors")) and time.monotonic() < end_s:
+    while not (errors := deployment.site.run("catalog", "errors")["errors"]) and time.monotonic() < end_s:
         pass
     assert "not today" in errors[0]["error"]
     assert "manifests/site.pp:" in errors[0]["error"]
@@ -146,6 +146,34 @@ def test_broken_code_is_named_and_what_is_served_stays(deployment: Deployment) -
     site.write_text(good)
     deployment.deploy()
     deployment.until_staged("web1", other_than=None)
+
+
+def test_person_has_a_node_decided_and_hears_what_came_of_it(deployment: Deployment) -> None:
+    before = deployment.until_staged("web1")["staged"]
+    done = deployment.command("catalog", "compile", "web1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"web1: {before[:12]} as before, ")
+    site = deployment.code / "manifests" / "site.pp"
+    good = site.read_text()
+    site.write_text("fail('not at all')\n")
+    deployment.deploy()
+    done = deployment.command("catalog", "compile", "web1")
+    assert done.returncode == 1
+    assert "web1: its code gives an error\n" in done.stdout
+    assert "not at all" in done.stdout
+    site.write_text(good)
+    deployment.deploy()
+    assert deployment.command("catalog", "compile", "web1").returncode == 0
+    why = deployment.command("catalog", "why", "web1").stdout
+    assert "from an error of the code to " in why
+    assert "  file manifests/site.pp: " in why
+    assert f"(from {deployment.code}), deployed by person:admin " in why
+
+    unknown = deployment.command("catalog", "compile", "nobody")
+    assert (unknown.returncode, "there is no node nobody" in unknown.stderr) == (66, True)
+    wrong = deployment.command("catalog", "compile", "web1", "--wait", "soon")
+    assert wrong.returncode == 64
+    assert "a duration such as" in wrong.stderr
 
 
 def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(

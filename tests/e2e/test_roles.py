@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,9 @@ from lab.site import Site
 from precast.agent.enrolment import Identity
 from precast.api import records
 from precast.base import digests, https
+from precast.wire import reports as wire_reports
 from precast.wire import session
+from precast.wire.reports import RunBegan, RunEnded, RunEvents
 from precast.wire.session import Ack, Hello, LossBody, Record, Resend, Want
 from tests.e2e.precast_command import assert_refused
 from tests.e2e.precast_server import precast
@@ -117,14 +120,22 @@ def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> No
 
 
 async def test_every_message_of_nodes_is_answered_while_no_compiler_runs(fleet: Fleet) -> None:
-    kinds = {getattr(session, name) for name in re.findall(r"messages\.add\(\s*session\.(\w+),", _source(records))}
-    assert kinds == {session.FACTS, session.LOSS}
+    now = datetime.now(UTC)
+    began = RunBegan(str(uuid.UUID(int=1)), "noop", "hand", now)
+    plain = {
+        session.LOSS: LossBody("facts", 1, now, now),
+        wire_reports.BEGAN: began,
+        wire_reports.EVENTS: RunEvents(began.report, 1, []),
+        wire_reports.ENDED: RunEnded(began, "ended", now),
+    }
+    declared = re.findall(r"messages\.add\(\s*(\w+)\.(\w+),", _source(records))
+    assert {getattr(getattr(records, module), name) for module, name in declared} == {session.FACTS, *plain}
     assert set(get_args(session.FromNode)) == {Hello, Record, Ack, Resend}
     store, stable = Store(), {"os": {"name": "Debian"}, "unread": 1}
     async with Peer(fleet.site.url, fleet.node.context(), store) as node:
         await node.greet()
-        now = datetime.now(UTC)
-        await node.acknowledged(await node.send(session.LOSS, LossBody("facts", 1, now, now)))
+        for kind, body in plain.items():
+            await node.acknowledged(await node.send(kind, body))
         # Facts of which the server has only the digest are wanted whole.
         number = await node.send(session.FACTS, {"digest": digests.of_value(stable), "volatile": {}})
         assert {type(await node.hear()), type(await node.hear())} == {Ack, Want}

@@ -18,7 +18,7 @@ from lab.site import Site
 from precast.agent import submission
 from precast.agent.enrolment import Identity
 from precast.base.errors import NotFoundError, PrecastError
-from precast.services.fact_decisions import EveryChange
+from precast.services.fact_reads import ReadFacts
 from precast.services.facts import FACTS, FactService
 from precast.services.work_kinds import DECIDE
 from precast.store.connect import connect
@@ -128,7 +128,7 @@ def run_rounds(sites: Sequence[Site], location: Location, rounds: int, name: str
 async def until_stored(location: Location, promised: dict[str, int]) -> dict[str, int]:
     """The number stored for each node, when all are as far as was promised or the deadline has passed."""
     database = await connect(location)
-    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), EveryChange())
+    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), ReadFacts(database))
     end_s = time.monotonic() + DEADLINE_S
     stored = dict.fromkeys(promised, 0)
     while any(stored[node] < number for node, number in promised.items()) and time.monotonic() < end_s:

@@ -7,14 +7,19 @@ from precast.api.nodes import TARGETS
 from precast.api.routes import NODE, Call, Content, Document, Node, Route, Routes, person
 from precast.services import issues
 from precast.services import issues_environments as more_issues
+from precast.services.catalog_troubles import CatalogTroubles
 from precast.services.catalog_views import CatalogViews
+from precast.services.compile_requests import CompileRequests
 from precast.services.releases import ReleaseService
 from precast.store.blobs import Blobs
 from precast.wire.catalogs import (
     CatalogError,
     ChangeView,
+    DeadCompile,
+    Flapping,
     ParameterView,
     PreviewView,
+    ProgressView,
     ReleaseBody,
     ReleaseDone,
     StagedView,
@@ -26,8 +31,16 @@ from precast.wire.nodes import NodesDeed
 class CatalogsApi:
     """Joins the services of catalogs to their routes."""
 
-    def __init__(self, views: CatalogViews, releases: ReleaseService, blobs: Blobs) -> None:
-        self._views, self._releases, self._blobs = views, releases, blobs
+    def __init__(
+        self,
+        views: CatalogViews,
+        troubles: CatalogTroubles,
+        requests: CompileRequests,
+        releases: ReleaseService,
+        blobs: Blobs,
+    ) -> None:
+        self._views, self._troubles, self._requests = views, troubles, requests
+        self._releases, self._blobs = releases, blobs
 
     def declare(self, routes: Routes) -> None:
         viewer, operator = person("viewer"), person("operator")
@@ -53,6 +66,23 @@ class CatalogsApi:
                 errors=nobody,
             ),
             Route(
+                "POST",
+                "/v1/nodes/{node}/catalog/decision",
+                self.decide,
+                operator,
+                "Have it decided anew which catalog a node gets",
+                ProgressView,
+                errors=(*nobody, issues.NO_SUCH_NODE),
+            ),
+            Route(
+                "GET",
+                "/v1/nodes/{node}/catalog/decision",
+                self.progress,
+                viewer,
+                "How far the decision about a node's catalog is",
+                ProgressView,
+            ),
+            Route(
                 "GET",
                 "/v1/nodes/{node}/catalog/difference",
                 self.difference,
@@ -69,6 +99,22 @@ class CatalogsApi:
                 "Nodes whose code gives an error, by name",
                 list[CatalogError],
                 query=("after",),
+            ),
+            Route(
+                "GET",
+                "/v1/catalogs/dead",
+                self.dead,
+                viewer,
+                "Compiles that were given up, by no fault of the code, and who waits for them",
+                list[DeadCompile],
+            ),
+            Route(
+                "GET",
+                "/v1/catalogs/flapping",
+                self.flapping,
+                viewer,
+                "Facts that change more often than their nodes may ask for",
+                list[Flapping],
             ),
             Route(
                 "POST",
@@ -144,7 +190,19 @@ class CatalogsApi:
         ]
 
     async def errors(self, call: Call) -> list[CatalogError]:
-        return await self._views.errors(call.query.get("after", ""))
+        return await self._troubles.errors(call.query.get("after", ""))
+
+    async def dead(self, call: Call) -> list[DeadCompile]:
+        return await self._troubles.dead()
+
+    async def flapping(self, call: Call) -> list[Flapping]:
+        return await self._troubles.flapping()
+
+    async def decide(self, call: Call) -> ProgressView:
+        return await self._requests.ask(call.path["node"], call.actor)
+
+    async def progress(self, call: Call) -> ProgressView:
+        return await self._requests.progress(call.path["node"])
 
     async def preview(self, call: Call) -> PreviewView:
         return await self._releases.preview(call.body)

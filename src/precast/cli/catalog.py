@@ -1,17 +1,34 @@
 """`precast catalog`: what is staged for nodes, what they are served, why, and who gets none."""
 
 import argparse
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
+from precast.base import setting_values
+from precast.cli import issues
 from precast.cli.client import add_connection, connect, segment
 from precast.cli.output import moment, print_json, print_table
-from precast.wire.catalogs import CatalogError, ChangeView, ParameterView, StagedView, WhyView
+from precast.cli.parser import says
+from precast.wire.catalogs import (
+    CatalogError,
+    ChangeView,
+    DeadCompile,
+    Flapping,
+    LastChange,
+    ParameterView,
+    ProgressView,
+    StagedView,
+    WhyView,
+)
 
 Command = Callable[[argparse.Namespace], int]
 SHOWN_CHARS = 100
+# Between two looks at how far a decision is.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +46,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("why", _why, "the reads that decided a node's catalog"),
     ):
         add(name, command, summary).add_argument("node", metavar="NODE")
-    add("errors", _errors, "nodes whose code gives an error")
+    add("errors", _errors, "who gets no catalog, or gets it late, and why")
+    compiling = add("compile", _compile, "have it decided anew which catalog a node gets, and see what comes of it")
+    says(compiling, {1: "the node's code gives an error"})
+    compiling.add_argument("node", metavar="NODE")
+    compiling.add_argument(
+        "--wait",
+        metavar="DURATION",
+        type=_duration,
+        default=timedelta(minutes=2),
+        help="how long to wait for it (default: 2m); 0s only asks",
+    )
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -102,23 +129,85 @@ def _why(args: argparse.Namespace) -> int:
         return 0
     print_table(["READ", "ABOUT", "ANSWER"], [(one.question, one.about, one.answer) for one in view.reads])
     print(f"\n{view.node}: {len(view.reads)} reads in {view.environment}, version {view.version[:12]}")
+    if view.change is not None:
+        _print_last_change(view.change)
     return 0
+
+
+def _print_last_change(change: LastChange) -> None:
+    before, after = (digest[:12] if digest else "an error of the code" for digest in (change.before, change.after))
+    print(f"changed {moment(change.at)}, from {before} to {after}:")
+    print(f"  {change.question} {change.about}: {change.old_answer} -> {change.new_answer}")
+    if (version := change.brought_by) is not None:
+        commit = f"commit {version.commit}, " if version.commit else ""
+        print(
+            f"  by version {version.number} ({commit}{version.source}),"
+            f" deployed by {version.deployed_by} {moment(version.deployed_at)}"
+        )
 
 
 def _errors(args: argparse.Namespace) -> int:
     client = connect(args)
-    found: list[CatalogError] = []
-    while page := client.ask(
-        "GET", "/v1/catalogs/errors", list[CatalogError], query={"after": found[-1].node} if found else {}
-    ):
-        found += page
+    found = client.pages("/v1/catalogs/errors", CatalogError, "node")
+    dead = client.ask("GET", "/v1/catalogs/dead", list[DeadCompile])
+    flapping = client.ask("GET", "/v1/catalogs/flapping", list[Flapping])
     if args.json:
-        print_json(msgspec.to_builtins(found))
+        print_json(msgspec.to_builtins({"errors": found, "dead": dead, "flapping": flapping}))
         return 0
     for error in dict.fromkeys(one.error for one in found):
-        nodes = [one.node for one in found if one.error == error]
-        print(f"{len(nodes)} nodes: {', '.join(nodes[:5])}{' …' if len(nodes) > 5 else ''}")
-        print(f"{error}\n")
-    if not found:
-        print("no node's code gives an error")
+        print(f"{_names([one.node for one in found if one.error == error])}\n{error}\n")
+    for letter in dead:
+        what = "the compile" if letter.kind == "compile" else "the decision"
+        print(f"{_names(letter.nodes, letter.count)}")
+        print(f"given up {moment(letter.since)} after {letter.attempts} tries, no fault of the code: {letter.error}")
+        print(f"  hint: `precast catalog compile {letter.nodes[0]}` tries {what} again\n")
+    for flap in flapping:
+        print(
+            f"{flap.node}: the fact {flap.path} changes too often: {flap.times} changes had to wait since {moment(flap.since)}"
+        )
+        print("  hint: let the code not read it, or let the fact change less often\n")
+    if not (found or dead or flapping):
+        print("no node's code gives an error, and nobody waits")
     return 0
+
+
+def _names(nodes: Sequence[str], count: int | None = None) -> str:
+    number = len(nodes) if count is None else count
+    what = "1 node" if number == 1 else f"{number} nodes"
+    return f"{what}: {', '.join(nodes[:5])}{' …' if number > 5 else ''}"
+
+
+def _compile(args: argparse.Namespace) -> int:
+    client, node = connect(args), segment(args.node)
+    before = client.find("GET", f"/v1/nodes/{node}/catalog", StagedView)
+    progress = client.ask("POST", f"/v1/nodes/{node}/catalog/decision", ProgressView)
+    end_s = time.monotonic() + args.wait.total_seconds()
+    pause_s = FIRST_PAUSE_S
+    while progress.state not in ("done", "given up") and time.monotonic() < end_s:
+        time.sleep(min(pause_s, max(end_s - time.monotonic(), 0)))
+        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+        progress = client.ask("GET", f"/v1/nodes/{node}/catalog/decision", ProgressView)
+    if not args.wait:
+        print_json(msgspec.to_builtins(progress)) if args.json else print(f"{args.node}: asked for")
+        return 0
+    if progress.state == "given up":
+        raise issues.GIVEN_UP.error(node=args.node, attempts=progress.attempts, reason=progress.error)
+    if progress.state != "done":
+        waits = f"{progress.state}{f', last try: {progress.error}' if progress.error else ''}"
+        raise issues.NOT_DECIDED.error(node=args.node, wait=setting_values.show(args.wait), state=waits)
+    view = client.ask("GET", f"/v1/nodes/{node}/catalog", StagedView)
+    if args.json:
+        print_json(msgspec.to_builtins(view))
+    elif view.error is not None:
+        print(f"{view.node}: its code gives an error\n{view.error}")
+    else:
+        is_same = before is not None and before.staged == view.staged
+        print(f"{view.node}: {view.staged and view.staged[:12]} {'as before' if is_same else 'is new'}, {view.state}")
+    return 1 if view.error is not None else 0
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return setting_values.duration(text)
+    except setting_values.Unfit as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {error}") from None

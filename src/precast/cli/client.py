@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from precast.base import https
+from precast.base.errors import NotFoundError
 from precast.cli import issues
 from precast.cli.settings import ClientSettings, add_settings, load_settings
 from precast.wire.tokens import parse_person
@@ -49,6 +50,13 @@ class Client:
             timeout_s=self._timeout_s,
         )
         return https.read_answer(self._url, came, answer)
+
+    def find(self, method: str, path: str, answer: type[T]) -> T | None:
+        """The same; None for what there is not."""
+        try:
+            return self.ask(method, path, answer)
+        except NotFoundError:
+            return None
 
     def send(self, path: str, answer: type[T], parts: Iterable[bytes], size: int) -> T:
         """Post a body of so many bytes as its parts come. Raises the server's error as it was."""

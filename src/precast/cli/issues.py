@@ -75,3 +75,15 @@ NO_ENVIRONMENT = Issue(
     "{path} is no directory, so it is no environment",
     "give the directory that holds manifests/ and modules/",
 )
+NOT_DECIDED = Issue(
+    "CLI-050",
+    Kind.UNAVAILABLE,
+    "{node} was not decided upon within {wait}: {state}",
+    "it goes on without you: `precast catalog show {node}`; `precast status` says what else waits, and whether anybody compiles",
+)
+GIVEN_UP = Issue(
+    "CLI-051",
+    Kind.CONFLICT,
+    "the compile for {node} was given up after {attempts} tries: {reason}",
+    "it is no error of the language: see `precast catalog errors`; the same command tries again",
+)

@@ -1,5 +1,6 @@
 """Reads of a trace in words, for people who ask why."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,10 +13,18 @@ SHOWN_CHARS = 120
 
 def read_view(link: Link) -> ReadView:
     """A question with its answer; long ones are cut."""
-    fields: dict[str, Any] = msgspec.to_builtins(link.question)
-    kind = fields.pop("ask")
-    about = " ".join(_words(value) for value in fields.values())
-    return ReadView(kind, about, "absent" if link.answer is msgspec.UNSET else _words(link.answer))
+    kind, about = question_words(msgspec.to_builtins(link.question))
+    return ReadView(kind, about, answer_words(link.answer))
+
+
+def question_words(question: Mapping[str, Any]) -> tuple[str, str]:
+    """What kind of question it is, and what it is about; a question as it is stored."""
+    about = " ".join(_words(value) for name, value in question.items() if name != "ask")
+    return str(question["ask"]), about
+
+
+def answer_words(answer: Any) -> str:
+    return "absent" if answer is msgspec.UNSET else _words(answer)
 
 
 def _words(value: Any) -> str:

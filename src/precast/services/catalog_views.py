@@ -1,4 +1,4 @@
-"""What people ask about catalogs: what is staged and served, why it is this one, and who gets none.
+"""What people ask about catalogs: what is staged and served, and why it is this one.
 
 Why a node has its catalog is in the trace tree: the reads on the way to its leaf are all it depends on.
 """
@@ -6,25 +6,26 @@ Why a node has its catalog is in the trace tree: the reads on the way to its lea
 import msgspec
 
 from precast.services import issues
-from precast.services.catalog_texts import read_view
+from precast.services.catalog_texts import answer_words, question_words, read_view
 from precast.services.compiling.groves import chain_of
-from precast.services.tracing.chains import Chain, Leaf, Link
+from precast.services.tracing.chains import Leaf
+from precast.services.tracing.differences import Told
+from precast.services.tracing.ways import way
 from precast.store.catalogs import Catalogs
 from precast.store.database import Database
+from precast.store.environments import Environments, EnvironmentVersion
 from precast.store.query import Unit
 from precast.store.traces import Traces
-from precast.store.work import WorkQueue
-from precast.wire.catalogs import CatalogError, StagedView, WhyView
+from precast.wire.catalogs import LastChange, StagedView, VersionView, WhyView
 from precast.wire.names import is_name
-
-LISTED = 500
 
 
 class CatalogViews:
     """Holds no state between calls."""
 
-    def __init__(self, database: Database, catalogs: Catalogs, traces: Traces, work: WorkQueue) -> None:
-        self._database, self._catalogs, self._traces, self._work = database, catalogs, traces, work
+    def __init__(self, database: Database, catalogs: Catalogs, traces: Traces, environments: Environments) -> None:
+        self._database, self._catalogs, self._traces = database, catalogs, traces
+        self._environments = environments
 
     async def show(self, node: str) -> StagedView:
         """What is staged for a node and what it is served. Raises NotFoundError RELEASE-001."""
@@ -39,10 +40,6 @@ class CatalogViews:
         if found is None:
             raise issues.NO_CATALOG.error(node=node[:80], reason="nothing was decided for it")
         return found
-
-    async def errors(self, after: str) -> list[CatalogError]:
-        """Nodes whose code gives an error, by name; a page of them."""
-        return await self._database.read(self._listing_errors, after)
 
     def _showing(self, node: str) -> Unit[StagedView | None]:
         staged = (yield from self._catalogs.staged([node])).get(node)
@@ -70,39 +67,32 @@ class CatalogViews:
         staged = (yield from self._catalogs.staged([node])).get(node)
         if staged is None:
             return None
-        links = yield from self._way(staged.chain)
-        reads = [read_view(link) for link in links]
-        return WhyView(node, staged.environment, staged.version, staged.digest, reads)
+        links = yield from way(self._traces, staged.chain)
+        reads = [read_view(link) for link in links or ()]
+        change = yield from self._changed(node)
+        return WhyView(node, staged.environment, staged.version, staged.digest, reads, change)
 
-    def _way(self, chain: str) -> Unit[list[Link]]:
-        """All reads from the root to the leaf of a chain."""
-        found: list[Link] = []
-        hung = yield from self._traces.finding_by_id(chain)
-        if hung is None:
-            return found
-        here: Chain = chain_of(hung.chain)
-        found = list(here.links)
-        while hung.parent:
-            position, below = hung.position, hung
-            hung = yield from self._traces.finding_by_id(hung.parent)
-            if hung is None:
-                return found
-            parent = chain_of(hung.chain)
-            question = parent.links[position].question
-            # The tree keeps the digest of an answer that led away, not the answer itself.
-            answer = msgspec.UNSET if below.answer == "absent" else f"another value, {below.answer[:12]}"
-            found = [*parent.links[:position], Link(question, answer), *found]
-        return found
+    def _changed(self, node: str) -> Unit[LastChange | None]:
+        found = yield from self._catalogs.changed(node)
+        if found is None:
+            return None
+        told = msgspec.json.decode(found.told, type=Told)
+        version = None
+        if found.number is not None:
+            version = yield from self._environments.numbered(found.environment, found.number)
+        return LastChange(
+            found.at,
+            found.old_digest,
+            found.digest,
+            *question_words(told.question),
+            answer_words(told.before),
+            answer_words(told.after),
+            None if version is None else _version(version),
+        )
 
-    def _listing_errors(self, after: str) -> Unit[list[CatalogError]]:
-        broken = yield from self._catalogs.broken(after, LISTED)
-        errors: dict[str, str] = {}
-        for chain in dict.fromkeys(one.chain for one in broken):
-            hung = yield from self._traces.finding_by_id(chain)
-            errors[chain] = "" if hung is None else chain_of(hung.chain).leaf.error or ""
-        return [
-            CatalogError(one.node, one.environment, one.version, errors[one.chain], one.decided_at) for one in broken
-        ]
+
+def _version(one: EnvironmentVersion) -> VersionView:
+    return VersionView(one.number, one.version, one.source, one.commit_id, one.deployed_by, one.deployed_at)
 
 
 def _state(staged: str | None, served: str | None) -> str:

@@ -17,7 +17,7 @@ from precast.services.compiling.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compiling.messages import Compiled
 from precast.services.compiling.workers import Version, Workers
 from precast.services.deciding import Branch
-from precast.services.tracing.chains import ROOT, Leaf, Link, decode_links, encode_links
+from precast.services.tracing.chains import ABSENT_KEY, ROOT, Leaf, Link, decode_links, encode_links
 from precast.services.tracing.grafting import part
 from precast.services.tracing.walking import Found
 from precast.services.work_kinds import COMPILE, DECIDE
@@ -140,8 +140,10 @@ class CompilerService:
                 place = found
                 continue
             rest = pack(encode_links(done.links[at:]))
-            leaf = canonical.encode(done.leaf).decode()
-            if (yield from self._traces.adding(done.environment, *place, ChainRow(chain, rest, leaf))):
+            leaf = done.leaf
+            row = ChainRow(chain, rest, canonical.encode(leaf).decode(), leaf.catalog, leaf.source_map)
+            value = canonical.encode(done.links[at - 1].answer).decode() if place.key not in ("", ABSENT_KEY) else None
+            if (yield from self._traces.adding(done.environment, *place, row, value)):
                 return
 
     def _sending_off(self, branch: Branch) -> Unit[bool]:

@@ -15,14 +15,16 @@ from precast.base.errors import PrecastError
 from precast.catalog.skeleton import Skeleton, values_of
 from precast.lang.answers import NodeData, follow
 from precast.lang.inputs import ABSENT
+from precast.services.changes import ChangeReasons
 from precast.services.compiling.groves import Groves
 from precast.services.compiling.inputs import NodeInput, NodeInputs, node_data
 from precast.services.tracing.chains import Place
 from precast.services.tracing.walking import Found, Missing
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
 from precast.services.working import LostClaim, keep_working
-from precast.store.catalogs import Catalogs, Staged
+from precast.store.catalogs import Catalogs, Change, Staged
 from precast.store.database import Database
+from precast.store.fact_views import reading_digests
 from precast.store.query import Unit
 from precast.store.traces import Traces, resting
 from precast.store.work import WorkQueue
@@ -71,9 +73,10 @@ class DecisionService:
         traces: Traces,
         catalogs: Catalogs,
         work: WorkQueue,
+        reasons: ChangeReasons,
     ) -> None:
         self._database, self._inputs, self._groves, self._traces = database, inputs, groves, traces
-        self._catalogs, self._work = catalogs, work
+        self._catalogs, self._work, self._reasons = catalogs, work, reasons
         self._skeletons: dict[str, Skeleton] = {}
 
     async def run(self, owner: str) -> None:
@@ -124,7 +127,10 @@ class DecisionService:
     async def _decide_claimed(self, claims: Sequence[Claim]) -> None:
         try:
             known = await self._database.read(self._inputs.reading, [claim.key for claim in claims])
-            await self._database.write(self._persisting, claims, await self.decide(known))
+            before = await self._database.read(self._catalogs.staged, [one.node for one in known])
+            outcome = await self.decide(known)
+            changes = await self._reasons.find(known, before, outcome.staged)
+            await self._database.write(self._persisting, claims, known, outcome, changes)
         except LostClaim:
             return
         except PrecastError as error:
@@ -165,9 +171,14 @@ class DecisionService:
             found = self._skeletons[digest] = Skeleton(body)
         return found
 
-    def _persisting(self, claims: Sequence[Claim], outcome: Outcome) -> Unit[None]:
+    def _persisting(
+        self, claims: Sequence[Claim], known: Sequence[NodeInput], outcome: Outcome, changes: Sequence[Change]
+    ) -> Unit[None]:
+        yield from self._catalogs.holding([one.node for one in known])
         if outcome.staged:
             yield from self._catalogs.staging(outcome.staged)
+        if changes:
+            yield from self._catalogs.changing(changes)
         for staged in outcome.staged:
             yield from resting(staged.node)
         for node in outcome.idle:
@@ -176,8 +187,15 @@ class DecisionService:
             yield from self._traces.waiting(branch.key, node)
         yield from self._asking(branch for _, branch in outcome.waiting)
         yield from self._traces.using([staged.chain for staged in outcome.staged], self._database.clock.now())
+        yield from self._asking_again(known)
         if not (yield from self._work.completing_many(claims)):
             raise LostClaim
+
+    def _asking_again(self, known: Sequence[NodeInput]) -> Unit[None]:
+        """Who has other facts by now decides again: whoever stored those judged them by an older trace."""
+        digests_now = yield from reading_digests([one.node for one in known])
+        others = [one.node for one in known if digests_now.get(one.node) != one.facts_digest]
+        yield from self._work.enqueuing_many(DECIDE.name, [Asked(node) for node in others])
 
     def _asking(self, branches: Iterable[Branch]) -> Unit[None]:
         """Ask for a compile at each of these places, once. Its lane is the environment: one does not delay another."""

@@ -5,10 +5,10 @@ No database and no clock: what is known goes in, what is to be stored comes out.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from precast.services.fact_changes import compare
 from precast.services.fact_volatility import Recent, read_recent, write_recent
+from precast.services.tracing.fact_paths import FactReads
 from precast.store.facts import Decided, FactChange, FactSet, Waiting
 from precast.store.packing import pack, unpack
 
@@ -19,58 +19,52 @@ COMPILE_BURST = 3
 TICK = timedelta(microseconds=1)
 
 
-class Question(Protocol):
-    """What the fact service asks of whoever compiles."""
-
-    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
-        """Whether a change of these facts may lead to another catalog."""
-
-    def reads(self, node: str, path: str) -> bool:
-        """Whether a catalog of the node was compiled from this path: then it is never volatile."""
+# Paths that are named for one set when a node asks for too much.
+FLAPS_NAMED = 5
 
 
-class EveryChange:
-    """Until a compiler knows what was read, every change of a stable fact matters."""
+def decide(one: Waiting, reads: FactReads | None, now: datetime) -> tuple[Decided, datetime | None]:
+    """What is to be stored of a set that waits, and when to decide anew if at all: as soon as the node's allowance says so.
 
-    def matters(self, node: str, changes: Sequence[FactChange]) -> bool:
-        return bool(changes)
-
-    def reads(self, node: str, path: str) -> bool:
-        return False
-
-
-def decide(one: Waiting, question: Question, now: datetime) -> tuple[Decided, datetime | None]:
-    """What is to be stored of a set that waits, and when to compile if at all: as soon as the node's allowance says so."""
-    node, stored = one.came.node, one.stored
+    `reads` is what the node's catalog was compiled from; None if that is not known: then every change matters.
+    """
+    stored = one.stored
     if stored is not None:
         # The steps of a node have moments of their own, whatever its servers' clocks say.
         now = max(now, stored.decided_at + TICK)
     changes = _changes(one)
     recent = read_recent(unpack(stored.recent)) if stored else Recent()
     recent = recent.after(one.submissions + 1, [change.path for change in changes] if stored else [])
-    restless = volatile_paths(question, node, recent)
+    restless = volatile_paths(reads, recent)
     steady = [change for change in changes if change.path not in restless]
     allowed_at = stored.allowed_at if stored else now
     due_at = None
+    flapping: list[str] = []
     if not changes:
         decision = "nothing changed"
     elif not steady:
         decision = f"{len(changes)} changed, all of them volatile"
-    elif not question.matters(node, steady):
+    elif not (mattering := touching(reads, steady)):
         decision = f"{len(steady)} changed, none of them matters"
     else:
         allowed_at = max(allowed_at, now) + COMPILE_EVERY
         due_at = max(now, allowed_at - COMPILE_BURST * COMPILE_EVERY)
+        flapping = [change.path for change in mattering[:FLAPS_NAMED]] if due_at > now else []
         later = f" in {(due_at - now).total_seconds():.0f} s" if due_at > now else ""
         decision = f"{len(steady)} changed: compile{later}"
     # A node's first set has no history: everything would be in it twice.
     history = steady if stored else []
-    return Decided(one.came, decision, now, allowed_at, pack(write_recent(recent)), history), due_at
+    return Decided(one.came, decision, now, allowed_at, pack(write_recent(recent)), history, flapping), due_at
 
 
-def volatile_paths(question: Question, node: str, recent: Recent) -> set[str]:
-    """The paths of a node that have no history at present."""
-    return {path for path in recent.volatile() if not question.reads(node, path)}
+def volatile_paths(reads: FactReads | None, recent: Recent) -> set[str]:
+    """The paths of a node that have no history at present: those that change all the time, unless its catalog rests on them."""
+    return {path for path in recent.volatile() if reads is None or not reads.reads(path)}
+
+
+def touching(reads: FactReads | None, changes: Sequence[FactChange]) -> list[FactChange]:
+    """Those of the changes that may lead to another catalog."""
+    return [change for change in changes if reads is None or reads.touched(change)]
 
 
 def _changes(one: Waiting) -> list[FactChange]:

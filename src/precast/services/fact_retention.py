@@ -11,6 +11,7 @@ from precast.store.facts import Facts
 log = logging.getLogger("precast.facts")
 
 KEEP_AGE = timedelta(days=90)
+KEEP_FLAPS = timedelta(days=1)
 # Of one node; at a change a day it is the age that counts.
 KEEP_STEPS = 1_000
 BITE = 500
@@ -31,6 +32,8 @@ class FactRetention:
         before = self._database.clock.now() - KEEP_AGE
         while removed := await self._facts.trim_old(before, BITE):
             count += removed
+        while await self._facts.trim_flaps(self._database.clock.now() - KEEP_FLAPS, BITE):
+            pass
         after = ""
         while crowded := await self._facts.crowded(KEEP_STEPS, after, PAGE):
             for node in crowded:

@@ -8,15 +8,16 @@ was compiled from them.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from precast.base import canonical, digests
 from precast.base.errors import PrecastError
 from precast.services import issues
-from precast.services.fact_decisions import Question, decide, volatile_paths
+from precast.services.fact_decisions import decide, volatile_paths
 from precast.services.fact_volatility import read_recent
+from precast.services.tracing.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
 from precast.services.working import LostClaim, keep_working
 from precast.store.database import Database
@@ -50,14 +51,23 @@ def prepare(node: str, body: FactsBody) -> Submission:
     return Submission(body.digest, None if stable is None else pack(stable), pack(canonical.encode(body.volatile)))
 
 
+class Reading(Protocol):
+    """Who knows what the catalogs of nodes were compiled from; None where that is not known."""
+
+    def of(self, node: str) -> Unit[FactReads | None]: ...
+
+    def holding(self, nodes: Sequence[str]) -> Unit[dict[str, FactReads | None]]:
+        """The same for many, and it stays so until the commit."""
+
+
 class FactService:
     """Takes in fact sets; holds no state between calls."""
 
-    def __init__(self, database: Database, facts: Facts, work: WorkQueue, question: Question) -> None:
+    def __init__(self, database: Database, facts: Facts, work: WorkQueue, read: Reading) -> None:
         self._database = database
         self._facts = facts
         self._work = work
-        self._question = question
+        self._read = read
 
     async def submit(self, node: str, body: FactsBody) -> FactsAnswer:
         """Keep a node's facts, or ask for the stable part if we do not have it.
@@ -73,7 +83,8 @@ class FactService:
             raise issues.NO_FACTS.error(node=node)
         stored, volatile = found
         facts = merge(_decode(unpack(stored.stable)), _decode(unpack(volatile)))
-        restless = volatile_paths(self._question, node, read_recent(unpack(stored.recent)))
+        reads = await self._database.read(self._read.of, node)
+        restless = volatile_paths(reads, read_recent(unpack(stored.recent)))
         return FactsView(
             node, stored.digest, facts, stored.received_at, stored.decision, stored.decided_at, sorted(restless)
         )
@@ -139,8 +150,11 @@ class FactService:
             return
         decided: list[Decided] = []
         due: list[Asked] = []
-        for one in (yield from self._facts.waiting([claim.key for claim in claims])):
-            decision, compile_at = decide(one, self._question, self._database.clock.now())
+        waiting = yield from self._facts.waiting([claim.key for claim in claims])
+        changed = [one.came.node for one in waiting if one.stored and one.stored.digest != one.came.digest]
+        reads = (yield from self._read.holding(changed)) if changed else {}
+        for one in waiting:
+            decision, compile_at = decide(one, reads.get(one.came.node), self._database.clock.now())
             decided.append(decision)
             if compile_at is not None:
                 due.append(Asked(one.came.node, one.came.digest, compile_at))

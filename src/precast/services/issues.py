@@ -180,7 +180,7 @@ NOT_DETERMINISTIC = Issue(
     "TRACE-001",
     Kind.INTERNAL,
     "a compile asked for another thing than before, after the same answers (read {position} of chain {chain})",
-    "report it with `precast support-bundle`; `precast catalog forget` drops what is remembered of the environment",
+    "report it with `precast support-bundle`; that compile is tried again, and nobody is served another catalog by it",
 )
 COMPILE_LATE = Issue(
     "COMPILE-001",

@@ -47,6 +47,17 @@ STAGED = Query(
     FROM node_catalog WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node
     """,
 )
+HOLD = Query(
+    "catalogs.hold",
+    """
+    -- Ours until the commit: what a node was decided by, and its facts, change one after the other.
+    SELECT node, chain FROM node_catalog WHERE node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
+    """,
+    postgresql="""
+    SELECT node, chain FROM node_catalog
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node FOR UPDATE
+    """,
+)
 RELEASE = Query(
     "catalogs.release",
     """
@@ -89,6 +100,24 @@ ERRORS = Query(
     WHERE skeleton IS NULL AND node > :after ORDER BY node LIMIT :limit
     """,
 )
+CHANGE = Query(
+    "catalogs.change",
+    """
+    INSERT INTO node_change (node, at, environment, old_version, version, old_digest, digest, told, number)
+    VALUES (:node, :now, :environment, :old_version, :version, :old_digest, :digest, :told, :number)
+    ON CONFLICT (node) DO UPDATE SET at = excluded.at, environment = excluded.environment,
+        old_version = excluded.old_version, version = excluded.version, old_digest = excluded.old_digest,
+        digest = excluded.digest, told = excluded.told, number = excluded.number
+    """,
+)
+CHANGED = Query(
+    "catalogs.changed",
+    """
+    SELECT node, at, environment, old_version, version, old_digest, digest, told, number FROM node_change
+    WHERE node = :node
+    """,
+)
+FORGET_CHANGE = Query("catalogs.forget_change", "DELETE FROM node_change WHERE node = :node")
 FORGET = Query("catalogs.forget", "DELETE FROM node_catalog WHERE node = :node")
 FORGET_RELEASES = Query("catalogs.forget_releases", "DELETE FROM node_release WHERE node = :node")
 
@@ -125,6 +154,20 @@ class Release(msgspec.Struct, frozen=True):
     version: str
     released_at: datetime
     released_by: str
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Why a node's catalog last became another: a read as JSON, and the number of the version that brought it, if one did."""
+
+    node: str
+    at: datetime
+    environment: str
+    old_version: str
+    version: str
+    old_digest: str | None
+    digest: str | None
+    told: str
+    number: int | None
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -178,6 +221,10 @@ class Catalogs:
         found = [_staged(row) for row in (yield STAGED(nodes=json_list(nodes)))]
         return {one.node: one for one in found}
 
+    def holding(self, nodes: Sequence[str]) -> Unit[dict[str, str]]:
+        """The chain that each of these nodes was decided by. It stays so until the commit."""
+        return dict((yield HOLD(nodes=json_list(nodes))))
+
     def releasing(self, releases: Sequence[Release]) -> Unit[None]:
         """Serve these from now on; numbers are given here."""
         yield RELEASE.many(
@@ -207,6 +254,30 @@ class Catalogs:
         """The newest first."""
         return [_release(row) for row in (yield RELEASES(node=node, limit=limit))]
 
+    def changing(self, changes: Sequence[Change]) -> Unit[None]:
+        """Note why catalogs became others; of each node the last time."""
+        yield CHANGE.many(
+            {
+                "node": one.node,
+                "now": to_micros(one.at),
+                "environment": one.environment,
+                "old_version": one.old_version,
+                "version": one.version,
+                "old_digest": one.old_digest,
+                "digest": one.digest,
+                "told": one.told,
+                "number": one.number,
+            }
+            for one in sorted(changes, key=lambda one: one.node)
+        )
+
+    def changed(self, node: str) -> Unit[Change | None]:
+        rows = yield CHANGED(node=node)
+        if not rows:
+            return None
+        name, at, *rest = rows[0]
+        return Change(name, from_micros(at), *rest)
+
     def broken(self, after: str, limit: int) -> Unit[list[Broken]]:
         """Nodes whose code gives an error, by name."""
         rows = yield ERRORS(after=after, limit=limit)
@@ -219,7 +290,8 @@ def _reading_served(nodes: Sequence[str]) -> Unit[Sequence[Release | None]]:
 
 
 def forgetting(node: str) -> Unit[None]:
-    """Remove what is staged for a node and what was released to it."""
+    """Remove what is staged for a node, why, and what was released to it."""
+    yield FORGET_CHANGE(node=node)
     yield FORGET(node=node)
     yield FORGET_RELEASES(node=node)
 

@@ -125,3 +125,30 @@ TRIM_NODE = Query(
     RETURNING at
     """,
 )
+FLAP = Query(
+    "facts.flap",
+    """
+    -- A path has changed more often than the node may ask for. After a time of rest it is counted anew.
+    INSERT INTO fact_flap (node, path, times, since, last_at) VALUES (:node, :path, 1, :now, :now)
+    ON CONFLICT (node, path) DO UPDATE SET
+        times = CASE WHEN fact_flap.last_at < :before_at THEN 1 ELSE fact_flap.times + 1 END,
+        since = CASE WHEN fact_flap.last_at < :before_at THEN excluded.since ELSE fact_flap.since END,
+        last_at = excluded.last_at
+    """,
+)
+FLAPS = Query(
+    "facts.flaps",
+    """
+    SELECT node, path, times, since, last_at FROM fact_flap WHERE last_at >= :since AND (node, path) > (:after_node, :after)
+    ORDER BY node, path LIMIT :limit
+    """,
+)
+TRIM_FLAPS = Query(
+    "facts.trim_flaps",
+    """
+    DELETE FROM fact_flap WHERE (node, path) IN (
+        SELECT node, path FROM fact_flap WHERE last_at < :before_at ORDER BY last_at LIMIT :limit
+    )
+    RETURNING path
+    """,
+)

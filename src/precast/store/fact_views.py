@@ -39,6 +39,14 @@ FORGET_INBOX = Query("facts.forget_inbox", "DELETE FROM fact_inbox WHERE node = 
 FORGET_SET = Query("facts.forget_set", "DELETE FROM fact_set WHERE node = :node")
 FORGET_VOLATILE = Query("facts.forget_volatile", "DELETE FROM fact_volatile WHERE node = :node")
 FORGET_HISTORY = Query("facts.forget_history", "DELETE FROM fact_history WHERE node = :node")
+FORGET_FLAPS = Query("facts.forget_flaps", "DELETE FROM fact_flap WHERE node = :node")
+DIGESTS = Query(
+    "facts.digests",
+    "SELECT node, digest FROM fact_set WHERE node IN (SELECT value FROM json_each(:nodes))",
+    postgresql="""
+    SELECT node, digest FROM fact_set WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
+)
 # Of programs before it; nobody writes it any more.
 FORGET_CHANGES = Query("facts.forget_changes", "DELETE FROM fact_change WHERE node = :node")
 
@@ -77,7 +85,12 @@ def reading_some(nodes: Sequence[str]) -> Unit[dict[str, StoredFacts]]:
     }
 
 
+def reading_digests(nodes: Sequence[str]) -> Unit[dict[str, str]]:
+    """The digests of the stored facts of these nodes."""
+    return dict((yield DIGESTS(nodes=json_list(nodes))))
+
+
 def forgetting(node: str) -> Unit[None]:
     """Remove everything that a node has ever said."""
-    for query in (FORGET_INBOX, FORGET_SET, FORGET_VOLATILE, FORGET_HISTORY, FORGET_CHANGES):
+    for query in (FORGET_INBOX, FORGET_SET, FORGET_VOLATILE, FORGET_HISTORY, FORGET_FLAPS, FORGET_CHANGES):
         yield query(node=node)

@@ -5,7 +5,7 @@ and go packed (`packing`): who does not look into one should not pay for that.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -14,6 +14,9 @@ from precast.store import fact_queries as queries
 from precast.store.database import Database
 from precast.store.packing import pack, unpack
 from precast.store.query import Row, Unit, json_list
+
+# A path that has been quiet for so long begins anew when it flaps again.
+QUIET = timedelta(hours=1)
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -63,7 +66,9 @@ class FactChange(msgspec.Struct, frozen=True):
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """What came of a set: the decision, until when compiles are paid for, and the changes that go into the history."""
+    """What came of a set: the decision, until when compiles are paid for, the changes that go into the history, and paths
+    whose changes have to wait because there were too many.
+    """
 
     came: Received
     decision: str
@@ -71,6 +76,17 @@ class Decided(msgspec.Struct, frozen=True):
     allowed_at: datetime
     recent: bytes
     changes: Sequence[FactChange]
+    flapping: Sequence[str] = ()
+
+
+class Flap(msgspec.Struct, frozen=True):
+    """A path that changed more often than its node may ask for."""
+
+    node: str
+    path: str
+    times: int
+    since: datetime
+    last_at: datetime
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -155,6 +171,30 @@ class Facts:
                 for one in steps
             )
 
+        flaps = [
+            {
+                "node": one.came.node,
+                "path": path,
+                "now": to_micros(one.decided_at),
+                "before_at": to_micros(one.decided_at - QUIET),
+            }
+            for one in sets
+            for path in one.flapping
+        ]
+        if flaps:
+            yield queries.FLAP.many(flaps)
+
+    def flapping(self, since: datetime, after: tuple[str, str], limit: int) -> Unit[list[Flap]]:
+        """Paths that had to wait since a moment, by node and path, from after one on."""
+        rows = yield queries.FLAPS(since=to_micros(since), after_node=after[0], after=after[1], limit=limit)
+        return [
+            Flap(node, path, times, from_micros(first), from_micros(last)) for node, path, times, first, last in rows
+        ]
+
+    async def trim_flaps(self, before: datetime, limit: int) -> int:
+        """Forget some of those that have been quiet since a moment; how many."""
+        return await self._database.write(_trimming_flaps, before, limit)
+
     def newest(self, node: str) -> Unit[str | None]:
         """The digest of the newest set, looked at or not."""
         (digest,) = yield from reading_newest([node])
@@ -206,6 +246,10 @@ def _reading_history(node: str, before: datetime, limit: int) -> Unit[list[Step]
 
 def _trimming_old(before: datetime, limit: int) -> Unit[int]:
     return len((yield queries.TRIM_OLD(before_at=to_micros(before), limit=limit)))
+
+
+def _trimming_flaps(before: datetime, limit: int) -> Unit[int]:
+    return len((yield queries.TRIM_FLAPS(before_at=to_micros(before), limit=limit)))
 
 
 def _trimming_node(node: str, keep: int, limit: int) -> Unit[int]:

@@ -128,7 +128,19 @@ TABLES: tuple[Table, ...] = (
     Table(
         "trace_chain",
         ("id",),
-        ("environment", "parent", "position", "answer", "links", "leaf", "made_at", "used_at"),
+        (
+            "environment",
+            "parent",
+            "position",
+            "answer",
+            "links",
+            "leaf",
+            "made_at",
+            "used_at",
+            "value",
+            "catalog",
+            "source_map",
+        ),
     ),
     Table("compile_waiter", ("branch", "node"), ("since",)),
     Table(
@@ -174,6 +186,12 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("report_page", ("report", "first", "at"), ("last", "body"), page_rows=8),
     Table("report_event", ("report", "number", "at"), ("node", "resource", "status", "is_corrective", "message")),
+    Table(
+        "node_change",
+        ("node",),
+        ("at", "environment", "old_version", "version", "old_digest", "digest", "told", "number"),
+    ),
+    Table("fact_flap", ("node", "path"), ("times", "since", "last_at")),
     Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),

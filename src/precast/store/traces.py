@@ -22,13 +22,14 @@ FIND = Query(
 )
 FIND_BY_ID = Query(
     "traces.find_by_id",
-    "SELECT id, links, leaf, parent, position, answer, made_at FROM trace_chain WHERE id = :id",
+    "SELECT id, links, leaf, parent, position, answer, value FROM trace_chain WHERE id = :id",
 )
 ADD = Query(
     "traces.add",
     """
-    INSERT INTO trace_chain (id, environment, parent, position, answer, links, leaf, made_at, used_at)
-    VALUES (:id, :environment, :parent, :position, :answer, :links, :leaf, :now, :now)
+    INSERT INTO trace_chain
+        (id, environment, parent, position, answer, links, leaf, made_at, used_at, value, catalog, source_map)
+    VALUES (:id, :environment, :parent, :position, :answer, :links, :leaf, :now, :now, :value, :catalog, :source_map)
     ON CONFLICT (environment, parent, position, answer) DO NOTHING RETURNING id
     """,
 )
@@ -68,24 +69,39 @@ SIZE = Query(
     WHERE environment = :environment
     """,
 )
+BRANCH_OF = Query("traces.branch_of", "SELECT branch FROM compile_waiter WHERE node = :node")
+COUNT_WAITERS = Query("traces.count_waiters", "SELECT count(*) FROM compile_waiter WHERE branch = :branch")
+AMONG_WAITING = Query(
+    "traces.among_waiting",
+    "SELECT DISTINCT node FROM compile_waiter WHERE node IN (SELECT value FROM json_each(:nodes))",
+    postgresql="""
+    SELECT DISTINCT node FROM compile_waiter
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
+)
 DAY_US = 86_400_000_000
+# An answer that is longer is kept as its digest only.
+MAX_VALUE_CHARS = 1_000
 
 
 class ChainRow(msgspec.Struct, frozen=True):
-    """A chain as it is stored: links packed, the leaf as JSON."""
+    """A chain as it is stored: links packed, the leaf as JSON, and the documents that the leaf names."""
 
     id: str
     links: bytes
     leaf: str
+    catalog: str | None = None
+    source_map: str | None = None
 
 
 class HungChain(msgspec.Struct, frozen=True):
-    """A chain with the place it hangs at."""
+    """A chain with the place it hangs at: by which answer, as a digest, and as JSON if it is short."""
 
     chain: ChainRow
     parent: str
     position: int
     answer: str
+    value: str | None
 
 
 class Traces:
@@ -102,11 +118,13 @@ class Traces:
         rows = yield FIND_BY_ID(id=chain)
         if not rows:
             return None
-        *columns, parent, position, answer, _ = rows[0]
-        return HungChain(_chain(columns), parent, position, answer)
+        *columns, parent, position, answer, value = rows[0]
+        return HungChain(_chain(columns), parent, position, answer, value)
 
-    def adding(self, environment: str, parent: str, position: int, answer: str, chain: ChainRow) -> Unit[bool]:
-        """Hang a chain somewhere; False if there is one already."""
+    def adding(
+        self, environment: str, parent: str, position: int, answer: str, chain: ChainRow, value: str | None
+    ) -> Unit[bool]:
+        """Hang a chain somewhere, by an answer that is also given as JSON; False if there is one already."""
         rows = yield ADD(
             id=chain.id,
             environment=environment,
@@ -115,6 +133,9 @@ class Traces:
             answer=answer,
             links=chain.links,
             leaf=chain.leaf,
+            catalog=chain.catalog,
+            source_map=chain.source_map,
+            value=None if value is None or len(value) > MAX_VALUE_CHARS else value,
             now=to_micros(self._database.clock.now()),
         )
         return bool(rows)
@@ -127,6 +148,19 @@ class Traces:
     def waiters(self, branch: str, limit: int) -> Unit[list[str]]:
         """Who waits for a branch, the longest first."""
         return [row[0] for row in (yield WAITERS(branch=branch, limit=limit))]
+
+    def counting_waiters(self, branch: str) -> Unit[int]:
+        ((count,),) = yield COUNT_WAITERS(branch=branch)
+        return int(count)
+
+    def branch_of(self, node: str) -> Unit[str | None]:
+        """Where a node waits; None if it does not."""
+        rows = yield BRANCH_OF(node=node)
+        return str(rows[0][0]) if rows else None
+
+    def waiting_among(self, nodes: Sequence[str]) -> Unit[set[str]]:
+        """Those of these nodes that wait for a compile."""
+        return {row[0] for row in (yield AMONG_WAITING(nodes=json_list(nodes)))}
 
     def taking_waiters(self, branch: str, limit: int) -> Unit[list[str]]:
         """Some who wait for a branch, and now no more."""

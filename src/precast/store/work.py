@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from precast.base.clock import from_micros, to_micros
 from precast.store import issues, work_queries
 from precast.store.database import Database
-from precast.store.query import Unit, Wake, json_list
+from precast.store.query import Row, Unit, Wake, json_list
 from precast.store.work_kinds import (
     LANE_STEPS,
     MAX_ERROR_CHARS,
@@ -292,20 +292,33 @@ def _held(claim: Claim) -> Mapping[str, object]:
     return {"kind": claim.kind, "key": claim.key, "owner": claim.owner, "fence": claim.fence}
 
 
+def finding(kind: str, key: str) -> Unit[WaitingItem | None]:
+    """An item that waits or is held."""
+    rows = yield work_queries.FIND(kind=kind, key=key)
+    return _item(rows[0]) if rows else None
+
+
+def finding_dead(kind: str, key: str) -> Unit[DeadLetter | None]:
+    rows = yield work_queries.FIND_DEAD(kind=kind, key=key)
+    return _letter(rows[0]) if rows else None
+
+
 def _reading_dead(after: tuple[str, str], limit: int) -> Unit[list[DeadLetter]]:
-    rows = yield work_queries.DEAD(after_kind=after[0], after_key=after[1], limit=limit)
-    return [
-        DeadLetter(kind, key, lane, payload, attempts, last_error, from_micros(queued), from_micros(died))
-        for kind, key, lane, payload, attempts, last_error, queued, died in rows
-    ]
+    return [_letter(row) for row in (yield work_queries.DEAD(after_kind=after[0], after_key=after[1], limit=limit))]
 
 
 def _reading_items(after: tuple[str, str], limit: int) -> Unit[list[WaitingItem]]:
-    rows = yield work_queries.ITEMS(after_kind=after[0], after_key=after[1], limit=limit)
-    return [
-        WaitingItem(kind, key, lane, attempts, from_micros(queued), from_micros(ready), owner, last_error)
-        for kind, key, lane, attempts, queued, ready, owner, last_error in rows
-    ]
+    return [_item(row) for row in (yield work_queries.ITEMS(after_kind=after[0], after_key=after[1], limit=limit))]
+
+
+def _letter(row: Row) -> DeadLetter:
+    kind, key, lane, payload, attempts, last_error, queued, died = row
+    return DeadLetter(kind, key, lane, payload, attempts, last_error, from_micros(queued), from_micros(died))
+
+
+def _item(row: Row) -> WaitingItem:
+    kind, key, lane, attempts, queued, ready, owner, last_error = row
+    return WaitingItem(kind, key, lane, attempts, from_micros(queued), from_micros(ready), owner, last_error)
 
 
 def _counting() -> Unit[list[Counts]]:

@@ -280,6 +280,19 @@ ITEMS = Query(
     WHERE (kind, key) > (:after_kind, :after_key) ORDER BY kind, key LIMIT :limit
     """,
 )
+FIND = Query(
+    "work.find",
+    """
+    SELECT kind, key, lane, attempts, queued_at, ready_at, owner, last_error FROM work_item WHERE kind = :kind AND key = :key
+    """,
+)
+FIND_DEAD = Query(
+    "work.find_dead",
+    """
+    SELECT kind, key, lane, payload, attempts, last_error, queued_at, died_at FROM work_dead
+    WHERE kind = :kind AND key = :key
+    """,
+)
 COUNTS = Query(
     "work.counts",
     """

@@ -33,6 +33,30 @@ class ReadView(msgspec.Struct, frozen=True):
     answer: str
 
 
+class VersionView(msgspec.Struct, frozen=True):
+    """A version of an environment that brought something."""
+
+    number: int
+    version: str
+    source: str
+    commit: str | None
+    deployed_by: str
+    deployed_at: datetime
+
+
+class LastChange(msgspec.Struct, frozen=True):
+    """When a node's catalog last became another, by which read, and which version of the code brought that, if one did."""
+
+    at: datetime
+    before: str | None
+    after: str | None
+    question: str
+    about: str
+    old_answer: str
+    new_answer: str
+    brought_by: VersionView | None = None
+
+
 class WhyView(msgspec.Struct, frozen=True):
     """What decided a node's catalog."""
 
@@ -41,6 +65,16 @@ class WhyView(msgspec.Struct, frozen=True):
     version: str
     catalog: str | None
     reads: list[ReadView]
+    change: LastChange | None = None
+
+
+class ProgressView(msgspec.Struct, frozen=True):
+    """How far the decision about a node is: queued, deciding, compiling, given up, or done."""
+
+    node: str
+    state: str
+    error: str = ""
+    attempts: int = 0
 
 
 class ReleaseBody(msgspec.Struct, frozen=True):
@@ -100,3 +134,25 @@ class CatalogError(msgspec.Struct, frozen=True):
     version: str
     error: str
     since: datetime
+
+
+class DeadCompile(msgspec.Struct, frozen=True):
+    """A compile, or a decision, that failed too often by no fault of the code, and who waits for it."""
+
+    kind: str
+    environment: str
+    error: str
+    attempts: int
+    since: datetime
+    nodes: list[str]
+    count: int
+
+
+class Flapping(msgspec.Struct, frozen=True):
+    """A fact that changed so often that its node has to wait for decisions: how often it had to since when."""
+
+    node: str
+    path: str
+    times: int
+    since: datetime
+    last_at: datetime

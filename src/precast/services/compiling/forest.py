@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from precast.base.digests import Digest
 from precast.lang.answers import NodeAnswers, NodeData
+from precast.lang.inputs import Answer, Question
 from precast.services.compiling.files import VersionFiles
 from precast.services.tracing.chains import Chain, Place
 from precast.services.tracing.walking import Found, Missing, Walker
@@ -39,6 +40,10 @@ class Grove:
     def walk(self, node: NodeData) -> Found | Missing:
         """As far as memory goes. Raises NotLoaded."""
         return self._walker.walk(NodeAnswers(node, self._store, self.constants).answer)
+
+    def ask(self, node: NodeData, question: Question) -> Answer:
+        """What this version answers a node. Raises NotLoaded."""
+        return NodeAnswers(node, self._store, self.constants).answer(question)
 
     def learn(self, place: Place, chain: Chain) -> None:
         """Take a chain in. Raises NotLoaded."""

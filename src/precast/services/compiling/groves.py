@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from precast.lang.answers import NodeData
+from precast.lang.inputs import Answer, Question
 from precast.services.compiling.forest import Forest, Grove, GroveName, NotLoaded
 from precast.services.compiling.trees import Versions
 from precast.services.tracing.chains import Chain, Leaf, Place, decode_links
@@ -54,6 +55,14 @@ class Groves:
             again += [at for at, result in results.items() if isinstance(result, Missing) and result.place in learned]
             waiting = sorted(set(again))
         return [results[at] for at in range(len(nodes))]
+
+    async def ask(self, grove: Grove, node: NodeData, question: Question) -> Answer:
+        """What a version answers a node to one question."""
+        while True:
+            try:
+                return await asyncio.to_thread(grove.ask, node, question)
+            except NotLoaded as wanted:
+                grove.load(wanted.digest, await self._versions.content(wanted.digest))
 
     async def _learn(self, grove: Grove, places: Sequence[Place]) -> set[Place]:
         """Bring the chains at these places into memory; those that there are."""

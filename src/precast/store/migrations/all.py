@@ -12,6 +12,7 @@ from precast.store.migrations import (
     m0008_environments,
     m0009_catalogs,
     m0010_reports,
+    m0011_explanations,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -25,4 +26,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0008_environments.MIGRATION,
     m0009_catalogs.MIGRATION,
     m0010_reports.MIGRATION,
+    m0011_explanations.MIGRATION,
 )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from precast.api.metrics import Metrics
     from precast.api.nodes import NodesApi
     from precast.api.quotas import Limits
+    from precast.api.reports import ReportsApi
     from precast.api.server import HttpServer
     from precast.api.sessions import SessionsApi
     from precast.api.status import StatusApi
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from precast.services.hooks import HookService
     from precast.services.people import PeopleService
     from precast.services.puppet_ca import PuppetCa
+    from precast.services.report_retention import ReportRetention
     from precast.services.reports import ReportService
     from precast.services.rules import RuleService
     from precast.services.sessions import SessionService
@@ -138,6 +140,7 @@ class _Front:
             self._sessions,
             _status_api(database, settings, authority),
             _catalogs_api(database),
+            reports.api,
             metrics,
             Limits(rate=settings.requests_per_second),
             _environments(database, settings),
@@ -170,7 +173,12 @@ class _Front:
 def _scheduled(database: "Database", settings: ServerSettings, server_id: str) -> "list[Part]":
     """The role scheduler: what is done by the clock, or because somebody outside has called."""
     said, environments = _classification(database, settings), _environments(database, settings)
-    parts = [_retention(database).run, _collection(database).run, lambda: said.rules.run(server_id)]
+    parts = [
+        _retention(database).run,
+        _report_retention(database, settings).run,
+        _collection(database).run,
+        lambda: said.rules.run(server_id),
+    ]
     if settings.hooks is not None:
         parts.append(lambda: environments.hooks.run(server_id))
     if (enc := said.enc) is not None:
@@ -308,13 +316,27 @@ class _Reports(NamedTuple):
     """What nodes tell of their runs: taken in, looked at, forgotten."""
 
     service: "ReportService"
+    api: "ReportsApi"
 
 
 def _reports(database: "Database") -> _Reports:
+    from precast.api.reports import ReportsApi
+    from precast.services.report_views import ReportViews
     from precast.services.reports import ReportService
+    from precast.store.report_views import ReportReader
     from precast.store.reports import Reports
 
-    return _Reports(ReportService(database, Reports(database)))
+    return _Reports(
+        ReportService(database, Reports(database)), ReportsApi(ReportViews(database, ReportReader(database)))
+    )
+
+
+def _report_retention(database: "Database", settings: ServerSettings) -> "ReportRetention":
+    from precast.services.report_retention import ReportRetention
+    from precast.store.report_partitions import ReportPartitions
+    from precast.store.reports import Reports
+
+    return ReportRetention(database, Reports(database), ReportPartitions(database), settings.report_retention)
 
 
 class _Sessions(NamedTuple):
@@ -354,6 +376,7 @@ def _http_server(
     sessions: _Sessions,
     status_api: "StatusApi",
     catalogs_api: "CatalogsApi",
+    reports_api: "ReportsApi",
     metrics: "Metrics",
     limits: "Limits",
     environments: "_Environments",
@@ -395,6 +418,7 @@ def _http_server(
     catalogs_api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service, said.classifier).declare(routes)
     RulesApi(said.rules).declare(routes)
+    reports_api.declare(routes)
     environments.api.declare(routes)
     environments.hooks_api.declare(routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))

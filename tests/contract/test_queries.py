@@ -20,6 +20,7 @@ ONE_SIDED = {
     "durability.settings": Dialect.POSTGRESQL,
     "durability.now": Dialect.POSTGRESQL,
     "health.replicas": Dialect.POSTGRESQL,
+    "reports.parts": Dialect.POSTGRESQL,
     "check.quick_check": Dialect.SQLITE,
     "check.foreign_keys": Dialect.SQLITE,
     "check.synchronous": Dialect.SQLITE,

@@ -14,10 +14,10 @@ from precast.store.nodes import Nodes
 from precast.store.query import Query, Unit
 from precast.store.report_views import Place, ReportReader, Wanted
 from precast.store.reports import Reports, Told, forgetting
-from precast.wire.events import Event, ResourceReport, Status, Summary
-from precast.wire.reports import Rest, RunBegan, RunEnded, RunEvents, Slow, Timings, pack_rest
+from precast.wire.events import ResourceReport, Status
+from precast.wire.reports import Rest, RunEvents, Slow, Timings, pack_rest
+from tests.contract.report_site import AT, began, changed, ended, failed, report_id, summary
 
-AT = datetime(2026, 1, 1, tzinfo=UTC)
 COUNT = Query(
     "test.count",
     "SELECT (SELECT count(*) FROM report), (SELECT count(*) FROM report_page), (SELECT count(*) FROM report_event)",
@@ -27,42 +27,6 @@ COUNT = Query(
 def counting() -> Unit[tuple[int, ...]]:
     (row,) = yield COUNT()
     return tuple(row)
-
-
-def report_id(number: int) -> str:
-    return f"01890000-0000-7000-8000-{number:012x}"
-
-
-def began(number: int = 1, **more: object) -> RunBegan:
-    return msgspec.convert(
-        {"report": report_id(number), "mode": "enforce", "reason": "hand", "began_at": AT, "resources": 9} | more,
-        RunBegan,
-    )
-
-
-def changed(title: str, *, is_corrective: bool = False) -> ResourceReport:
-    ref = f"File[{title}]"
-    return ResourceReport(
-        ref, Status.CHANGED, (Event(ref, "success", "content changed", "content", corrective=is_corrective),)
-    )
-
-
-def failed(title: str) -> ResourceReport:
-    ref = f"Exec[{title}]"
-    return ResourceReport(
-        ref, Status.FAILED, (Event(ref, "failure", "returned 1 instead of 0"),), file="site.pp", line=3
-    )
-
-
-def summary(**counts: int) -> Summary:
-    names = ("unchanged", "changed", "noop", "failed", "skipped", "waiting", "corrective", "refreshed")
-    found = {name: counts.get(name, 0) for name in names}
-    return Summary(resources=9, seconds=1.5, is_noop=False, is_complete=True, **found)
-
-
-def ended(start: RunBegan, *last: ResourceReport, events: int = 0, **more: object) -> RunEnded:
-    fields = {"how": "ended", "summary": summary(unchanged=9)} | more
-    return RunEnded(start, ended_at=AT + timedelta(seconds=2), events=events, reports=list(last), **fields)  # type: ignore[arg-type] # by name
 
 
 class World:

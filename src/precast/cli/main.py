@@ -34,6 +34,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
     "release": ("precast.cli.release:configure_release", "serve nodes what is staged for them"),
     "rollback": ("precast.cli.release:configure_rollback", "serve nodes what they were served before"),
+    "report": ("precast.cli.report", "what runs on nodes came to: list, show, watch"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),
     "doc": ("precast.cli.doc", "functions of the language and managed types: what they take"),

@@ -131,6 +131,14 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.within(setting_values.duration, timedelta(minutes=1), timedelta(days=365)),
         ),
     ] = timedelta(days=1)
+    report_retention: Annotated[
+        timedelta,
+        Setting(
+            "how long reports of runs are kept; 0 for ever",
+            "DURATION",
+            read=setting_values.within(setting_values.duration, timedelta(0), timedelta(days=3650)),
+        ),
+    ] = timedelta(days=30)
 
     @property
     def location(self) -> str:

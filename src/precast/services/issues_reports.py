@@ -1,0 +1,22 @@
+"""What can be wrong with questions about reports."""
+
+from precast.base.errors import Issue, Kind
+
+NO_REPORT = Issue(
+    "REPORT-001",
+    Kind.NOT_FOUND,
+    "there is no report {report}",
+    "see `precast report list`; reports are kept for as long as the server's setting report_retention says",
+)
+BAD_QUESTION = Issue(
+    "REPORT-002",
+    Kind.INPUT,
+    "{name}={value} cannot be asked for: {problem}",
+    "see the API's reference, `GET /v1/reports`",
+)
+NO_RUN = Issue(
+    "REPORT-003",
+    Kind.NOT_FOUND,
+    "{node} has told of no run",
+    "see `precast node show {node}`; `precast run {node}` has it run now",
+)

@@ -353,19 +353,23 @@ def _sessions(database: "Database", facts: "FactService", reports: "ReportServic
     from precast.api.records import messages_of
     from precast.api.sessions import SessionsApi
     from precast.api.tending import Tending
+    from precast.services.served import ServedThings
     from precast.services.sessions import MAX_ORDERS, SessionService
     from precast.store.audit import AuditLog
+    from precast.store.catalogs import Catalogs
     from precast.store.facts import Facts
     from precast.store.nodes import Nodes
+    from precast.store.policies import Policies
     from precast.store.sessions import Sessions
     from precast.store.streams import Streams
 
     sessions, settings = Sessions(database), HubSettings()
     audit = AuditLog(database, TimeOrderedIds(database.clock))
     nodes, streams = Nodes(database), Streams(database, MAX_ORDERS)
-    service = SessionService(database, sessions, nodes, streams, audit, Facts(database).newest)
+    served = ServedThings(database, Catalogs(database), Policies(database))
+    service = SessionService(database, sessions, nodes, streams, audit, Facts(database).newest, served.serving)
     hub = Hub(service, sessions, messages_of(facts, service, reports), server_id, settings)
-    tending = Tending(hub, service, sessions, nodes, database, settings)
+    tending = Tending(hub, service, sessions, nodes, database, settings, served)
     return _Sessions(service, hub, tending, SessionsApi(sessions))
 
 

@@ -28,6 +28,7 @@ from precast.store.database import Database
 from precast.store.facts import Decided, Facts, Received
 from precast.store.fleet import Fleet
 from precast.store.nodes import Certificate, Nodes
+from precast.store.policies import Policies
 from precast.store.query import Query, Row, Unit
 from precast.store.reports import EventIndex, EventPage, Reports, Told
 from precast.store.sessions import Arrival, Sessions
@@ -56,6 +57,7 @@ REFERRING = {
     "report",
     "node_change",
     "fact_flap",
+    "node_policy",
     *OLD,
 }
 
@@ -347,7 +349,7 @@ async def test_every_table_that_refers_to_nodes_is_one_that_purge_knows(database
 
 
 def _giving_catalogs(database: Database, name: str) -> Unit[None]:
-    """Something staged, why, something released, a compile that the node waits for, and a fact that flaps."""
+    """Something staged, why, something released, a policy, a compile that the node waits for, and a fact that flaps."""
     now, catalogs = database.clock.now(), Catalogs(database)
     yield from catalogs.changing([Change(name, now, "production", "u", "v", "c", "d", "{}", None)])
     came = Received(name, "x", b"{}", b"{}", now)
@@ -355,6 +357,7 @@ def _giving_catalogs(database: Database, name: str) -> Unit[None]:
     yield from catalogs.storing([("d", b"{}")])
     yield from catalogs.staging([Staged(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
     yield from catalogs.releasing([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])
+    yield from Policies(database).setting(name, "always", [], "person:ann")
     yield from Traces(database).waiting("branch", name)
 
 

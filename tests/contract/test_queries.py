@@ -28,7 +28,7 @@ ONE_SIDED = {
 TEXTS = {
     *("kind", "key", "lane", "owner", "error", "stream", "name", "after_kind", "after_key"),
     *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address", "authority"),
-    *("until_node", "environment"),
+    *("until_node", "environment", "enforce", "windows"),
     *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
     *("digest", "decision"),
     *("version", "source", "commit_id", "deployed_by", "policy", "classes", "parameters", "problem", "which", "marks"),
@@ -130,6 +130,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "node_catalog": {"catalogs"},
         "node_release": {"catalogs"},
         "node_change": {"catalogs"},
+        "node_policy": {"policies"},
         "trace_chain": {"traces"},
         "compile_waiter": {"traces"},
         "report": {"reports"},

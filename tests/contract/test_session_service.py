@@ -205,7 +205,7 @@ async def test_database_that_was_set_back_makes_no_clones(site: Site) -> None:
 
 
 async def test_unknown_version_is_refused(site: Site) -> None:
-    with pytest.raises(InputError, match="versions 7, 9 of the protocol, this server 1"):
+    with pytest.raises(InputError, match="versions 7, 9 of the protocol, this server 2, 1"):
         await site.begin(Hello([7, 9], "store", ["a1"], "boot", "9"))
 
 

@@ -1,21 +1,29 @@
-"""Has the kept catalog applied on the agent's own schedule: each run is a process of its own, at most one at a time.
+"""Has the kept catalog applied: when another one was fetched, when somebody orders it, and on the agent's own schedule.
 
-A daemon that ends lets a run under way finish what it is doing: it is told to wind up, and nobody kills it in the middle of a change.
+Each run is a process of its own, and there is one at a time. A daemon that ends lets a run under way finish what it is doing: it is
+told to wind up, and nobody kills it in the middle of a change. A daemon that is killed finds out, at its next start, what became of the
+run, and of the order it was for.
 """
 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
+from precast.agent.applying.lease import is_held
 from precast.agent.children import Children
 from precast.agent.chores import LOOK_S, name_of
-from precast.agent.notes import RunNote
+from precast.agent.fetch_chore import FRESH
+from precast.agent.notes import FetchNote, KeptRunNote, RunNote
+from precast.agent.orders import Orders
 from precast.agent.places import STATE
-from precast.agent.schedule import facts_due_at
+from precast.agent.schedule import due_at
 from precast.agent.settings import AgentSettings
 from precast.agent.store import LocalStore
+from precast.wire.runs import RunOrder
 
 log = logging.getLogger("precast.agent")
 
@@ -23,58 +31,132 @@ log = logging.getLogger("precast.agent")
 LONGEST = timedelta(hours=4)
 # How long a daemon that ends waits for it. One that needs longer ends by itself.
 GRACE_S = 5.0
+# How long a run waits for one that somebody has started by hand.
+TURN_S = 600
+# A new catalog whose run did not come to its end, and an order whose process did not begin, are tried again after this long.
+RETRY = timedelta(minutes=5)
+AGAIN_S = 5.0
 # Exit codes of a run that came to its end, whatever it found.
 ENDED = range(7)
 
 
-class ApplyChore:
-    """Starts runs when they are due. Nothing is due while the interval is 0 or there is no catalog."""
+class Due(NamedTuple):
+    """A run that is to begin: why, and for which order."""
 
-    def __init__(self, children: Children, store: LocalStore, settings: AgentSettings, root: Path) -> None:
+    reason: str
+    order: RunOrder | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """What the command is told."""
+        words = ["--reason", self.reason, "--wait", str(TURN_S)]
+        if self.order is not None:
+            words += ["--order", self.order.order, f"--{self.order.mode}"]
+            if self.order.tags:
+                words += ["--tags", ",".join(self.order.tags)]
+        return words
+
+
+class ApplyChore:
+    """Starts runs when they are due. Without a catalog nothing is due but orders, which are then answered."""
+
+    def __init__(
+        self,
+        children: Children,
+        store: LocalStore,
+        orders: Orders,
+        settings: AgentSettings,
+        root: Path,
+        freshen: Callable[[timedelta], Awaitable[None]],
+    ) -> None:
         self._children = children
         self._store = store
-        self._catalog = root / STATE / "catalog.json"
-        self._tried_at: datetime | None = None
+        self._orders = orders
+        self._state = root / STATE
+        self._freshen = freshen
+        self._woken = asyncio.Event()
+        self._scheduled_at: datetime | None = None
+        self._tried_catalog = ("", store.clock.now())
         self.settings = settings
+
+    def look(self) -> None:
+        """Look now whether something is due."""
+        self._woken.set()
 
     async def run(self) -> None:
         """Apply for ever. Cancelling tells a run that is under way to wind up."""
         while True:
-            due_at = self._due_at()
-            now = self._store.clock.now()
-            if due_at is not None and due_at <= now:
-                self._tried_at = now
-                await self._apply()
-                due_at = self._due_at()
-            left_s = LOOK_S if due_at is None else (due_at - self._store.clock.now()).total_seconds()
-            await asyncio.sleep(max(0.0, min(left_s, LOOK_S)))
+            self._woken.clear()
+            is_running = is_held(self._state)
+            self._orders.settle(is_running=is_running)
+            # A run that an earlier daemon has started, or somebody by hand, is let end.
+            due = None if is_running else await self._next()
+            if due is not None:
+                has_begun = await self._apply(due)
+                await asyncio.sleep(0 if has_begun else AGAIN_S)
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN_S if is_running else self._left_s()):
+                    await self._woken.wait()
 
-    def _due_at(self) -> datetime | None:
-        interval = self.settings.apply_interval
-        if not interval or not self._catalog.exists():
-            return None
-        noted = self._store.noted(RunNote)
-        known = [at for at in (noted.ended_at if noted else None, self._tried_at) if at is not None]
-        last_at = max(known, default=None)
-        return facts_due_at(name_of(self._store), last_at, self._store.clock.now(), interval, self.settings.splay)
+    async def _next(self) -> Due | None:
+        if self._orders.has_waiting():
+            # Who orders a run means what is released by now, of which we may not have heard yet.
+            await self._freshen(timedelta(0))
+            if (order := self._orders.next()) is not None:
+                return Due("ordered", order)
+        now = self._store.clock.now()
+        due = next((reason for reason, at in self._due(now).items() if at <= now), None)
+        if due == "schedule":
+            await self._freshen(FRESH)
+        return None if due is None else Due(due)
 
-    async def _apply(self) -> None:
-        process = await self._children.start("agent", "apply", "--json")
+    def _left_s(self) -> float:
+        now = self._store.clock.now()
+        return min([LOOK_S, *(max(0.0, (at - now).total_seconds()) for at in self._due(now).values())])
+
+    def _due(self, now: datetime) -> dict[str, datetime]:
+        """When a run is due, by reason."""
+        if not (self._state / "catalog.json").exists():
+            return {}
+        found = {}
+        fetched, kept = self._store.noted(FetchNote), self._store.noted(KeptRunNote)
+        if fetched is not None and fetched.digest and (kept is None or kept.digest != fetched.digest):
+            digest, tried_at = self._tried_catalog
+            found["released"] = now if digest != fetched.digest or tried_at > now else tried_at + RETRY
+        if self.settings.apply_interval:
+            noted = self._store.noted(RunNote)
+            known = [at for at in (noted.ended_at if noted else None, self._scheduled_at) if at is not None]
+            last_at = max(known, default=None)
+            found["schedule"] = due_at(
+                name_of(self._store), last_at, now, self.settings.apply_interval, self.settings.splay
+            )
+        return found
+
+    async def _apply(self, due: Due) -> bool:
+        """Have it done; whether a run has begun, as far as orders tell."""
+        now = self._store.clock.now()
+        if due.reason == "schedule":
+            self._scheduled_at = now
+        elif due.reason == "released" and (fetched := self._store.noted(FetchNote)) is not None:
+            self._tried_catalog = (fetched.digest, now)
+        process = await self._children.start("agent", "apply", "--json", *due.words)
         if process is None:
             log.error("the catalog could not be applied: a process could not be started")
-            return
+            return False
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):
                 code = await process.wait()
         except TimeoutError:
             process.terminate()
             log.error("a run has taken more than %s and was told to wind up", LONGEST)
-            return
+            return True
         except asyncio.CancelledError:
             await _wind_up(process)
             raise
         if code not in ENDED:
-            log.error("the catalog could not be applied: exit code %s; try `precast agent apply`", code)
+            log.error("the catalog could not be applied: exit code %s; try `precast agent apply --noop`", code)
+        return code in ENDED
 
 
 async def _wind_up(process: asyncio.subprocess.Process) -> None:

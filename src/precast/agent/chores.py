@@ -14,7 +14,7 @@ from precast.agent.children import Children, Ended
 from precast.agent.credentials import Credentials
 from precast.agent.notes import CertificateNote, FactsNote, FactsPlan
 from precast.agent.pauses import fraction
-from precast.agent.schedule import facts_due_at
+from precast.agent.schedule import due_at
 from precast.agent.settings import AgentSettings
 from precast.agent.store import LocalStore
 from precast.wire.session import COLLECT, RENEW
@@ -73,7 +73,7 @@ class FactsChore:
         if self._failed_at is not None and self._failed_at <= now:
             return self._failed_at + RETRY
         last = self._store.noted(FactsNote)
-        return facts_due_at(
+        return due_at(
             name_of(self._store),
             last.collected_at if last else None,
             now,

@@ -16,12 +16,13 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from precast.agent.opening import Over, closed
+from precast.agent.orders import Orders
 from precast.agent.pauses import Verdict
 from precast.agent.spool import Spool
 from precast.agent.store import LocalStore
 from precast.base.errors import PrecastError
-from precast.wire import session
-from precast.wire.session import Ack, FromServer, Message, Reconnect, Record, Resend, Want, Welcome
+from precast.wire import runs, session
+from precast.wire.session import Ack, FromServer, Message, Reconnect, Record, Released, Resend, Want, Welcome
 
 log = logging.getLogger("precast.agent")
 
@@ -33,6 +34,7 @@ WINDOW_BYTES = 4 * 1024 * 1024
 BATCH_RECORDS = 32
 BATCH_BYTES = 256 * 1024
 
+# What is done as soon as it can be, once, however often it was ordered. Runs are each an order of its own: see `orders`.
 _ORDERS: dict[str, type[session.CollectOrder | session.RenewOrder]] = {
     session.COLLECT: session.CollectOrder,
     session.RENEW: session.RenewOrder,
@@ -48,6 +50,9 @@ class Listener(Protocol):
     def on_order(self, kind: str, why: str) -> None:
         """A server has ordered something; it is in the store."""
 
+    def on_released(self, released: Released) -> None:
+        """Something else counts for this node, as the server says."""
+
     def on_want(self) -> None:
         """The server lacks the stable facts; the store knows."""
 
@@ -62,6 +67,7 @@ class Conversation:
         self._store = store
         self._spool = spool
         self._listener = listener
+        self._orders = Orders(store, spool)
         self._sent = begin
         self._in_flight: dict[int, int] = {}
         self._said_s = time.monotonic()
@@ -128,6 +134,8 @@ class Conversation:
             case Want():
                 self._store.know_facts("")
                 self._listener.on_want()
+            case Released():
+                self._listener.on_released(message)
             case Reconnect(why, after_s, spread_s):
                 raise Over(Verdict.MOVED, why, (after_s, after_s + spread_s))
             case _:
@@ -148,6 +156,9 @@ class Conversation:
         await self._say(Ack(max(record.number, received)))
 
     def _keep(self, record: Record) -> None:
+        if record.kind == runs.RUN:
+            self._keep_run(record)
+            return
         order = _ORDERS.get(record.kind)
         if order is None:
             log.warning("the server sent a record of unknown kind %.40r, which is passed over", record.kind)
@@ -159,6 +170,16 @@ class Conversation:
             why = ""  # what is to be done is clear all the same
         self._store.take(record.number, record.kind, why)
         self._listener.on_order(record.kind, why)
+
+    def _keep_run(self, record: Record) -> None:
+        try:
+            order = msgspec.json.decode(record.body, type=runs.RunOrder)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            log.error("the server ordered a run in words that are not understood; it is passed over")
+            self._store.take(record.number, None)
+            return
+        if self._orders.take(record.number, order):
+            self._listener.on_order(runs.RUN, order.why)
 
     async def _say(self, message: Message) -> None:
         async with asyncio.timeout(SEND_S):

@@ -21,17 +21,20 @@ from precast.agent.apply_chore import ApplyChore
 from precast.agent.children import Children, watch_by_descriptor
 from precast.agent.chores import CertificateChore, FactsChore, name_of
 from precast.agent.credentials import Credentials
+from precast.agent.fetch_chore import FetchChore
 from precast.agent.link import Link
 from precast.agent.lock import only_one
 from precast.agent.notes import CertificateNote, DaemonNote, FactsNote
 from precast.agent.notify import Notifier
+from precast.agent.orders import Orders
 from precast.agent.session import Session
 from precast.agent.settings import AgentSettings
 from precast.agent.spool import Limits, Spool
 from precast.agent.store import LocalStore, place, set_aside
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
-from precast.wire.session import COLLECT, FACTS, RENEW, Welcome
+from precast.wire.runs import RUN
+from precast.wire.session import COLLECT, FACTS, RENEW, Released, Welcome
 
 log = logging.getLogger("precast.agent")
 
@@ -77,7 +80,9 @@ class Daemon:
         self._facts = FactsChore(children, store, settings, self._session.has_records.set)
         credentials = Credentials(start.root)
         self._certificate = CertificateChore(children, store, credentials, self._on_renewed)
-        self._apply = ApplyChore(children, store, settings, start.root)
+        self._fetch = FetchChore(children, store, credentials, settings, lambda: self._apply.look())
+        orders = Orders(store, self._spool)
+        self._apply = ApplyChore(children, store, orders, settings, start.root, self._fetch.freshen)
         self._link = Link(self._session, store, credentials, settings.urls, name_of(store), self._certificate.look)
 
     async def run(self) -> None:
@@ -106,6 +111,7 @@ class Daemon:
                     self._link.run,
                     self._facts.run,
                     self._certificate.run,
+                    self._fetch.run,
                     self._apply.run,
                     self._look_into_spool,
                 ):
@@ -125,6 +131,11 @@ class Daemon:
         known = self._store.noted(FactsNote)
         if known is not None and known.digest != welcome.facts_digest and not self._spool.has(FACTS):
             self._facts.want()
+        self._fetch.hear(welcome.catalog_digest, welcome.policy)
+
+    def on_released(self, released: Released) -> None:
+        log.info("a server says that something else counts for this node")
+        self._fetch.hear(released.digest, released.policy, released.spread_s)
 
     def on_order(self, kind: str, why: str) -> None:
         log.info("a server ordered: %s%s", kind, f" ({why})" if why else "")
@@ -132,12 +143,16 @@ class Daemon:
             self._facts.want()
         elif kind == RENEW:
             self._certificate.look()
+        elif kind == RUN:
+            self._apply.look()
 
     def on_want(self) -> None:
         self._facts.want()
 
     def _on_renewed(self) -> None:
         self._link.renew()
+        # Other authorities may have come with it, whose policy we could not check before.
+        self._fetch.want()
 
     def _reload(self) -> None:
         """Take new settings; what is wrong with them is told, and the old ones stay."""
@@ -148,7 +163,7 @@ class Daemon:
             log.error("the settings are not reloaded: %s [%s]", error.message, error.code)
             return
         self._spool.limits = _limits(settings)
-        self._facts.settings = self._apply.settings = settings
+        self._facts.settings = self._fetch.settings = self._apply.settings = settings
         self._session.least_horizon_s = settings.ack_horizon.total_seconds()
         self._link.renew(settings.urls)
         log.info("the settings are reloaded")

@@ -5,18 +5,24 @@ A catalog that is known is answered with a word, and a content that is there is 
 """
 
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from precast.agent import issues, plugins
 from precast.agent.applying import kept
+from precast.agent.notes import FetchNote, LinkNote
 from precast.agent.places import STATE
+from precast.agent.store import LocalStore
 from precast.base import digests, https
+from precast.base.errors import PrecastError
 from precast.base.files import write_private
 from precast.catalog.reading import unseal
 
 CONTENT = STATE / "content"
 _NOT_MODIFIED = 304
+# What a server says that has nothing for this node.
+NOTHING_RELEASED = "RELEASE-001"
 
 
 class Fetched(NamedTuple):
@@ -26,6 +32,36 @@ class Fetched(NamedTuple):
     is_new: bool
     contents: int
     plugins: tuple[str, ...]
+    environment: str
+    version: str
+    release: int
+
+
+def fetch_and_note(root: Path, urls: Sequence[str], context: ssl.SSLContext, store: LocalStore) -> Fetched:
+    """Keep what one of the servers has for this node, and note that it was confirmed; the one we are connected to is asked first.
+
+    Raises as `fetch` does, of the last that was asked.
+    """
+    link = store.noted(LinkNote)
+    order = sorted(urls, key=lambda url: link is None or url != link.url)
+    for at, url in enumerate(order, 1):
+        try:
+            fetched = fetch(root, url, context)
+        except PrecastError as error:
+            if error.code == NOTHING_RELEASED:
+                trouble = "nothing is released to this node any more" if kept.place(root).exists() else ""
+                store.note(FetchNote(checked_at=store.clock.now(), trouble=trouble, failed_at=store.clock.now()))
+                raise
+            if not error.consequence.retry or at == len(order):
+                raise
+            continue
+        store.note(
+            FetchNote(
+                fetched.digest, fetched.environment, fetched.version, fetched.release, checked_at=store.clock.now()
+            )
+        )
+        return fetched
+    raise AssertionError("there is at least one server")
 
 
 def fetch(root: Path, url: str, context: ssl.SSLContext) -> Fetched:
@@ -39,7 +75,7 @@ def fetch(root: Path, url: str, context: ssl.SSLContext) -> Fetched:
     headers = {"If-None-Match": f'"{known}"'} if known else {}
     came = https.call(url, context, "GET", "/v1/catalog", headers=headers)
     if came.status == _NOT_MODIFIED:
-        return Fetched(known, False, 0, ())
+        return Fetched(known, False, 0, (), *_origin(came))
     if came.status >= 400:
         https.read_answer(url, came, dict)
     digest = digests.of_bytes(came.body)
@@ -55,7 +91,15 @@ def fetch(root: Path, url: str, context: ssl.SSLContext) -> Fetched:
     placed = plugins.place_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
     write_private(place, came.body)
     _drop_others(root / CONTENT, set(content.values()))
-    return Fetched(digest, True, count, tuple(placed))
+    return Fetched(digest, True, count, tuple(placed), *_origin(came))
+
+
+def _origin(came: https.Answer) -> tuple[str, str, int]:
+    """The environment, its version, and the number of the release."""
+    said = came.headers
+    number = said.get("Precast-Release", "0")
+    version = said.get("Precast-Code-Version", "")
+    return said.get("Precast-Environment", ""), version, int(number) if number.isdecimal() else 0
 
 
 def _keep_contents(directory: Path, wanted: list[str], url: str, context: ssl.SSLContext) -> int:

@@ -102,7 +102,9 @@ class Link:
         try:
             epoch = self._store.standing().epoch
             next_at = now + timedelta(seconds=pause_s)
-            self._store.note(LinkNote(self._url, False, now, epoch, "", why, next_at))
+            before = self._store.noted(LinkNote)
+            since = before.since if before is not None and not before.is_connected else now
+            self._store.note(LinkNote(self._url, False, since, epoch, "", why, next_at))
         except PrecastError as error:
             log.error("%s [%s]", error.message, error.code)
         if why != self._said:

@@ -56,6 +56,29 @@ class RunNote(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class KeptRunNote(msgspec.Struct, frozen=True):
+    """The last run of the whole catalog that is kept here, to its end."""
+
+    digest: str
+    ended_at: datetime
+    is_noop: bool
+    reason: str
+    enforced_at: datetime | None = None  # when one that changed things began
+
+
+class FetchNote(msgspec.Struct, frozen=True):
+    """What was fetched last, and when a server last confirmed it; what went wrong since then, if something did."""
+
+    digest: str = ""
+    environment: str = ""
+    version: str = ""  # of the environment
+    release: int = 0
+    policy: int = 0  # serial
+    checked_at: datetime | None = None
+    trouble: str = ""
+    failed_at: datetime | None = None
+
+
 class FactsPlan(msgspec.Struct, frozen=True):
     """When facts are collected next, and what went wrong the last time."""
 

@@ -30,19 +30,27 @@ class AgentSettings(Settings, frozen=True):
     splay: Annotated[
         timedelta,
         Setting(
-            "facts are sent this much later at most, by the node's name",
+            "what is done so often is done this much later at most, by the node's name",
             "TIME",
             read=values.within(values.duration, timedelta(0), timedelta(days=1)),
+        ),
+    ] = timedelta(minutes=30)
+    fetch_interval: Annotated[
+        timedelta,
+        Setting(
+            "how often it is asked whether something else was released, should no server have said so",
+            "TIME",
+            read=values.within(values.duration, timedelta(minutes=1), timedelta(days=7)),
         ),
     ] = timedelta(minutes=30)
     apply_interval: Annotated[
         timedelta,
         Setting(
-            "how often the catalog that is kept here is applied; 0 for never by itself",
+            "how often the catalog that is kept here is applied; 0 for only when it is new or ordered",
             "TIME",
             read=values.within(values.duration, timedelta(0), timedelta(days=30)),
         ),
-    ] = timedelta(0)
+    ] = timedelta(minutes=30)
     noop: Annotated[bool, Setting("runs only look, unless one is told to enforce", flag="-")] = False
     facts_d: Annotated[
         tuple[Path, ...], Setting("external facts from here, not from the usual directories", "DIR")

@@ -63,13 +63,17 @@ class Spool:
 
         Raises InputError AGENT-013 if it is too large to be sent, UnavailableError as the store does.
         """
-        if len(body) > MAX_BODY_BYTES:
-            raise issues.LARGE_RECORD.error(kind=kind, size_bytes=len(body), limit_bytes=MAX_BODY_BYTES)
         with self._store.writing() as db:
             if supersedes:
                 db.execute("DELETE FROM record WHERE number IS NULL AND kind = ?", (kind,))
-            _insert(db, kind, body, importance, self._now())
-            self._make_room(db)
+            self.putting(db, kind, body, importance)
+
+    def putting(self, db: sqlite3.Connection, kind: str, body: bytes, importance: Importance) -> None:
+        """The same as a part of another transaction."""
+        if len(body) > MAX_BODY_BYTES:
+            raise issues.LARGE_RECORD.error(kind=kind, size_bytes=len(body), limit_bytes=MAX_BODY_BYTES)
+        _insert(db, kind, body, importance, self._now())
+        self._make_room(db)
 
     def withdraw(self, kind: str) -> None:
         """Forget what has not been sent of a kind: it came there another way."""

@@ -72,6 +72,10 @@ _MIGRATIONS = (
     CREATE TABLE resource_state (ref TEXT PRIMARY KEY, state BLOB NOT NULL, applied_at INTEGER);
     CREATE TABLE promise (key TEXT PRIMARY KEY, value BLOB NOT NULL, at INTEGER NOT NULL);
     """,
+    """
+    CREATE TABLE run_order (id TEXT PRIMARY KEY, state TEXT NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL);
+    CREATE INDEX run_order_state ON run_order (state);
+    """,
 )
 
 T = TypeVar("T", bound=msgspec.Struct)

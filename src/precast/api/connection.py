@@ -14,9 +14,10 @@ from aiohttp import web
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
 from precast.services import issues
+from precast.services.served import Served
 from precast.services.sessions import Begun, RecordKind, SessionService
 from precast.wire import session
-from precast.wire.session import Ack, Message, Record, Resend
+from precast.wire.session import Ack, Message, Record, Released, Resend
 
 log = logging.getLogger("precast.sessions")
 
@@ -49,9 +50,11 @@ class Connection:
         "confirmed",
         "epoch",
         "heard_s",
+        "hears_hints",
         "instance",
         "node",
         "sent",
+        "served",
     )
 
     def __init__(
@@ -70,6 +73,8 @@ class Connection:
         self.node = node
         self.instance = instance
         self.epoch = begun.epoch
+        self.hears_hints = begun.version >= session.WITH_HINTS
+        self.served = begun.served  # as it was told
         self.heard_s = time.monotonic()
         self.sent = self.confirmed = received
         self._pending: list[Record] = []
@@ -86,6 +91,16 @@ class Connection:
                 await self._socket.send_bytes(session.encode(message))
         except (TimeoutError, ConnectionError):
             await self.close(session.CLOSE_SILENT, "nothing can be sent")
+
+    def lacks(self, now: Served) -> bool:
+        """Whether the node was not told of what it has now."""
+        digest, policy = self.served
+        return self.hears_hints and ((now.digest or digest) != digest or (now.policy or policy) != policy)
+
+    async def tell(self, now: Served, spread_s: float) -> None:
+        """Tell the node what it has now; what is not said is as it was."""
+        self.served = Served(now.digest or self.served.digest, now.policy or self.served.policy)
+        await self.send(Released(now.digest, now.policy, spread_s))
 
     async def close(self, code: int, why: str) -> None:
         with contextlib.suppress(ConnectionError, TimeoutError):

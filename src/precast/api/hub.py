@@ -138,6 +138,8 @@ class Hub:
                 horizon_s=settings.horizon_s,
                 spread_s=max(LEAST_SPREAD_S, self.herd / RETURNS_PER_S),
                 facts_digest=begun.facts_digest,
+                catalog_digest=begun.served.digest,
+                policy=begun.served.policy,
             )
         )
         return connection

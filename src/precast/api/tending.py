@@ -15,7 +15,9 @@ from typing import TypeVar
 from precast.api.connection import Connection
 from precast.api.hub import RETURNS_PER_S, Hub, HubSettings
 from precast.base.errors import PrecastError
+from precast.services.served import ServedThings
 from precast.services.sessions import PREFIX, SessionService
+from precast.store.catalogs import RELEASED_TOPIC
 from precast.store.database import Database
 from precast.store.nodes import REVOKED_TOPIC, Nodes
 from precast.store.sessions import Sessions, arrived_topic
@@ -39,6 +41,9 @@ REBALANCE_ABOVE = 1.25
 REBALANCE_LEAST = 16
 REBALANCE_AT_ONCE = 50
 REBALANCE_EVERY = 6  # looks, at which the nodes are counted too
+# Nodes that are told of a release at once; more than these come spread over as long as it takes to serve them.
+TOLD_AT_ONCE = 100
+FETCHES_PER_S = 250
 
 
 class Tending:
@@ -52,6 +57,7 @@ class Tending:
         nodes: Nodes,
         database: Database,
         settings: HubSettings,
+        served: ServedThings,
     ) -> None:
         self._hub = hub
         self._service = service
@@ -59,11 +65,13 @@ class Tending:
         self._nodes = nodes
         self._database = database
         self._settings = settings
+        self._served = served
         # Names of nodes that are connected here; as bounded as those.
         self._due: set[str] = set()
         self._is_due = asyncio.Event()
         self._has_arrived = asyncio.Event()
         self._is_revoked = asyncio.Event()
+        self._is_released = asyncio.Event()
 
     async def run(self) -> None:
         """Look after the connections, for ever."""
@@ -72,12 +80,14 @@ class Tending:
             wakeups.tap(topic(PREFIX), self._on_post),
             wakeups.tap(arrived_topic(""), self._on_arrival),
             wakeups.tap(REVOKED_TOPIC, lambda _: self._is_revoked.set()),
+            wakeups.tap(RELEASED_TOPIC, lambda _: self._is_released.set()),
         ):
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._lease())
                 tasks.create_task(self._deliver())
                 tasks.create_task(self._fence())
                 tasks.create_task(self._dismiss_revoked())
+                tasks.create_task(self._tell_released())
 
     async def drain(self, why: str) -> None:
         """Send every node away, to come back soon and elsewhere if it can; then say that this server has ended."""
@@ -154,6 +164,18 @@ class Tending:
             revoked = set(await _quietly(self._nodes.revoked(since), []))
             found = [one for one in self._hub.connections.values() if one.node.serial in revoked]
             await _close(found, session.CLOSE_REVOKED, "the certificate was revoked")
+
+    async def _tell_released(self) -> None:
+        """Tell nodes that they are served something else, or have another policy; each once, by what the database says."""
+        looked_at = self._database.clock.now()
+        while True:
+            await _wait(self._is_released, TEND_S)
+            since, looked_at = looked_at - OVERLAP, self._database.clock.now()
+            changed = await _quietly(self._served.changed(since), {})
+            told = [one for name in changed if (one := self._hub.connections.get(name)) and one.lacks(changed[name])]
+            # A few come at once; many one after the other, as fast as they can be served.
+            spread_s = 0.0 if len(told) <= TOLD_AT_ONCE else len(told) / FETCHES_PER_S
+            await _for_each(told, lambda one: one.tell(changed[one.node.name], spread_s))  # noqa: B023 - awaited here
 
     def _on_post(self, name: str) -> None:
         if name in self._hub.connections:

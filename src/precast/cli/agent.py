@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="fetch the catalog that was released to this node, with all it names",
         description="What is kept is applied by `precast agent apply`.",
     )
-    _add_common(fetch)
+    _add_common(fetch, "fallbacks")
     fetch.set_defaults(run=_fetch)
 
 
@@ -194,9 +194,12 @@ def _facts(args: argparse.Namespace) -> int:
 
 def _fetch(args: argparse.Namespace) -> int:
     from precast.agent.credentials import Credentials
-    from precast.agent.fetching import fetch
+    from precast.agent.fetching import fetch_and_note
 
-    fetched = fetch(args.root, _url(args), Credentials(args.root).context())
+    settings = load_settings(AgentSettings, args).values
+    context = Credentials(args.root).context()
+    with agent_daemon.opened(args.root, settings) as (store, _):
+        fetched = fetch_and_note(args.root, _urls(settings), context, store)
     if args.json:
         print_json(fetched._asdict())
     elif fetched.is_new:
@@ -209,10 +212,13 @@ def _fetch(args: argparse.Namespace) -> int:
 
 
 def _url(args: argparse.Namespace) -> str:
-    url = load_settings(AgentSettings, args).values.url
-    if not url:
+    return _urls(load_settings(AgentSettings, args).values)[0]
+
+
+def _urls(settings: AgentSettings) -> tuple[str, ...]:
+    if not settings.urls:
         raise issues.NO_SETTING.error(name="url", variable="PRECAST_URL", file="/etc/precast/agent.toml")
-    return url
+    return settings.urls
 
 
 def _tell(args: argparse.Namespace, what: str, identity: "Identity", until: str) -> int:

@@ -1,15 +1,22 @@
-"""`precast agent apply`: one run of the node's own catalog, in a process of its own. The daemon starts it on its schedule; so may people.
+"""`precast agent apply`: one run of the node's own catalog, in a process of its own. The daemon starts it; so may people.
 
-Where the agent's configuration says `noop = true` a run only looks, unless it is told to enforce: then only runs that somebody
-triggers change anything.
+Where the agent's configuration says `noop = true` a run only looks, whoever wants it; only somebody on the node itself can tell it to
+enforce all the same. A run that somebody at a server has ordered says which order it follows, and begins with it once.
 """
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from precast.agent.settings import AgentSettings
+from precast.base.errors import PrecastError
 from precast.cli.settings import load_settings
+
+if TYPE_CHECKING:
+    from precast.agent.store import LocalStore
+    from precast.wire.events import Summary
+
+REASONS = ("schedule", "released", "ordered", "hand")
 
 
 def configure(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -21,25 +28,87 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("--enforce", action="store_true", help="change things, also where runs only look")
     parser.add_argument("--environment", metavar="DIR", help="where contents of files and functions come from")
     parser.add_argument("--config", metavar="FILE", type=Path, default=argparse.SUPPRESS, help="the agent's settings")
+    parser.add_argument("--reason", choices=REASONS, default="hand", help="why it runs, if not by hand: for the daemon")
+    parser.add_argument("--order", metavar="ID", default="", help="the order it follows: for the daemon")
     add_options(parser)
     parser.set_defaults(run=_run, modulepath=None, facts=None, strict=False, node=None, state=None)
 
 
 def _run(args: argparse.Namespace) -> int:
-    from precast.agent.applying.kept import read
-    from precast.catalog.reading import unseal
-    from precast.cli.apply import check_root, job_of, run_job
-    from precast.cli.files import read_bytes
+    from precast.cli.apply import check_root
 
     check_root(args.root)
-    settings = load_settings(AgentSettings, args).values
-    args.noop = args.noop or (settings.noop and not args.enforce)
+    try:
+        return _apply(args, load_settings(AgentSettings, args).values)
+    except PrecastError as error:
+        if args.order:
+            _give_up(args, error)
+        raise
+
+
+def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
+    from precast.agent.applying.kept import read
+    from precast.base import digests
+    from precast.catalog.reading import unseal
+    from precast.cli.apply import job_of, run_job
+    from precast.cli.files import read_bytes
+
+    args.noop = _is_noop(args, settings)
     data = read_bytes(args.catalog) if args.catalog is not None else read(args.root)
     unsealed = unseal(data, args.catalog or "the catalog that is kept")
     job, name = job_of(unsealed, args)
-    if args.catalog is None and args.environment is None:
+    if args.catalog is not None:
+        return run_job(job, args, name)
+    if args.environment is None:
         from precast.agent.fetching import CONTENT
         from precast.resources.contents import KeptContents
 
         job = job._replace(contents=KeptContents(args.root / CONTENT))
-    return run_job(job, args, name)
+    digest = digests.of_bytes(data)
+    begins = (lambda store: _begin(store, settings, args.order)) if args.order else None
+    return run_job(
+        job._replace(version=digest, begins=begins), args, name, lambda summary: _end(args, settings, digest, summary)
+    )
+
+
+def _is_noop(args: argparse.Namespace, settings: AgentSettings) -> bool:
+    """Whether the run only looks. Somebody on the node itself may do as they like; everyone else is bound by its settings."""
+    if args.reason == "hand":
+        return args.noop or (settings.noop and not args.enforce)
+    return args.noop or settings.noop or not args.enforce
+
+
+def _begin(store: "LocalStore", settings: AgentSettings, order: str) -> None:
+    from precast.agent.orders import Orders
+    from precast.agent.spool import Limits, Spool
+
+    Orders(store, Spool(store, Limits(settings.spool_records, settings.spool_bytes))).begin(order)
+
+
+def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary: "Summary") -> None:
+    """Note what the daemon needs to know of a run of the kept catalog."""
+    from precast.agent.applying.runs import state_root
+    from precast.agent.notes import KeptRunNote
+    from precast.agent.orders import Orders
+    from precast.cli.agent_daemon import opened
+
+    with opened(state_root(args.root), settings) as (store, spool):
+        if args.order:
+            Orders(store, spool).end(args.order)
+        if summary.is_complete and not args.tags and not args.skip_tags:
+            before, now = store.noted(KeptRunNote), store.clock.now()
+            enforced_at = before.enforced_at if summary.is_noop and before is not None else None
+            if not summary.is_noop:
+                enforced_at = now
+            store.note(KeptRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
+
+
+def _give_up(args: argparse.Namespace, error: PrecastError) -> None:
+    """Answer an order that cannot be followed; one for which it is only not the time is left as it is."""
+    from precast.agent.applying import issues
+    from precast.agent.orders import Orders
+    from precast.cli.agent_daemon import opened
+
+    if not (issues.RUNS_ALREADY.matches(error) or issues.NO_ORDER.matches(error)):
+        with opened(args.root, AgentSettings()) as (store, spool):
+            Orders(store, spool).give_up(args.order, f"{error.message} [{error.code}]")

@@ -112,7 +112,8 @@ def _status(args: argparse.Namespace) -> int:
 def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
     import msgspec
 
-    from precast.agent.notes import CertificateNote, DaemonNote, FactsNote, FactsPlan, LinkNote, RunNote
+    from precast.agent.freshness import freshness
+    from precast.agent.notes import CertificateNote, DaemonNote, FactsNote, FactsPlan, FetchNote, LinkNote, RunNote
 
     named: dict[str, type[msgspec.Struct]] = {
         "daemon": DaemonNote,
@@ -120,10 +121,11 @@ def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
         "certificate": CertificateNote,
         "facts": FactsNote,
         "next_facts": FactsPlan,
+        "catalog": FetchNote,
         "run": RunNote,
     }
     notes = {name: msgspec.to_builtins(note) for name, kind in named.items() if (note := store.noted(kind))}
-    return {**notes, "spool": spool.counts()._asdict()}
+    return {**notes, "spool": spool.counts()._asdict(), "stale": msgspec.to_builtins(freshness(store)._asdict())}
 
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -156,12 +158,25 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if plan := found.get("next_facts"):
         trouble = f"; {plan['trouble']}" if plan["trouble"] else ""
         yield "next facts", f"{_moment(plan['next_at'])}{trouble}"
+    yield from _catalog_lines(found)
     if run := found.get("run"):
         yield (
             "last run",
             f"{_moment(run['ended_at'])}: {run['resources']} resources, {run['changed']} changed, {run['failed']} failed"
             + (", no-op" if run["is_noop"] else ""),
         )
+
+
+def _catalog_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    catalog, stale = found.get("catalog"), found.get("stale")
+    if catalog and catalog["digest"]:
+        place = f" of {catalog['environment']}, release {catalog['release']}" if catalog["environment"] else ""
+        yield "catalog", f"{catalog['digest'][:12]}{place}, confirmed {_moment(catalog['checked_at'])}"
+    elif catalog and catalog["checked_at"]:
+        yield "catalog", "nothing is released to this node"
+    if stale and stale["is_stale"]:
+        since = f" since {_moment(stale['since'])}" if stale["since"] else ""
+        yield "stale", f"no server confirms the catalog{since}: {stale['why']}"
 
 
 def _moment(text: str) -> str:

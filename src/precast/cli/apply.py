@@ -15,9 +15,12 @@ from precast.cli import issues
 from precast.cli.parser import says
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from precast.agent.applying.runs import Job
     from precast.catalog.body import Body
     from precast.catalog.reading import Unsealed
+    from precast.wire.events import Summary
 
 WAITING, CHANGES, FAILURES = 1, 2, 4
 
@@ -98,13 +101,16 @@ def _run(args: argparse.Namespace) -> int:
     return run_job(job, args, name)
 
 
-def run_job(job: "Job", args: argparse.Namespace, name: str) -> int:
-    """Apply, print, and say by the exit code what came of it."""
+def run_job(
+    job: "Job", args: argparse.Namespace, name: str, ended: "Callable[[Summary], None]" = lambda summary: None
+) -> int:
+    """Apply, print, and say by the exit code what came of it; `ended` hears of it first."""
     from precast.agent.applying.runs import apply
     from precast.cli.apply_output import Printer
 
     printer = Printer(name, args)
     summary = apply(job, options_of(args), printer.report, starts=printer.starts)
+    ended(summary)
     printer.finish(summary)
     code = CHANGES if summary.has_changes and args.detailed_exitcodes else 0
     if summary.has_failures or not summary.is_complete:

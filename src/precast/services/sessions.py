@@ -19,6 +19,7 @@ import msgspec
 from precast.base import canonical
 from precast.base.errors import PrecastError
 from precast.services import issues
+from precast.services.served import NOTHING, Served
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.nodes import Nodes
@@ -68,6 +69,7 @@ class Begun(NamedTuple):
     epoch: int
     received: int
     facts_digest: str
+    served: Served = NOTHING
 
 
 class Taken(NamedTuple):
@@ -89,6 +91,7 @@ class SessionService:
         streams: Streams,
         audit: AuditLog,
         newest_facts: Callable[[str], Unit[str | None]],
+        serving: Callable[[str], Unit[Served]] | None = None,
     ) -> None:
         self._database = database
         self._sessions = sessions
@@ -96,6 +99,7 @@ class SessionService:
         self._streams = streams
         self._audit = audit
         self._newest_facts = newest_facts
+        self._serving = serving or _serving_nothing
 
     async def begin(self, arrival: Arrival, hello: Hello) -> Begun:
         """Begin a session. Raises ConflictError SESSION-001 for a clone while the node is here, InputError SESSION-002."""
@@ -124,7 +128,7 @@ class SessionService:
         epoch = max(before.epoch, hello.epoch) + 1
         yield from self._sessions.beginning(arrival, epoch, lost)
         digest = yield from self._newest_facts(node)
-        return Begun(version, epoch, fresh, digest or "")
+        return Begun(version, epoch, fresh, digest or "", (yield from self._serving(node)))
 
     def _noting_clone(self, arrival: Arrival, before: Previous) -> Unit[None]:
         now = self._database.clock.now()
@@ -260,6 +264,12 @@ def _prepare(node: str, record: Record, kinds: Mapping[str, RecordKind]) -> tupl
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, PrecastError) as error:
         log.error("%s sent a %s record that cannot be used and is dropped: %s", node, record.kind, error)
         return None, None
+
+
+def _serving_nothing(node: str) -> Unit[Served]:
+    """For a site without catalogs."""
+    yield from ()
+    return NOTHING
 
 
 def _listed(versions: Sequence[int]) -> str:

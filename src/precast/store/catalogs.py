@@ -93,6 +93,12 @@ RELEASES = Query(
     WHERE node = :node ORDER BY number DESC LIMIT :limit
     """,
 )
+RELEASED_SINCE = Query(
+    "catalogs.released_since",
+    """
+    SELECT node, digest FROM node_release WHERE released_at >= :since ORDER BY released_at, node, number LIMIT :limit
+    """,
+)
 ERRORS = Query(
     "catalogs.errors",
     """
@@ -277,6 +283,10 @@ class Catalogs:
             return None
         name, at, *rest = rows[0]
         return Change(name, from_micros(at), *rest)
+
+    def released_since(self, since: datetime, limit: int = 100_000) -> Unit[dict[str, str]]:
+        """The digests of what was released since, the newest of each node."""
+        return dict((yield RELEASED_SINCE(since=to_micros(since), limit=limit)))
 
     def broken(self, after: str, limit: int) -> Unit[list[Broken]]:
         """Nodes whose code gives an error, by name."""

@@ -192,6 +192,7 @@ TABLES: tuple[Table, ...] = (
         ("at", "environment", "old_version", "version", "old_digest", "digest", "told", "number"),
     ),
     Table("fact_flap", ("node", "path"), ("times", "since", "last_at")),
+    Table("node_policy", ("node",), ("serial", "enforce", "windows", "set_by", "set_at")),
     Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),

@@ -13,8 +13,9 @@ from typing import Annotated
 
 import msgspec
 
-# The newest first; a side speaks the newest that both know.
-VERSIONS = (1,)
+# The newest first; a side speaks the newest that both know. With 2 came `Released`: an older node would not know what it hears.
+VERSIONS = (2, 1)
+WITH_HINTS = 2
 PATH = "/v1/session"
 # A record of facts is the largest there is.
 MAX_FRAME_BYTES = 512 * 1024
@@ -66,6 +67,8 @@ class Welcome(Message, frozen=True):
     horizon_s: float  # keep acknowledged records for so long
     facts_digest: str = ""  # the stable facts the server has, so that they are not sent again
     spread_s: float = 3.0  # if the connection is lost, begin to come back within so long, so that a herd is no herd
+    catalog_digest: str = ""  # what the node is served; empty if nothing was released to it
+    policy: int = 0  # the serial of its policy; 0 if it has none
 
 
 class Refused(Message, frozen=True):
@@ -113,8 +116,16 @@ class Reconnect(Message, frozen=True):
     spread_s: float = 0.0
 
 
+class Released(Message, frozen=True):
+    """What the node is served, or its policy, is another now; what is empty or 0 is as it was. Fetch within `spread_s`."""
+
+    digest: str = ""
+    policy: int = 0
+    spread_s: float = 0.0
+
+
 FromNode = Hello | Record | Ack | Resend
-FromServer = Welcome | Refused | Record | Ack | Resend | Want | Reconnect
+FromServer = Welcome | Refused | Record | Ack | Resend | Want | Reconnect | Released
 
 
 class LossBody(msgspec.Struct, frozen=True):

@@ -8,18 +8,25 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from precast.agent import apply_chore, chores
+from precast.agent import apply_chore, chores, fetch_chore
 from precast.agent.apply_chore import ApplyChore
 from precast.agent.applying.kept import place
+from precast.agent.applying.lease import held
 from precast.agent.children import Children, watch_by_descriptor
 from precast.agent.chores import CertificateChore, FactsChore
 from precast.agent.credentials import Credentials
-from precast.agent.notes import CertificateNote, FactsNote, FactsPlan
+from precast.agent.fetch_chore import FetchChore
+from precast.agent.freshness import Freshness, freshness
+from precast.agent.notes import CertificateNote, FactsNote, FactsPlan, FetchNote, KeptRunNote, LinkNote
+from precast.agent.orders import Orders
 from precast.agent.settings import AgentSettings
+from precast.agent.spool import Limits, Spool
 from precast.agent.store import LocalStore
 from precast.base.clock import ManualClock
+from precast.wire.runs import NOT_RUN, NotRun, RunOrder
 from precast.wire.session import COLLECT, RENEW
 
 DEADLINE_S = 30.0
@@ -35,6 +42,8 @@ class Stage:
         self.script = root / "precast"
         self.calls = root / "calls"
         self.done = asyncio.Event()
+        self.orders = Orders(self.store, Spool(self.store, Limits()))
+        self.freshened: list[timedelta] = []
         self.children = Children([sys.executable, str(self.script)], ["--root", str(root)], {})
 
     def answer(self, out: str = "", *, error: str = "", code: int = 0, waits_for: str = "calls") -> None:
@@ -58,9 +67,37 @@ class Stage:
         credentials.certificate.write_text("there is one")
         return CertificateChore(self.children, self.store, credentials, self.done.set)
 
-    def apply(self, interval: timedelta) -> ApplyChore:
+    def fetch(self) -> FetchChore:
+        credentials = Credentials(self.root)
+        credentials.certificate.write_text("there is one")
+        settings = AgentSettings(fetch_interval=timedelta(hours=1), splay=timedelta(0))
+        return FetchChore(self.children, self.store, credentials, settings, self.done.set)
+
+    def apply(self, interval: timedelta = timedelta(0), *, has_catalog: bool = True) -> ApplyChore:
+        if has_catalog:
+            place(self.root).write_text("{}")
         settings = AgentSettings(apply_interval=interval, splay=timedelta(0))
-        return ApplyChore(self.children, self.store, settings, self.root)
+        return ApplyChore(self.children, self.store, self.orders, settings, self.root, self._freshen)
+
+    async def _freshen(self, least_age: timedelta) -> None:
+        self.freshened.append(least_age)
+
+    def fetched(self, digest: str) -> None:
+        """What the real child notes."""
+        self.store.note(FetchNote(digest, checked_at=self.clock.now()))
+
+    def ran(self, digest: str) -> None:
+        """What the real child notes."""
+        self.store.note(KeptRunNote(digest, self.clock.now(), True, "released"))
+
+    def order(self, name: str, *tags: str) -> None:
+        expires_at = self.clock.now() + timedelta(minutes=10)
+        order = RunOrder(name, "enforce", expires_at, list(tags))
+        self.orders.take(self.store.standing().received + 1, order)
+
+    def answers(self) -> list[NotRun]:
+        rows = self.store.read("SELECT body FROM record WHERE kind = ? ORDER BY id", (NOT_RUN,))
+        return [msgspec.json.decode(body, type=NotRun) for (body,) in rows]
 
     async def until_called(self, times: int) -> None:
         async with asyncio.timeout(DEADLINE_S):
@@ -73,6 +110,9 @@ def stage(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(chores, "LEAST_PAUSE_S", 0.0)
     monkeypatch.setattr(chores, "LOOK_S", 0.02)
     monkeypatch.setattr(apply_chore, "LOOK_S", 0.02)
+    monkeypatch.setattr(apply_chore, "AGAIN_S", 0.02)
+    monkeypatch.setattr(fetch_chore, "LEAST_PAUSE_S", 0.0)
+    monkeypatch.setattr(fetch_chore, "LOOK_S", 0.02)
     watch_by_descriptor()
     made = Stage(tmp_path, clock)
     yield made
@@ -228,25 +268,158 @@ async def test_renewal_that_fails_is_told_and_the_order_stays(stage: Stage, capl
     assert "could not be renewed" in caplog.text
 
 
-async def test_catalog_is_applied_on_its_schedule(stage: Stage) -> None:
+async def test_catalog_is_applied_on_its_schedule_once_it_is_known_whether_it_counts(stage: Stage) -> None:
     stage.answer()
-    place(stage.root).write_text("{}")
-    chore = stage.apply(timedelta(hours=1))
-    async with running(chore.run()):
+    async with running(stage.apply(timedelta(hours=1)).run()):
         await stage.until_called(1)
         stage.clock.advance(3600)
         await stage.until_called(2)
-    assert set(stage.called) == {"agent apply --json"}
+    assert set(stage.called) == {"agent apply --json --reason schedule --wait 600"}
+    assert len(stage.freshened) == 2
 
 
 async def test_nothing_is_applied_without_a_catalog_or_an_interval(stage: Stage) -> None:
     stage.answer()
-    async with running(stage.apply(timedelta(hours=1)).run()), running(stage.facts().run()):
+    stage.fetched("d1")
+    async with running(stage.apply(timedelta(hours=1), has_catalog=False).run()), running(stage.facts().run()):
         await stage.until_called(1)
-    place(stage.root).write_text("{}")
+    stage.ran("d1")
     async with running(stage.apply(timedelta(0)).run()), running(stage.facts().run()):
         await stage.until_called(2)
     assert set(stage.called) == {"agent facts --spool"}
+
+
+async def test_new_catalog_is_applied_once_as_soon_as_it_is_fetched(stage: Stage) -> None:
+    stage.answer(waits_for="noted")
+    stage.ran("d1")
+    stage.fetched("d1")
+    chore = stage.apply()
+    async with running(chore.run()):
+        stage.fetched("d2")
+        chore.look()
+        await stage.until_called(1)
+        stage.ran("d2")
+        (stage.root / "noted").touch()
+        stage.order("afterwards")
+        await stage.until_called(2)
+    assert stage.called[0] == "agent apply --json --reason released --wait 600"
+    assert "--order afterwards" in stage.called[1]
+
+
+async def test_new_catalog_whose_run_did_not_come_to_its_end_is_tried_again_later(stage: Stage) -> None:
+    stage.answer(code=75)
+    stage.fetched("d1")
+    async with running(stage.apply().run()):
+        await stage.until_called(1)
+        stage.clock.advance(apply_chore.RETRY.total_seconds())
+        await stage.until_called(2)
+
+
+async def test_orders_are_followed_one_after_the_other_with_what_counts_by_then(stage: Stage) -> None:
+    stage.script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from precast.agent.orders import Orders\n"
+        "from precast.agent.spool import Limits, Spool\n"
+        "from precast.agent.store import LocalStore\n"
+        f"store = LocalStore.open(Path({str(stage.root)!r}), lambda: 'x')\n"
+        "orders, name = Orders(store, Spool(store, Limits())), sys.argv[sys.argv.index('--order') + 1]\n"
+        "orders.begin(name)\n"
+        "orders.end(name)\n"
+        f"open({str(stage.calls)!r}, 'a').write(' '.join(sys.argv[1:-2]) + '\\n')\n"
+    )
+    stage.order("o1", "web", "db")
+    stage.order("o2")
+    async with running(stage.apply().run()):
+        await stage.until_called(2)
+    assert stage.called == [
+        "agent apply --json --reason ordered --wait 600 --order o1 --enforce --tags web,db",
+        "agent apply --json --reason ordered --wait 600 --order o2 --enforce",
+    ]
+    assert stage.freshened == [timedelta(0)] * 2
+    assert stage.answers() == []
+
+
+async def test_order_whose_process_did_not_begin_is_handed_over_again_until_it_expires(stage: Stage) -> None:
+    stage.answer(code=1)
+    stage.order("o1")
+    async with running(stage.apply().run()):
+        await stage.until_called(2)
+        stage.clock.advance(3600)
+        async with asyncio.timeout(DEADLINE_S):
+            while not stage.answers():
+                await asyncio.sleep(0.01)
+    assert [(one.order, one.reason) for one in stage.answers()] == [("o1", "expired")]
+
+
+async def test_run_that_a_daemon_before_has_left_is_let_end_and_its_order_not_repeated(stage: Stage) -> None:
+    stage.answer()
+    stage.order("o1")
+    stage.orders.next()
+    stage.orders.begin("o1")
+    stage.order("o2")
+    with held(stage.store, "the run of an earlier daemon"):
+        async with running(stage.apply().run()), running(stage.facts().run()):
+            await stage.until_called(1)
+        assert (stage.called, stage.answers()) == (["agent facts --spool"], [])
+    async with running(stage.apply().run()):
+        await stage.until_called(2)
+    assert "--order o2" in stage.called[1]
+    assert [(one.order, one.reason) for one in stage.answers()] == [("o1", "broken")]
+
+
+async def test_released_is_fetched_when_told_when_due_and_not_when_known(stage: Stage) -> None:
+    stage.answer()
+    stage.fetched("d1")
+    chore = stage.fetch()
+    async with running(chore.run()):
+        chore.hear("d1", 0)
+        chore.hear("", 0)
+        chore.hear("d2", 0)
+        await stage.until_called(1)
+        stage.fetched("d2")
+        stage.clock.advance(3600)
+        await stage.until_called(2)
+        stage.fetched("d2")
+        chore.hear("", 4)
+        await stage.until_called(3)
+    assert set(stage.called) == {"agent fetch --json"}
+
+
+async def test_fetch_that_fails_makes_what_is_kept_stale_until_a_server_confirms_it(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.answer(error="precast: error: nobody answers [HTTP-002]\n  hint: wait\n", code=75)
+    stage.fetched("d1")
+    confirmed_at = stage.clock.now()
+    assert freshness(stage.store) == Freshness()
+    stage.clock.advance(600)
+    lost_at = stage.clock.now()
+    stage.store.note(LinkNote("https://s", False, lost_at, trouble="refused"))
+    stage.clock.advance(3600)
+    chore = stage.fetch()
+    async with running(chore.run()):
+        await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
+        assert freshness(stage.store) == Freshness(True, lost_at, "nobody answers [HTTP-002]")
+        stage.store.note(LinkNote("https://s", True, stage.clock.now()))
+        assert freshness(stage.store).since == confirmed_at
+        chore.hear("d1", 0)  # a server that says so is there again
+        await stage.until_called(2)
+        stage.fetched("d1")
+    assert freshness(stage.store) == Freshness()
+    assert "cannot be fetched: nobody answers" in caplog.text
+
+
+async def test_freshening_asks_unless_it_was_asked_just_now(stage: Stage) -> None:
+    stage.answer()
+    chore = stage.fetch()
+    await chore.freshen()
+    await chore.freshen()
+    assert len(stage.called) == 1
+    await chore.freshen(timedelta(0))
+    stage.clock.advance(61)
+    await chore.freshen()
+    assert len(stage.called) == 3
 
 
 async def test_run_under_way_is_told_to_wind_up_and_is_not_killed(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from precast.agent.schedule import facts_due_at
+from precast.agent.schedule import due_at
 
 NOW = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
 HALF = timedelta(minutes=30)
@@ -17,14 +17,14 @@ HALF = timedelta(minutes=30)
     ids=["none", "old", "older", "future"],
 )
 def test_facts_are_due_at_once_when_there_are_none_of_late(last_at: datetime | None) -> None:
-    assert facts_due_at("web1", last_at, NOW, HALF, HALF) == NOW
+    assert due_at("web1", last_at, NOW, HALF, HALF) == NOW
 
 
 def test_facts_are_due_once_in_every_interval_at_a_moment_of_the_name() -> None:
     for name in ("web1", "web2", "db1"):
         at, moments = NOW - timedelta(seconds=1), []
         for _ in range(5):
-            at = facts_due_at(name, at, at + timedelta(seconds=1), HALF, HALF)
+            at = due_at(name, at, at + timedelta(seconds=1), HALF, HALF)
             moments.append(at)
         steps = {later - earlier for earlier, later in itertools.pairwise(moments)}
         assert steps == {HALF}
@@ -34,7 +34,7 @@ def test_facts_of_a_fleet_are_spread_over_the_splay() -> None:
     last = datetime(2030, 1, 1, 11, 59, 59, tzinfo=UTC)
     splay = timedelta(minutes=10)
     minutes = [
-        (facts_due_at(f"web{number}", last, NOW, timedelta(hours=1), splay) - NOW) / timedelta(minutes=1)
+        (due_at(f"web{number}", last, NOW, timedelta(hours=1), splay) - NOW) / timedelta(minutes=1)
         for number in range(1000)
     ]
     assert 0 <= min(minutes) < 0.5

@@ -6,19 +6,23 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from lab.scripted_server import DEADLINE_S, Line, ScriptedServer
 from precast.agent import conversation
+from precast.agent.orders import Orders
 from precast.agent.pauses import Verdict
 from precast.agent.session import Ending, Session
 from precast.agent.spool import Importance, Limits, Spool
 from precast.agent.store import LocalStore
 from precast.wire import session
-from precast.wire.session import Ack, Hello, Reconnect, Record, Refused, Resend, Want, Welcome
+from precast.wire.runs import RUN, RunOrder
+from precast.wire.session import Ack, Hello, Reconnect, Record, Refused, Released, Resend, Want, Welcome
 
 
 class Heard:
@@ -27,6 +31,7 @@ class Heard:
     def __init__(self) -> None:
         self.orders: list[tuple[str, str]] = []
         self.welcomes: list[Welcome] = []
+        self.released: list[Released] = []
         self.wanted = asyncio.Event()
 
     def on_welcome(self, url: str, welcome: Welcome) -> None:
@@ -34,6 +39,9 @@ class Heard:
 
     def on_order(self, kind: str, why: str) -> None:
         self.orders.append((kind, why))
+
+    def on_released(self, released: Released) -> None:
+        self.released.append(released)
 
     def on_want(self) -> None:
         self.wanted.set()
@@ -97,7 +105,7 @@ def texts(records: list[Record]) -> list[str]:
 async def test_hello_says_what_the_store_holds(agent: Agent, server: ScriptedServer) -> None:
     async with agent.connected(server) as (line, _):
         hello = await line.greet()
-        assert hello == Hello([1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
+        assert hello == Hello([2, 1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
         agent.put("a")
         assert (await line.take()).number == 1
         await agent.acknowledged()
@@ -186,6 +194,30 @@ async def test_window_holds_back_what_is_not_acknowledged(
         assert [(await line.expect(Record)).number for _ in range(2)] == [4, 5]
         await line.say(Ack(5))
         assert [(await line.expect(Record)).number for _ in range(2)] == [6, 7]
+
+
+async def test_run_is_an_order_of_its_own_and_stored_before_it_is_acknowledged(
+    agent: Agent, server: ScriptedServer
+) -> None:
+    order = RunOrder("o1", "noop", datetime.now(UTC) + timedelta(hours=1), ["web"], "somebody asked")
+    async with agent.connected(server) as (line, _):
+        await line.greet()
+        for number, body in enumerate([order, order, {"order": 3}], 1):
+            raw = msgspec.Raw(msgspec.json.encode(body))
+            await line.say(Record(number, RUN, datetime.now(UTC), raw))
+            assert await line.expect(Ack) == Ack(number)
+    assert agent.heard.orders == [(RUN, "somebody asked")]
+    orders = Orders(agent.store, agent.spool)
+    assert (orders.next(), orders.next()) == (order, None)
+
+
+async def test_release_is_a_hint_that_is_passed_on(agent: Agent, server: ScriptedServer) -> None:
+    async with agent.connected(server) as (line, _):
+        await line.greet()
+        await line.say(Released("d1", 7, 2.5))
+        await line.order(1, session.COLLECT)
+        await line.expect(Ack)
+    assert agent.heard.released == [Released("d1", 7, 2.5)]
 
 
 async def test_orders_are_stored_then_acknowledged_and_taken_once(agent: Agent, server: ScriptedServer) -> None:

@@ -42,4 +42,5 @@ def test_node_cannot_speak_as_server() -> None:
 
 def test_version_is_the_newest_both_know() -> None:
     assert session.choose_version([9, 1]) == 1
+    assert session.choose_version([1, 2]) == 2
     assert session.choose_version([9]) is None

@@ -32,6 +32,12 @@ NO_CATALOG = Issue(
     "this node keeps no catalog: there is no {path}",
     "give one with --catalog FILE, or put it there: precast compile … --json",
 )
+NO_ORDER = Issue(
+    "APPLY-007",
+    Kind.CONFLICT,
+    "the order {order} is not one to begin with: nobody gave it to this node, or a run has begun with it already",
+    "an order is followed once; order another run with `precast run`",
+)
 CATALOG_UNREADABLE = Issue(
     "APPLY-006", Kind.UNAVAILABLE, "the catalog {path} cannot be read: {reason}", "check its owner and mode"
 )

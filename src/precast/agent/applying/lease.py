@@ -18,6 +18,8 @@ from precast.agent.store import LocalStore
 
 NAME = "run.lock"
 LOOK_S = 0.1
+# Whoever only looks has it for a moment.
+PATIENCE_S = 0.3
 
 
 class Lease:
@@ -65,7 +67,7 @@ def is_held(directory: Path) -> bool:
 
 
 def _lock(handle: int, store: LocalStore, wait_s: float) -> None:
-    until_s = time.monotonic() + wait_s
+    until_s = time.monotonic() + max(wait_s, PATIENCE_S)
     while not _take(handle):
         if time.monotonic() >= until_s:
             ((holder,),) = store.read("SELECT holder FROM run_lease")

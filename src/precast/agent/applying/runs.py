@@ -44,6 +44,7 @@ class Job(NamedTuple):
     holder: str = ""  # told to whoever wants to run at the same time
     wait_s: float = 0.0
     types: Types = NO_TYPES  # that modules declare
+    begins: Callable[[LocalStore], None] | None = None  # told under the lease, before anything is done; may refuse
 
 
 def apply(
@@ -64,6 +65,8 @@ def apply(
     store = LocalStore.open(job.state or state_root(job.root), lambda: os.urandom(16).hex(), clock)
     try:
         with held(store, job.holder or holder(clock), job.wait_s) as lease:
+            if job.begins is not None:
+                job.begins(store)
             memory = Memory.load(store)
             machine = Machine(str(job.root), str(store.path.parent), clock, job.contents, job.is_chroot, memory)
             plan = make_plan(with_purged(job.body, machine), job.places, machine, job.types)

@@ -13,6 +13,7 @@ from precast.store.migrations import (
     m0009_catalogs,
     m0010_reports,
     m0011_explanations,
+    m0012_policies,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -27,4 +28,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0009_catalogs.MIGRATION,
     m0010_reports.MIGRATION,
     m0011_explanations.MIGRATION,
+    m0012_policies.MIGRATION,
 )

@@ -196,24 +196,26 @@ def _check_names(row: Field, devices: dict[str, Device]) -> None:
 
 
 def _give_servers(rows: list[Field], devices: dict[str, Device]) -> None:
-    """Name servers to the device they name; those of no device to every one with an address that has none."""
+    """Servers and search domains to the device they name; those of no device to every one with an address that has none."""
     for row in rows:
         row.check_keys({"type", "address", "search", "interface"})
     named = [row for row in rows if row.get("interface") is not None]
     for row in named:
-        _add_servers(row, devices, row.need("interface").text())
-    without = [one.id for one in devices.values() if one.has_ip and not one.nameservers]
-    for row in rows:
-        for name in without if row not in named else ():
-            _add_servers(row, devices, name)
+        _add_servers(row, devices, row.need("interface").text(), is_server=True, is_search=True)
+    unserved = [one.id for one in devices.values() if one.has_ip and not one.nameservers]
+    unsearched = [one.id for one in devices.values() if one.has_ip and not one.search]
+    for row in (row for row in rows if row not in named):
+        for name in devices:
+            _add_servers(row, devices, name, is_server=name in unserved, is_search=name in unsearched)
 
 
-def _add_servers(row: Field, devices: dict[str, Device], name: str) -> None:
+def _add_servers(row: Field, devices: dict[str, Device], name: str, is_server: bool, is_search: bool) -> None:
     device = devices[name]
+    servers, search = row.need("address").ips(), row.words("search")
     devices[name] = msgspec.structs.replace(
         device,
-        nameservers=_joined(device.nameservers, row.need("address").ips()),
-        search=_joined(device.search, row.words("search")),
+        nameservers=_joined(device.nameservers, servers if is_server else ()),
+        search=_joined(device.search, search if is_search else ()),
     )
 
 

@@ -1,5 +1,6 @@
 """What a package installs beside the program: systemd's units, the man page, log rotation."""
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -11,7 +12,8 @@ from precast.base.settings import declared
 from precast.cli.main import build_parser
 
 PACKAGING = Path(__file__).resolve().parents[2] / "packaging"
-UNITS = ["precast-agent.service", "precast-server.service"]
+STAGES = ["local", "network", "config", "final"]
+UNITS = ["precast-agent.service", "precast-server.service", *(f"precast-boot-{stage}.service" for stage in STAGES)]
 MAN = PACKAGING / "man" / "precast-agent.8"
 
 
@@ -35,6 +37,79 @@ def test_unit_starts_a_command_that_exists(name: str) -> None:
     assert found is not None
     words = found[1].split()
     assert callable(build_parser(words[:1]).parse_args(words).run)
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_stages_of_a_boot_come_one_after_the_other(tmp_path: Path) -> None:
+    """Loaded together with the target that wants them: systemd finds an order, and no cycle in it."""
+    names = [name for name in UNITS if "-boot-" in name]
+    for name in (*names, "precast-boot.target"):
+        text = (PACKAGING / "systemd" / name).read_text().replace("/usr/bin/precast ", "/bin/true ")
+        wants = "".join(f"Wants={one}\n" for one in names)
+        (tmp_path / name).write_text(text + (wants if name.endswith(".target") else ""))
+    done = run("systemd-analyze", "verify", "--man=no", *(tmp_path / name for name in ("precast-boot.target", *names)))
+    assert (done.returncode, done.stderr) == (0, "")
+    for before, after in itertools.pairwise(names):
+        (ordered,) = re.findall(rf"^After=.*{re.escape(before)}.*$", (tmp_path / after).read_text(), re.MULTILINE)
+        assert ordered
+
+
+def generated(tmp_path: Path, **files: str) -> bool:
+    """Whether the generator wants the boot below a root with these files (a _ is a slash, two are a dash)."""
+    root, normal = tmp_path / "root", tmp_path / "normal"
+    normal.mkdir()
+    for name, text in files.items():
+        path = root / name.replace("__", "-").replace("_", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    generator = PACKAGING / "systemd" / "precast-boot-generator"
+    done = run("env", f"PRECAST_BOOT_ROOT={root}", "sh", generator, normal, normal, normal)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    link = normal / "multi-user.target.wants" / "precast-boot.target"
+    return link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("files", "is_wanted"),
+    [
+        ({}, False),
+        ({"proc_cmdline": "ro quiet"}, False),
+        ({"proc_cmdline": "ro precast.boot=enabled quiet"}, True),
+        ({"var_lib_cloud_seed_nocloud_meta__data": "instance-id: i\n"}, True),
+        ({"var_lib_cloud_seed_nocloud_meta__data": "x", "etc_precast_boot.disabled": ""}, False),
+        ({"var_lib_cloud_seed_nocloud_meta__data": "x", "proc_cmdline": "precast.boot=disabled"}, False),
+        ({"etc_precast_boot.disabled": "", "proc_cmdline": "precast.boot=enabled"}, True),
+        ({"proc_cmdline": "root=/dev/sda1 ds=nocloud;s=http://192.0.2.1/"}, True),
+        ({"etc_precast_boot.toml": 'sources = ["ec2"]\n'}, True),
+        ({"etc_precast_boot.toml": "# nothing\n"}, False),
+        ({"dev_disk_by__label_cidata": ""}, True),
+    ],
+)
+def test_generator_wants_the_boot_only_where_something_names_data(
+    tmp_path: Path, files: dict[str, str], is_wanted: bool
+) -> None:
+    assert generated(tmp_path, **files) is is_wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_wanted"),
+    [
+        ("sys_vendor", "Amazon EC2", True),
+        ("chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77", True),
+        ("chassis_asset_tag", "OracleCloud.com", True),
+        ("product_name", "Google Compute Engine", True),
+        ("product_name", "OpenStack Nova", True),
+        ("sys_vendor", "Hetzner", True),
+        ("product_serial", "ds=nocloud;s=http://192.0.2.1/", True),
+        ("sys_vendor", "LENOVO", False),
+        ("sys_vendor", "QEMU", False),
+    ],
+)
+def test_generator_knows_clouds_by_their_firmware(tmp_path: Path, name: str, text: str, is_wanted: bool) -> None:
+    place = tmp_path / "root/sys/class/dmi/id"
+    place.mkdir(parents=True)
+    (place / name).write_text(f"{text}\n")
+    assert generated(tmp_path) is is_wanted
 
 
 @pytest.mark.needs("groff")

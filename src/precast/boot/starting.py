@@ -51,8 +51,13 @@ def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = N
         clock=clock,
         configure=partial(_configure, state, base, ground.is_dry_run),
         given=_given(ground.user_data, base),
-        bring_up=ground.bring_up,
+        bring_up=ground.bring_up if _needs_network(choice) else None,
     )
+
+
+def _needs_network(choice: choosing.Choice) -> bool:
+    """Whether it is worth bringing the network up before it is configured: for a source that will be there, not for one that may be."""
+    return any(one.is_confirmed and one.source.needs_network for one in choice.chosen)
 
 
 def has_programs(root: Path) -> bool:

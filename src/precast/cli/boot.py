@@ -60,9 +60,11 @@ def _add_ground(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     import asyncio
+    import contextlib
 
     from precast.boot.loop import Boot, Options
     from precast.boot.modules.contract import Stage
+    from precast.boot.network import bringing
     from precast.boot.starting import Ground, surroundings
     from precast.cli.apply import check_root
     from precast.cli.boot_output import Printer
@@ -71,20 +73,28 @@ def _run(args: argparse.Namespace) -> int:
     check_root(args.root)
     settings = load_settings(BootSettings, args).values
     user_data = None if args.user_data is None else read_bytes(args.user_data)
-    around = surroundings(Ground(args.root.absolute(), args.dry_run, user_data), settings)
     stage = Stage[args.stage.upper()] if args.stage is not None else None
+    undo = contextlib.AsyncExitStack()
+
+    async def bring_up() -> bool:
+        return await undo.enter_async_context(bringing.raised()) is not None
+
+    is_before_network = stage == Stage.LOCAL and args.root == Path("/") and not args.dry_run
+    ground = Ground(args.root.absolute(), args.dry_run, user_data, bring_up if is_before_network else None)
+    around = surroundings(ground, settings)
     options = Options(
         stage,
         is_two_step=args.two_step,
         is_dry_run=args.dry_run,
         is_retry=args.retry,
-        is_online=stage != Stage.LOCAL,
+        is_online=stage != Stage.LOCAL or bringing.is_online(),
         trusted=settings.trusted_sources,
     )
     printer = Printer(is_json=args.json)
 
     async def run() -> bool:
-        return await Boot(around, options, printer.tell).run()
+        async with undo:
+            return await Boot(around, options, printer.tell).run()
 
     is_complete = asyncio.run(run())
     printer.finish()

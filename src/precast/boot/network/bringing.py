@@ -47,27 +47,28 @@ async def raised(
 async def _raise(
     link: links.Link, deadline_s: float, note: Callable[[str], None], undo: contextlib.AsyncExitStack
 ) -> Raised:
+    device = socket.if_nametoindex(link.name)  # a device that gets another name meanwhile is left as it was too
     if not _is_up(link.name):
-        netlink.set_up(link.name)
-        undo.callback(_quietly, netlink.set_up, link.name, False)
+        netlink.set_up(device)
+        undo.callback(_quietly, netlink.set_up, device, False)
     try:
         async with asyncio.timeout(deadline_s):
             granted = await dhcp.lease(link.name, link.mac, lambda: secrets.randbits(32), socket.gethostname())
     except (TimeoutError, OSError) as error:
         note(f"{link.name}: no lease ({str(error) or f'nobody answered within {deadline_s:g} s'})")
         address = _link_local(link.mac)
-        _give(link.name, address, MAX_LEASE_S, undo)
+        _give(device, address, MAX_LEASE_S, undo)
         return Raised(link.name, address, "link-local")
-    _give(link.name, granted.address, min(granted.lease_s, MAX_LEASE_S), undo)
+    _give(device, granted.address, min(granted.lease_s, MAX_LEASE_S), undo)
     for to, via in granted.routes:
         with contextlib.suppress(OSError):  # one that makes no sense does not cost the others
-            netlink.add_route(link.name, to, via, _METRIC, is_on_link=True)
-            undo.callback(_quietly, netlink.remove_route, link.name, to, via, _METRIC)
+            netlink.add_route(device, to, via, _METRIC, is_on_link=True)
+            undo.callback(_quietly, netlink.remove_route, device, to, via, _METRIC)
     note(f"{link.name}: {granted.address} from {granted.server}")
     return Raised(link.name, granted.address, f"DHCP from {granted.server}", granted.nameservers)
 
 
-def _give(device: str, address: str, valid_s: int, undo: contextlib.AsyncExitStack) -> None:
+def _give(device: int, address: str, valid_s: int, undo: contextlib.AsyncExitStack) -> None:
     netlink.add_address(device, address, valid_s)
     undo.callback(_quietly, netlink.remove_address, device, address)
 

@@ -22,50 +22,58 @@ _ROUTE = struct.Struct("=BBBBBBBBL")  # family, to, from, tos, table, protocol, 
 _NUMBER = struct.Struct("=L")
 
 
-def set_up(name: str, is_up: bool = True) -> None:
+# By name, or by the number that stays when the name changes.
+Device = str | int
+
+
+def _index(device: Device) -> int:
+    return device if isinstance(device, int) else socket.if_nametoindex(device)
+
+
+def set_up(device: Device, is_up: bool = True) -> None:
     """Bring a device up or down. Raises OSError."""
-    _ask(_NEWLINK, 0, _LINK.pack(socket.AF_UNSPEC, 0, socket.if_nametoindex(name), _UP if is_up else 0, _UP))
+    _ask(_NEWLINK, 0, _LINK.pack(socket.AF_UNSPEC, 0, _index(device), _UP if is_up else 0, _UP))
 
 
-def rename(name: str, new: str) -> None:
+def rename(device: Device, new: str) -> None:
     """Give a device another name; it goes down for that moment and stays down. Raises OSError."""
-    set_up(name, is_up=False)
-    body = _LINK.pack(socket.AF_UNSPEC, 0, socket.if_nametoindex(name), 0, 0)
+    set_up(device, is_up=False)
+    body = _LINK.pack(socket.AF_UNSPEC, 0, _index(device), 0, 0)
     _ask(_NEWLINK, 0, body + _attribute(_IFLA_IFNAME, new.encode() + b"\0"))
 
 
-def add_address(name: str, address: str, valid_s: int | None = None) -> None:
+def add_address(device: Device, address: str, valid_s: int | None = None) -> None:
     """Give a device an address (as CIDR), for so many seconds: one that we could not take away again goes by itself. Raises OSError."""
-    body = _address(name, address)
+    body = _address(device, address)
     if valid_s is not None:
         body += _attribute(_IFA_CACHEINFO, struct.pack("=LLLL", valid_s, valid_s, 0, 0))
     _ask(_NEWADDR, _CREATE | _REPLACE, body)
 
 
-def remove_address(name: str, address: str) -> None:
+def remove_address(device: Device, address: str) -> None:
     """Take an address away, and the routes that came with it. Raises OSError."""
-    _ask(_DELADDR, 0, _address(name, address))
+    _ask(_DELADDR, 0, _address(device, address))
 
 
-def add_route(name: str, to: str, via: str | None, metric: int, is_on_link: bool = False) -> None:
+def add_route(device: Device, to: str, via: str | None, metric: int, is_on_link: bool = False) -> None:
     """Add a route through a device. Raises OSError."""
-    _ask(_NEWROUTE, _CREATE | _REPLACE, _route(name, to, via, metric, is_on_link))
+    _ask(_NEWROUTE, _CREATE | _REPLACE, _route(device, to, via, metric, is_on_link))
 
 
-def remove_route(name: str, to: str, via: str | None, metric: int) -> None:
+def remove_route(device: Device, to: str, via: str | None, metric: int) -> None:
     """Take a route away. Raises OSError."""
-    _ask(_DELROUTE, 0, _route(name, to, via, metric, False))
+    _ask(_DELROUTE, 0, _route(device, to, via, metric, False))
 
 
-def _address(name: str, address: str) -> bytes:
+def _address(device: Device, address: str) -> bytes:
     given = ipaddress.ip_interface(address)
     family = socket.AF_INET6 if given.version == 6 else socket.AF_INET
     scope = _LINK_SCOPE if given.ip.is_link_local else _UNIVERSE
-    body = _ADDRESS.pack(family, given.network.prefixlen, 0, scope, socket.if_nametoindex(name))
+    body = _ADDRESS.pack(family, given.network.prefixlen, 0, scope, _index(device))
     return body + _attribute(_IFA_LOCAL, given.ip.packed) + _attribute(_IFA_ADDRESS, given.ip.packed)
 
 
-def _route(name: str, to: str, via: str | None, metric: int, is_on_link: bool) -> bytes:
+def _route(device: Device, to: str, via: str | None, metric: int, is_on_link: bool) -> bytes:
     network = ipaddress.ip_network(to)
     family = socket.AF_INET6 if network.version == 6 else socket.AF_INET
     scope = _LINK_SCOPE if via is None else _UNIVERSE
@@ -75,7 +83,7 @@ def _route(name: str, to: str, via: str | None, metric: int, is_on_link: bool) -
         body += _attribute(_RTA_DST, network.network_address.packed)
     if via is not None:
         body += _attribute(_RTA_GATEWAY, ipaddress.ip_address(via).packed)
-    body += _attribute(_RTA_OIF, _NUMBER.pack(socket.if_nametoindex(name)))
+    body += _attribute(_RTA_OIF, _NUMBER.pack(_index(device)))
     return body + _attribute(_RTA_PRIORITY, _NUMBER.pack(metric))
 
 

@@ -59,7 +59,8 @@ class Printer:
         lines = list(self._lines(report))
         if lines:
             self._clear()
-            print("\n".join(lines), flush=True)
+            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.flush()
 
     def _lines(self, report: ResourceReport) -> Iterator[str]:
         for log in report.logs:

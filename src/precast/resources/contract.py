@@ -102,8 +102,8 @@ class Node(Protocol):
         deadline; then it and all its children are dead.
         """
 
-    def snapshot(self, kind: str, take: Callable[[], T]) -> T:
-        """What `take` gives, taken once and kept until a change may have made it stale."""
+    def snapshot(self, kind: str, take: Callable[[], T], still: Callable[[T], bool] | None = None) -> T:
+        """What `take` gives, taken once and kept until a change may have made it stale, and longer if `still` says that it is true."""
 
     def at_end(self, key: Hashable, action: Callable[[], None]) -> None:
         """Do something once, when everything is applied and before the run is recorded; a second action of the same key is not needed."""
@@ -170,6 +170,10 @@ class Handler:
     def read(self) -> State:
         """The present state. Changes nothing. Raises PrecastError or OSError, which fails this resource."""
         raise NotImplementedError
+
+    def state_after(self) -> State:
+        """The state after a change, to be remembered: read again, unless the handler knows what it has made. Raises as `read` does."""
+        return self.read()
 
     def compare(self, state: State) -> Sequence[Change]:
         """What differs from what is wanted, in the order to apply it; nothing if it is in sync.

@@ -50,6 +50,7 @@ class File(Handler):
         self._source: sources.Source | None = sources.Text(spec.content) if spec.content is not None else None
         self._checksum: str | None = None
         self._found: os.stat_result | None = None
+        self._made: os.stat_result | None = None  # what was written, until something else is done to it
         self._below: list[Handler] | None = None  # known if another directory's recursion found it
         if spec.backup:
             backups.check(node, spec.backup)
@@ -70,13 +71,8 @@ class File(Handler):
             self._found = None
             return {"ensure": "absent"}
         self._found = found
-        kind = _KINDS[stat.S_IFMT(found.st_mode)]
-        state: dict[str, Any] = {
-            "ensure": kind,
-            "owner": self._owners.user(found.st_uid),
-            "group": self._owners.group(found.st_gid),
-            "mode": modes.written(stat.S_IMODE(found.st_mode)),
-        }
+        state = self._described(found)
+        kind = state["ensure"]
         if kind == "link":
             state["target"] = os.readlink(path)
         elif kind == "file" and (self._audited or self._wants_content) and self.spec.checksum != "none":
@@ -84,6 +80,14 @@ class File(Handler):
         if self._audited:
             state |= {"type": kind, "mtime": _moment(found.st_mtime), "ctime": _moment(found.st_ctime)}
         return state
+
+    def _described(self, found: os.stat_result) -> dict[str, Any]:
+        return {
+            "ensure": _KINDS[stat.S_IFMT(found.st_mode)],
+            "owner": self._owners.user(found.st_uid),
+            "group": self._owners.group(found.st_gid),
+            "mode": modes.written(stat.S_IMODE(found.st_mode)),
+        }
 
     @property
     def _wants_content(self) -> bool:
@@ -211,14 +215,16 @@ class File(Handler):
         if change.property in ("ensure", "content", "target"):
             self._make("absent" if self.spec.is_absent else self._kind() or "file")
             return
+        self._made = None
         with settling.opened(self.node.root, self.spec.path, self.spec.is_followed) as handle:
             self._access().settle(handle, change.property)
 
     def _make(self, kind: str) -> None:
         """Put the whole thing in place. What is there goes last, when nothing else can fail."""
         spec, access = self.spec, self._access()
+        self._made = None
         places.flush_later(self.node, spec.path)
-        with places.parent(self.node.root, spec.path) as (directory, name):
+        with places.parents(self.node).holding(spec.path) as (directory, name):
             if _is_directory(directory, name) and not spec.is_forced:
                 raise issues.IS_DIRECTORY.error(path=spec.path)
 
@@ -243,7 +249,15 @@ class File(Handler):
                 mode, uid, gid = access.of_new_file()
                 check = self._validate if spec.validate_cmd is not None else None
                 with source.open() as content:
-                    writing.write(directory, name, content, mode=mode, uid=uid, gid=gid, check=check, before=make_room)
+                    self._made = writing.write(
+                        directory, name, content, mode=mode, uid=uid, gid=gid, check=check, before=make_room
+                    )
+
+    def state_after(self) -> State:
+        is_by_digest = self._checksum_kind not in checksums.TIMES and self.spec.checksum != "none"
+        if self._made is None or self._audited or not self._wants_content or not is_by_digest:
+            return self.read()
+        return {**self._described(self._made), "content": self._wanted_checksum()}
 
     def _verify(self, source: sources.Source) -> None:
         if self.spec.checksum_value is not None and self._source is not None:

@@ -2,7 +2,8 @@
 
 Packages, accounts and crontabs are read as a whole because one read costs as much as all. A change of the same provider makes its
 snapshot stale; so does any command or file, since nobody knows what they touched. A snapshot that was being taken while something changed
-is given to who asked for it, and not kept. Where Puppet's prefetch goes stale during a run, this one does not.
+is given to who asked for it, and not kept. Where Puppet's prefetch goes stale during a run, this one does not. Who can tell whether
+what was taken is still true says how; then it is asked instead of taking everything anew.
 """
 
 import threading
@@ -19,10 +20,16 @@ class Snapshots:
         self._guard = threading.Lock()
         self._taking: dict[str, threading.Lock] = {}
         self._kept: dict[str, Any] = {}
+        # Those that were true until something changed, of kinds that can tell.
+        self._doubtful: dict[str, Any] = {}
+        self._telling: set[str] = set()
         self._changes = 0
 
-    def get(self, kind: str, take: Callable[[], T]) -> T:
-        """The snapshot of this kind; taken now if there is none. What `take` raises is raised, and the next one tries again."""
+    def get(self, kind: str, take: Callable[[], T], still: Callable[[T], bool] | None = None) -> T:
+        """The snapshot of this kind; taken now if there is none. What `take` raises is raised, and the next one tries again.
+
+        `still` says of one that may have become stale whether it is true all the same.
+        """
         with self._guard:
             taking = self._taking.setdefault(kind, threading.Lock())
         with taking:
@@ -31,8 +38,11 @@ class Snapshots:
                 if kind in self._kept:
                     kept: T = self._kept[kind]
                     return kept
-            taken = take()
+                doubtful: T | None = self._doubtful.pop(kind, None)
+            taken = doubtful if doubtful is not None and still is not None and still(doubtful) else take()
             with self._guard:
+                if still is not None:
+                    self._telling.add(kind)
                 if changes == self._changes:
                     self._kept[kind] = taken
             return taken
@@ -42,4 +52,6 @@ class Snapshots:
         with self._guard:
             self._changes += 1
             for kind in list(self._kept) if kinds is None else kinds:
-                self._kept.pop(kind, None)
+                stale = self._kept.pop(kind, None)
+                if stale is not None and kind in self._telling:
+                    self._doubtful[kind] = stale

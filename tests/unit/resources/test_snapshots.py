@@ -55,3 +55,17 @@ def test_snapshot_taken_during_a_change_is_not_kept() -> None:
 
     assert snapshots.get("x", overtaken) == 1
     assert snapshots.get("x", counter.take) == 2
+
+
+def test_who_can_tell_is_asked_after_a_change_and_taken_anew_only_if_stale() -> None:
+    snapshots, counter, is_true = Snapshots(), Counter(), [True]
+
+    def get() -> int:
+        return snapshots.get("owners", counter.take, lambda kept: is_true[0])
+
+    assert (get(), get()) == (1, 1)
+    snapshots.forget()
+    assert (get(), get()) == (1, 1)
+    snapshots.forget(["owners"])
+    is_true[0] = False
+    assert (get(), get()) == (2, 2)

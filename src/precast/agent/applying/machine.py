@@ -59,8 +59,8 @@ class Machine:
 
         return commands.run(argv, root=self.root, is_chroot=self.is_chroot, **options)
 
-    def snapshot(self, kind: str, take: Callable[[], T]) -> T:
-        return self.snapshots.get(kind, take)
+    def snapshot(self, kind: str, take: Callable[[], T], still: Callable[[T], bool] | None = None) -> T:
+        return self.snapshots.get(kind, take, still)
 
     def at_end(self, key: Hashable, action: Callable[[], None]) -> None:
         self._at_end.setdefault(key, action)

@@ -158,7 +158,7 @@ class Turn:
         state = found.state
         if has_changed and handler.touches_node and not handler.runs_user_commands:
             try:
-                state = handler.read()
+                state = handler.state_after()
             except Exception:  # noqa: BLE001 - the boundary to a handler: then there is nothing to remember
                 return
             finally:

@@ -1,9 +1,12 @@
 """Names of users and groups, as the node's own files have them; below another root, those of that root.
 
-Looked up once a run for each name. A name that is not found is looked up again the next time: a resource before may have made it.
+Looked up once for each name, and anew after a change, unless all names come from files that are as they were. A name that is not found
+is looked up again the next time: a resource before may have made it.
 """
 
+import contextlib
 import grp
+import os
 import pwd
 from collections.abc import Callable
 
@@ -11,6 +14,10 @@ from precast.resources.contract import Node
 from precast.resources.files import issues, places
 
 SNAPSHOT = "owners"
+SWITCH = "/etc/nsswitch.conf"
+TABLES = ("/etc/passwd", "/etc/group")
+# Where names come from that change only with a file of TABLES; anything else (a directory service) may answer otherwise at any time.
+FROM_FILES = frozenset({"files", "compat", "systemd"})
 
 
 class Owners:
@@ -18,6 +25,18 @@ class Owners:
         self._root = root
         self._ids: dict[tuple[str, str | int], int] = {}
         self._names: dict[tuple[str, int], str | int] = {}
+        self._stamps = self._stamp() if not root and _are_from_files() else None
+
+    def is_still_true(self) -> bool:
+        """Whether the same would be found now."""
+        return self._stamps is not None and self._stamps == self._stamp()
+
+    def _stamp(self) -> list[tuple[int, ...]] | None:
+        try:
+            found = [os.stat(path) for path in (SWITCH, *TABLES)]
+        except OSError:
+            return None
+        return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found]
 
     def uid(self, name: str | int) -> int:
         """Raises NotFoundError RESOURCE-107."""
@@ -80,4 +99,15 @@ class Owners:
 def of(node: Node) -> Owners:
     """This run's names."""
     take: Callable[[], Owners] = lambda: Owners(node.root)  # noqa: E731
-    return node.snapshot(SNAPSHOT, take)
+    return node.snapshot(SNAPSHOT, take, Owners.is_still_true)
+
+
+def _are_from_files() -> bool:
+    """Whether users and groups are looked up in files alone."""
+    named: set[str] = set()
+    with contextlib.suppress(OSError), open(SWITCH, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            table, _, sources = line.partition("#")[0].partition(":")
+            if table.strip() in ("passwd", "group"):
+                named |= {word for word in sources.split() if not word.startswith("[")}
+    return bool(named) and named <= FROM_FILES

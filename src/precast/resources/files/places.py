@@ -62,14 +62,65 @@ def parent(root: str, path: str) -> Iterator[tuple[int, str]]:
     directory, _, name = path.rpartition("/")
     walk = _Walk(root, path)
     try:
-        walk.go(directory)
+        walk.reach(directory)
         yield walk.fd, name or "."
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR) and not walk.is_there:
-            raise issues.NO_PARENT.error(path=path, parent=directory or "/") from None
-        raise
     finally:
         walk.close()
+
+
+class Parents:
+    """Open directories that hold what is written, kept from one file to the next: most lie beside each other.
+
+    One that is kept was reached step by step; it is used again only if its path still leads to it. Safe for several threads.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._kept: list[tuple[str, _Walk]] = []
+
+    @contextlib.contextmanager
+    def holding(self, path: str) -> Iterator[tuple[int, str]]:
+        """As `parent`."""
+        directory, _, name = path.rpartition("/")
+        walk = self._take(directory)
+        if walk is None:
+            walk = _Walk(self._root, path)
+            try:
+                walk.reach(directory)
+            except BaseException:
+                walk.close()
+                raise
+        try:
+            yield walk.fd, name or "."
+        except BaseException:
+            walk.close()
+            raise
+        self._kept.append((directory, walk))
+
+    def _take(self, directory: str) -> "_Walk | None":
+        try:
+            kept, walk = self._kept.pop()
+        except IndexError:
+            return None
+        if kept == directory and walk.is_at(f"{self._root}{directory}" or "/"):
+            return walk
+        walk.close()
+        return None
+
+    def close(self) -> None:
+        while self._kept:
+            self._kept.pop()[1].close()
+
+
+def parents(node: Node) -> Parents:
+    """Those of this run."""
+
+    def take() -> Parents:
+        made = Parents(node.root)
+        node.at_end("parents", made.close)
+        return made
+
+    return node.snapshot("parents", take, lambda kept: True)
 
 
 class End(NamedTuple):
@@ -115,16 +166,27 @@ class _Walk:
         self._fds = [os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
         self._owners = [os.fstat(self._fds[0]).st_uid]
         self._links = 0
-        self.is_there = False
 
     @property
     def fd(self) -> int:
         return self._fds[-1]
 
-    def go(self, directory: str) -> None:
-        for name in directory.split("/"):
-            self._step(name)
-        self.is_there = True
+    def reach(self, directory: str) -> None:
+        try:
+            for name in directory.split("/"):
+                self._step(name)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                raise issues.NO_PARENT.error(path=self._path, parent=directory or "/") from None
+            raise
+
+    def is_at(self, path: str) -> bool:
+        """Whether a path leads to where this walk has come."""
+        try:
+            there, here = os.stat(path), os.fstat(self.fd)
+        except OSError:
+            return False
+        return os.path.samestat(there, here)
 
     def _step(self, name: str) -> None:
         if name in ("", "."):

@@ -38,8 +38,8 @@ def write(
     gid: int,
     check: Callable[[str], None] | None = None,
     before: Callable[[], None] = nothing,
-) -> None:
-    """Put the content in place, replacing a file or link of that name; -1 leaves owner or group as they come.
+) -> os.stat_result:
+    """Put the content in place, replacing a file or link of that name; -1 leaves owner or group as they come. What was made of it.
 
     `check` is given the temporary name before it is renamed; what it raises leaves everything as it was. `before` is called when only
     the renaming is left: the moment to keep, or remove, what is there.
@@ -52,6 +52,7 @@ def write(
                 _write_all(handle, piece)
             _own(handle, uid, gid)
             os.fchmod(handle, mode)
+            made = os.fstat(handle)
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -63,6 +64,7 @@ def write(
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory)
         raise
+    return made
 
 
 def make_directory(

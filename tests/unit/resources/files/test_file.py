@@ -324,3 +324,27 @@ def test_secret_is_not_in_the_error_about_it(tmp_path: Path) -> None:
 
 def test_path_is_cleaned(tmp_path: Path) -> None:
     assert File(file("/a//b/../c/"), node(tmp_path)).spec.path == "/a/c"
+
+
+@pytest.mark.parametrize("present", ["absent", "file", "link"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"content": "new"},
+        {"content": "new", "mode": "0600"},
+        {"content": "new", "mode": "u+x,go-r", "checksum": "md5"},
+        {"ensure": "file", "checksum": "mtime"},
+        {"ensure": "file"},
+    ],
+)
+def test_state_that_is_remembered_is_what_is_there(
+    d: Path, tmp_path: Path, present: str, parameters: dict[str, Any]
+) -> None:
+    path = d / "f"
+    if present != "absent":
+        lay(path, present)
+    handler = made(node(tmp_path), file(path, **parameters))
+    for change in handler.compare(handler.read()):
+        handler.apply(change)
+    known = handler.state_after()
+    assert known == handler.read()

@@ -145,3 +145,51 @@ def test_no_handle_is_left_open(tmp_path: Path) -> None:
         except PrecastError:
             continue
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def held(parents: places.Parents, path: str) -> tuple[int, str]:
+    with parents.holding(path) as (directory, name):
+        return directory, f"{Path(f'/proc/self/fd/{directory}').readlink()}/{name}"
+
+
+def test_directory_is_kept_open_for_what_lies_beside_and_left_when_the_path_leads_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    parents = places.Parents(str(tmp_path))
+    try:
+        first, where = held(parents, "/d/a")
+        assert where == f"{tmp_path}/d/a"
+        assert held(parents, "/d/b") == (first, f"{tmp_path}/d/b")
+        (tmp_path / "d").rename(tmp_path / "gone")
+        with pytest.raises(NotFoundError):
+            held(parents, "/d/c")
+        (tmp_path / "d").mkdir()
+        assert held(parents, "/d/c")[1] == f"{tmp_path}/d/c"
+        assert held(parents, "/gone/c")[1] == f"{tmp_path}/gone/c"
+    finally:
+        parents.close()
+    assert not [one for one in Path("/proc/self/fd").iterdir() if _leads_into(one, tmp_path)]
+
+
+def _leads_into(open_file: Path, directory: Path) -> bool:
+    try:
+        return str(open_file.readlink()).startswith(str(directory))
+    except OSError:
+        return False
+
+
+@AS_ROOT
+def test_link_laid_after_a_directory_was_kept_is_met_with_the_same_distrust(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for name, owner in (("bobs", BOB), ("bobs/d", BOB), ("roots", 0)):
+        (tmp_path / name).mkdir()
+        os.chown(tmp_path / name, owner, owner)
+    parents = places.Parents(str(tmp_path))
+    try:
+        held(parents, "/bobs/d/a")
+        (tmp_path / "bobs/d").rename(tmp_path / "bobs/e")
+        (tmp_path / "bobs/d").symlink_to("../roots")
+        os.chown(tmp_path / "bobs/d", BOB, BOB, follow_symlinks=False)
+        with pytest.raises(DeniedError):
+            held(parents, "/bobs/d/a")
+    finally:
+        parents.close()

@@ -38,3 +38,33 @@ NOT_FETCHED = Issue(
     "{url} cannot be fetched: {reason}",
     "check the address, and that the machine can reach it",
 )
+NO_USER = Issue(
+    "BOOT-206",
+    Kind.NOT_FOUND,
+    "there is no user {user}",
+    "make one with the key users, or name one who is there",
+)
+BAD_DELAY = Issue(
+    "BOOT-207",
+    Kind.INPUT,
+    "power_state cannot wait for {delay}",
+    "write now, a number of minutes, or a time as 23:30",
+)
+NO_PROGRAM = Issue(
+    "BOOT-208",
+    Kind.UNAVAILABLE,
+    "{what} needs {program}, which is not here",
+    "install it in the image, or do it another way",
+)
+NO_DEVICE = Issue(
+    "BOOT-209",
+    Kind.NOT_FOUND,
+    "there is no device {device}",
+    "name one that `lsblk` shows",
+)
+BAD_FINGERPRINT = Issue(
+    "BOOT-210",
+    Kind.INPUT,
+    "{fingerprint} is no SHA-256 fingerprint",
+    "`precast server init` printed it: 64 hexadecimal digits",
+)

@@ -12,11 +12,14 @@ from typing import Any
 
 from precast.boot.modules import people
 from precast.boot.modules.contract import Module
-from precast.boot.modules.reported import REPORTED
+from precast.boot.modules.reported import READ_ELSEWHERE, REPORTED
 from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
 
 # Modules of this package; each has its declarations in MODULES.
-_NAMES = ("network", "user_commands", "write_files", "hostnames", "users")
+_NAMES = (
+    "network", "user_commands", "write_files", "hostnames", "users", "passwords", "ssh", "seeds", "surroundings", "resolving",
+    "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps", "enrolling", "ending", "outputs", "power",
+)  # fmt: skip
 
 
 @functools.cache
@@ -46,7 +49,9 @@ def clean(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     kept: dict[str, Any] = {}
     found: list[Finding] = []
     for key, value in config.items():
-        if key not in known:
+        if key in READ_ELSEWHERE:
+            kept[key] = value
+        elif key not in known:
             found.append(_unread(str(key), known))
         elif value is not None:
             cleaned = known[key].clean(value, (key,), found)

@@ -29,6 +29,10 @@ class Finding(NamedTuple):
     def place(self) -> str:
         return place(self.path)
 
+    def __str__(self) -> str:
+        start = f"{self.place}: " if self.path else ""
+        return f"{start}{self.text}{f' ({self.hint})' if self.hint else ''}"
+
 
 class _Wrong:
     """What a shape gives instead of a value that cannot be."""

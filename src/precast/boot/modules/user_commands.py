@@ -12,7 +12,7 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
-from precast.boot.modules import issues
+from precast.boot.modules import issues, outputs
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Frequency, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
@@ -27,9 +27,15 @@ _LAST = (
     After("write_files_deferred", "commands work with files that are there"),
     After("packages", "commands work with what is installed"),
     After("users", "commands may run as users that are there"),
-    After("passwords", "the machine is configured when commands run"),
     After("mounts", "commands may work on file systems that are mounted"),
-)
+    *(
+        After(name, "commands find the machine configured")
+        for name in (
+            "apt", "ca_certs", "etc_hosts", "group_members", "hostname", "keyboard", "locale", "ntp", "passwords",
+            "resolv_conf", "snap", "ssh", "timezone", "yum_repos", "zypper",
+        )
+    ),
+)  # fmt: skip
 
 
 def script_of(commands: Iterable[Any]) -> bytes:
@@ -38,7 +44,7 @@ def script_of(commands: Iterable[Any]) -> bytes:
     return ("\n".join(["#!/bin/sh", *lines]) + "\n").encode(errors="surrogateescape")
 
 
-def run_script(context: Context, name: str, content: bytes, what: str) -> None:
+def run_script(context: Context, name: str, content: bytes, what: str, stage: Stage = Stage.FINAL) -> None:
     """Run a program of the user's to its end. Raises UnavailableError BOOT-201 if it fails."""
     context.check_programs(what)
     path = context.keep(f"scripts/{name}", content)
@@ -48,14 +54,18 @@ def run_script(context: Context, name: str, content: bytes, what: str) -> None:
         surroundings["INSTANCE_ID"] = str(instance)
     argv = [path] if content.startswith((b"#!", b"\x7fELF")) else ["/bin/sh", path]
     done = context.run(argv, what=what, deadline_s=DEADLINE_S, environment=surroundings)
+    outputs.deliver(context, stage, done.output)
     if not done.is_success:
         raise issues.FAILED.error(command=what, code=done.exit_code, output=" ".join(done.output.split())[-200:])
+
+
+_STAGES = {"bootcmd": Stage.NETWORK, "runcmd": Stage.FINAL}
 
 
 def _run_key(key: str, context: Context) -> Outcome:
     commands = context.config.get(key, [])
     if commands:
-        run_script(context, key, script_of(commands), f"{key} ({len(commands)} commands)")
+        run_script(context, key, script_of(commands), f"{key} ({len(commands)} commands)", _STAGES[key])
     return context.outcome
 
 

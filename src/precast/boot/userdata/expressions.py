@@ -8,8 +8,21 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from precast.boot.userdata.expression_values import (
+    FILTERS,
+    MAX_LENGTH,
+    METHODS,
+    TESTS,
+    Missing,
+    TemplateError,
+    calculate,
+    called,
+    compare,
+    member,
+    part,
+)
+
 MAX_STEPS: Final = 200_000
-MAX_LENGTH: Final = 1 << 20
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -23,23 +36,6 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
-
-
-class TemplateError(ValueError):
-    """What is wrong, in words."""
-
-
-class Missing:
-    """A value that is not there. It is false, and prints as what cloud-init prints, so that it is found."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __str__(self) -> str:
-        return f"CI_MISSING_JINJA_VAR/{self.name}"
 
 
 class Token(NamedTuple):
@@ -90,6 +86,7 @@ class Expression:
         self._variables = variables
         self._budget = budget
         self._depth = 0
+        self._idle = 0
 
     def whole(self) -> Any:
         """The value of all of it. Raises TemplateError."""
@@ -141,16 +138,27 @@ class Expression:
     def _or(self) -> Any:
         value = self._and()
         while self._takes("or"):
-            other = self._and()
+            other = self._idly(self._and, bool(value))
             value = value or other
         return value
 
     def _and(self) -> Any:
         value = self._not()
         while self._takes("and"):
-            other = self._not()
+            other = self._idly(self._not, not value)
             value = value and other
         return value
+
+    def _idly(self, read: Callable[[], Any], is_idle: bool) -> Any:
+        """Read an operand; if it does not count it is only read, and cannot be wrong."""
+        self._idle += is_idle
+        value = read()
+        self._idle -= is_idle
+        return value
+
+    def _done(self, do: Callable[..., Any], *arguments: Any) -> Any:
+        """What an operation gives; nothing where it does not count."""
+        return Missing("") if self._idle else self._budget.bounded(do(*arguments))
 
     def _not(self) -> Any:
         return not self._not() if self._takes("not") else self._comparison()
@@ -164,13 +172,13 @@ class Expression:
                 continue
             if sign == "not":
                 self._must("in")
-            value = _compare(sign, value, self._sum())
+            value = self._done(compare, sign, value, self._sum())
         return value
 
     def _test(self, value: Any) -> bool:
         is_not = bool(self._takes("not"))
         name = self._next("name").value
-        test = _TESTS.get(name)
+        test = TESTS.get(name)
         if test is None:
             raise TemplateError(f"there is no test {name}")
         return test(value) is not is_not
@@ -178,7 +186,7 @@ class Expression:
     def _sum(self) -> Any:
         value = self._product()
         while sign := self._takes("+", "-", "~"):
-            value = self._budget.bounded(_calculate(sign, value, self._product()))
+            value = self._done(calculate, sign, value, self._product())
         return value
 
     def _product(self) -> Any:
@@ -187,22 +195,22 @@ class Expression:
             other = self._unary()
             if sign == "*" and (isinstance(value, str | list) or isinstance(other, str | list)):
                 raise TemplateError("only numbers are multiplied")
-            value = self._budget.bounded(_calculate(sign, value, other))
+            value = self._done(calculate, sign, value, other)
         return value
 
     def _unary(self) -> Any:
         if self._takes("-"):
-            return _calculate("-", 0, self._unary())
+            return self._done(calculate, "-", 0, self._unary())
         return self._filtered(self._postfix(self._primary()))
 
     def _filtered(self, value: Any) -> Any:
         while self._takes("|"):
             name = self._next("name").value
             arguments = self._arguments() if self._sees("(") else []
-            found = _FILTERS.get(name)
+            found = FILTERS.get(name)
             if found is None:
                 raise TemplateError(f"there is no filter {name}")
-            value = self._budget.bounded(_called(name, found, [value, *arguments]))
+            value = self._done(called, name, found, [value, *arguments])
         return value
 
     def _postfix(self, value: Any) -> Any:
@@ -212,7 +220,7 @@ class Expression:
                 if self._sees("("):
                     value = self._method(value, token.value)
                 else:
-                    value = _member(value, int(token.value) if token.kind == "number" else token.value)
+                    value = member(value, int(token.value) if token.kind == "number" else token.value)
             elif self._takes("["):
                 value = self._subscript(value)
             else:
@@ -223,18 +231,16 @@ class Expression:
         if self._takes(":"):
             end = None if self._sees("]") else self.value()
             self._must("]")
-            if not isinstance(value, str | list):
-                raise TemplateError("only texts and lists have parts")
-            return value[start:end]
+            return self._done(part, value, start, end)
         self._must("]")
-        return _member(value, start)
+        return member(value, start)
 
     def _method(self, value: Any, name: str) -> Any:
         arguments = self._arguments()
-        found = _METHODS.get(name)
-        if found is None or not isinstance(value, found[0]):
+        found = METHODS.get(name)
+        if found is None or not (isinstance(value, found[0]) or self._idle):
             raise TemplateError(f"there is no method {name} here")
-        return self._budget.bounded(_called(name, found[1], [value, *arguments]))
+        return self._done(called, name, found[1], [value, *arguments])
 
     def _arguments(self) -> list[Any]:
         self._must("(")
@@ -288,156 +294,7 @@ class Expression:
             numbers = self._arguments()
             if not numbers or not all(type(each) is int for each in numbers) or len(numbers) > 3:
                 raise TemplateError("range takes one to three numbers")
-            counted = _called("range", range, numbers)
+            counted = called("range", range, numbers)
             self._budget.spend(len(counted))
             return list(counted)
         return self._variables.get(name, Missing(name))
-
-
-def _member(value: Any, key: Any) -> Any:
-    name = f"{value.name}.{key}" if isinstance(value, Missing) else str(key)
-    if isinstance(value, dict):
-        if key in value:
-            return value[key]
-        # Names in templates cannot have a dash; keys of metadata often do.
-        other = next((each for each in value if isinstance(each, str) and each.replace("-", "_") == key), None)
-        return Missing(name) if other is None else value[other]
-    if isinstance(value, list | str) and isinstance(key, int) and -len(value) <= key < len(value):
-        return value[key]
-    return Missing(name)
-
-
-def _compare(sign: str, one: Any, other: Any) -> bool:
-    try:
-        if sign in ("in", "not"):
-            return (one in other) is (sign == "in")
-        if sign in ("==", "!="):
-            return bool(one == other) is (sign == "==")
-        return bool({"<": one < other, ">": one > other, "<=": one <= other, ">=": one >= other}[sign])
-    except TypeError:
-        raise TemplateError(f"these cannot be compared by {sign}") from None
-
-
-def _calculate(sign: str, one: Any, other: Any) -> Any:
-    if sign == "~":
-        return f"{shown(one)}{shown(other)}"
-    try:
-        return _OPERATORS[sign](one, other)
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-        raise TemplateError(f"{sign} does not work on these values") from None
-
-
-def _called(name: str, function: Callable[..., Any], arguments: list[Any]) -> Any:
-    try:
-        return function(*arguments)
-    except (TypeError, ValueError, AttributeError, IndexError, OverflowError):
-        raise TemplateError(f"{name} does not work on these values") from None
-
-
-def shown(value: Any) -> str:
-    """A value as a template prints it."""
-    return str(value)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
-
-
-def _default(value: Any, other: Any = "", is_boolean: Any = False) -> Any:
-    return other if isinstance(value, Missing) or (is_boolean and not value) else value
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
-
-
-def _replaced(value: Any, old: str, new: str) -> str:
-    text = _text(value)
-    if len(text) + text.count(old) * len(new) > 2 * MAX_LENGTH:
-        raise TemplateError(f"a value is longer than {MAX_LENGTH}")
-    return text.replace(old, new)
-
-
-def _join(value: Any, between: str = "") -> str:
-    return between.join(map(_text, value))
-
-
-def _number(value: Any, default: int = 0) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return default
-
-
-_OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
-    "/": lambda one, other: one / other,
-    "//": lambda one, other: one // other,
-    "%": lambda one, other: _rest(one, other),
-}
-
-
-def _rest(one: Any, other: Any) -> Any:
-    if isinstance(one, str):
-        raise TypeError  # formatting can make any width
-    return one % other
-
-
-_TESTS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "defined": lambda value: not isinstance(value, Missing),
-    "undefined": lambda value: isinstance(value, Missing),
-    "none": lambda value: value is None,
-    "string": lambda value: isinstance(value, str),
-    "number": lambda value: isinstance(value, int | float),
-    "mapping": lambda value: isinstance(value, dict),
-    "sequence": lambda value: isinstance(value, list | str),
-    "iterable": lambda value: isinstance(value, list | str | dict),
-    "true": lambda value: value is True,
-    "false": lambda value: value is False,
-    "odd": lambda value: isinstance(value, int) and value % 2 == 1,
-    "even": lambda value: isinstance(value, int) and value % 2 == 0,
-}
-_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    "default": _default,
-    "d": _default,
-    "lower": lambda value: _text(value).lower(),
-    "upper": lambda value: _text(value).upper(),
-    "capitalize": lambda value: _text(value).capitalize(),
-    "title": lambda value: _text(value).title(),
-    "trim": lambda value: _text(value).strip(),
-    "replace": _replaced,
-    "join": _join,
-    "first": lambda value: value[0] if value else Missing("first"),
-    "last": lambda value: value[-1] if value else Missing("last"),
-    "length": len,
-    "count": len,
-    "int": _number,
-    "string": _text,
-    "list": list,
-    "sort": sorted,
-    "unique": lambda value: list(dict.fromkeys(value)),
-    "reverse": lambda value: value[::-1],
-    "items": lambda value: [list(pair) for pair in value.items()],
-    "tojson": _json,
-    "to_json": _json,
-}
-_METHODS: Final[Mapping[str, tuple[type, Callable[..., Any]]]] = {
-    "split": (str, str.split),
-    "replace": (str, _replaced),
-    "lower": (str, str.lower),
-    "upper": (str, str.upper),
-    "strip": (str, str.strip),
-    "lstrip": (str, str.lstrip),
-    "rstrip": (str, str.rstrip),
-    "startswith": (str, str.startswith),
-    "endswith": (str, str.endswith),
-    "join": (str, lambda between, value: _join(value, between)),
-    "get": (dict, lambda value, key, default=None: value.get(key, default)),
-    "items": (dict, lambda value: [list(pair) for pair in value.items()]),
-    "keys": (dict, list),
-    "values": (dict, lambda value: list(value.values())),
-}

@@ -47,8 +47,6 @@ def by_beginning(data: bytes) -> PartKind | None:
 
 
 def kind_of(content_type: str, data: bytes) -> PartKind | None:
-    """The kind of a part; None if nobody knows it. A template is one whatever its type says: it must be rendered first."""
+    """The kind of a part; None if nobody knows it. A type that says something counts more than the beginning."""
     found = by_beginning(data)
-    if found is PartKind.TEMPLATE or content_type in _VAGUE:
-        return found
-    return _TYPES.get(content_type, found)
+    return found if content_type in _VAGUE else _TYPES.get(content_type, found)

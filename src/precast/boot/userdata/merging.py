@@ -67,9 +67,17 @@ def _from_list(given: Any) -> list[tuple[str, frozenset[str]]]:
     return words
 
 
-# What a part without a word of its own does, and what fills gaps: the older value wins, mappings are gone into.
+# What a part without a word of its own does.
 DEFAULT = How(frozenset({"replace"}), frozenset(), frozenset())
-FILLING = How(frozenset(), frozenset(), frozenset())
+
+
+def fill(over: Mapping[Any, Any], under: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A configuration with its gaps filled from one that counts less; mappings are gone into. Neither is changed."""
+    filled = {**under, **over}
+    for key in over.keys() & under.keys():
+        if isinstance(over[key], dict) and isinstance(under[key], dict):
+            filled[key] = fill(over[key], under[key])
+    return filled
 
 
 def merge(old: Any, new: Any, how: How) -> Any:
@@ -100,14 +108,14 @@ def _merge_dicts(old: Mapping[Any, Any], new: Mapping[Any, Any], how: How, setti
 
 def _merge_lists(old: Sequence[Any], new: Any, how: How, settings: frozenset[str]) -> Any:
     method = next((each for each in _LIST_METHODS if each in settings), "replace")
-    if not isinstance(new, list):
-        return new if method == "replace" else list(old)
+    if method == "replace" and not isinstance(new, list):
+        return new
+    if method == "no_replace" or not isinstance(new, list | dict | str):
+        return list(old)
     if method == "prepend":
-        return [*new, *old]
+        return [*new, *old]  # of a mapping its keys, as cloud-init has it
     if method == "append":
         return [*old, *new]
-    if method == "no_replace":
-        return list(old)
     pairs = zip(old, new, strict=False)
     met = [merge(before, after, how) if _recurses(after, settings) else after for before, after in pairs]
     return [*met, *old[len(met) :]]

@@ -59,7 +59,7 @@ def combine(user: UserData, vendor: UserData, base: Mapping[str, Any]) -> UserDa
     is_enabled = not isinstance(wish, dict) or str(wish.get("enabled", True)).lower() not in ("false", "no", "off", "0")
     config: dict[str, Any] = dict(user.config)
     for under in (vendor.config, base) if is_enabled else (base,):
-        config = merging.merge(config, dict(under), merging.FILLING)
+        config = merging.fill(config, under)
     if not is_enabled:
         return UserData(config, user.scripts, user.findings)
     return UserData(config, [*vendor.scripts, *user.scripts], [*vendor.findings, *user.findings])

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from precast.boot.userdata import issues
-from precast.boot.userdata.expressions import Budget, Expression, Missing, TemplateError, Token, shown, tokens_of
+from precast.boot.userdata.expression_values import Missing, TemplateError, shown
+from precast.boot.userdata.expressions import Budget, Expression, Token, tokens_of
 
 MAX_OUTPUT: Final = 8 << 20
 MAX_DEPTH: Final = 20

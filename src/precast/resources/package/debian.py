@@ -93,13 +93,16 @@ class Apt(Dpkg):
         return [row[1].strip() for row in rows if len(row) == 3]
 
     def install(self, request: Request) -> None:
-        argv = self._begin(f"DPkg::Options::={_on_configuration(request)}")
-        if request.version is not None:
+        self.install_all([request])
+
+    def install_all(self, requests: Sequence[Request]) -> None:
+        """One command, with the options of the first."""
+        first = requests[0]
+        argv = self._begin(f"DPkg::Options::={_on_configuration(first)}")
+        if any(request.version is not None for request in requests):
             # A version that is asked for is asked for: older or newer, held or not.
             argv += ["--allow-downgrades", "--allow-change-held-packages"]
-        what = request.source or request.name
-        argv += [*request.options, "install", what if request.version is None else f"{request.name}={request.version}"]
-        self.do(argv, _QUIET)
+        self.do([*argv, *first.options, "install", *map(_named, requests)], _QUIET)
 
     def remove(self, name: str, options: Sequence[str]) -> None:
         self.do([*self._begin(), *options, "remove", name], _QUIET)
@@ -112,6 +115,12 @@ class Apt(Dpkg):
         for setting in (f"DPkg::Lock::Timeout={LOCK_S}", *settings):
             found += ["-o", setting]
         return found
+
+
+def _named(request: Request) -> str:
+    if request.version is not None:
+        return f"{request.name}={request.version}"
+    return request.source or request.name
 
 
 def _on_configuration(request: Request) -> str:

@@ -72,6 +72,11 @@ class Manager:
     def install(self, request: Request) -> None:
         raise NotImplementedError
 
+    def install_all(self, requests: Sequence[Request]) -> None:
+        """Install several, with one command where the manager can; then it is all of them or none."""
+        for request in requests:
+            self.install(request)
+
     def remove(self, name: str, options: Sequence[str]) -> None:
         raise NotImplementedError
 

@@ -1,0 +1,177 @@
+"""What the expressions of templates can do with values: members, operators, and the closed lists of tests, filters and methods."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+MAX_LENGTH: Final = 1 << 20
+
+
+class TemplateError(ValueError):
+    """What is wrong, in words."""
+
+
+class Missing:
+    """A value that is not there. It is false, and prints as what cloud-init prints, so that it is found."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"CI_MISSING_JINJA_VAR/{self.name}"
+
+
+def member(value: Any, key: Any) -> Any:
+    name = f"{value.name}.{key}" if isinstance(value, Missing) else str(key)
+    if isinstance(value, dict):
+        if key in value:
+            return value[key]
+        # Names in templates cannot have a dash; keys of metadata often do.
+        other = next((each for each in value if isinstance(each, str) and each.replace("-", "_") == key), None)
+        return Missing(name) if other is None else value[other]
+    if isinstance(value, list | str) and isinstance(key, int) and -len(value) <= key < len(value):
+        return value[key]
+    return Missing(name)
+
+
+def part(value: Any, start: Any, end: Any) -> Any:
+    if not isinstance(value, str | list) or not all(each is None or type(each) is int for each in (start, end)):
+        raise TemplateError("only texts and lists have parts, from one number to another")
+    return value[start:end]
+
+
+def compare(sign: str, one: Any, other: Any) -> bool:
+    try:
+        if sign in ("in", "not"):
+            return (one in other) is (sign == "in")
+        if sign in ("==", "!="):
+            return bool(one == other) is (sign == "==")
+        return bool({"<": one < other, ">": one > other, "<=": one <= other, ">=": one >= other}[sign])
+    except TypeError:
+        raise TemplateError(f"these cannot be compared by {sign}") from None
+
+
+def calculate(sign: str, one: Any, other: Any) -> Any:
+    if sign == "~":
+        return f"{shown(one)}{shown(other)}"
+    try:
+        return _OPERATORS[sign](one, other)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise TemplateError(f"{sign} does not work on these values") from None
+
+
+def called(name: str, function: Callable[..., Any], arguments: list[Any]) -> Any:
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError):
+        raise TemplateError(f"{name} does not work on these values") from None
+
+
+def shown(value: Any) -> str:
+    """A value as a template prints it."""
+    return str(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
+
+
+def _default(value: Any, other: Any = "", is_boolean: Any = False) -> Any:
+    return other if isinstance(value, Missing) or (is_boolean and not value) else value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value)
+
+
+def _replaced(value: Any, old: str, new: str) -> str:
+    text = _text(value)
+    if len(text) + text.count(old) * len(new) > 2 * MAX_LENGTH:
+        raise TemplateError(f"a value is longer than {MAX_LENGTH}")
+    return text.replace(old, new)
+
+
+def _join(value: Any, between: str = "") -> str:
+    return between.join(map(_text, value))
+
+
+def _number(value: Any, default: int = 0) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return default
+
+
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": lambda one, other: one + other,
+    "-": lambda one, other: one - other,
+    "*": lambda one, other: one * other,
+    "/": lambda one, other: one / other,
+    "//": lambda one, other: one // other,
+    "%": lambda one, other: _rest(one, other),
+}
+
+
+def _rest(one: Any, other: Any) -> Any:
+    if isinstance(one, str):
+        raise TypeError  # formatting can make any width
+    return one % other
+
+
+TESTS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "defined": lambda value: not isinstance(value, Missing),
+    "undefined": lambda value: isinstance(value, Missing),
+    "none": lambda value: value is None,
+    "string": lambda value: isinstance(value, str),
+    "number": lambda value: isinstance(value, int | float),
+    "mapping": lambda value: isinstance(value, dict),
+    "sequence": lambda value: isinstance(value, list | str),
+    "iterable": lambda value: isinstance(value, list | str | dict),
+    "true": lambda value: value is True,
+    "false": lambda value: value is False,
+    "odd": lambda value: isinstance(value, int) and value % 2 == 1,
+    "even": lambda value: isinstance(value, int) and value % 2 == 0,
+}
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "default": _default,
+    "d": _default,
+    "lower": lambda value: _text(value).lower(),
+    "upper": lambda value: _text(value).upper(),
+    "capitalize": lambda value: _text(value).capitalize(),
+    "title": lambda value: _text(value).title(),
+    "trim": lambda value: _text(value).strip(),
+    "replace": _replaced,
+    "join": _join,
+    "first": lambda value: value[0] if value else Missing("first"),
+    "last": lambda value: value[-1] if value else Missing("last"),
+    "length": len,
+    "count": len,
+    "int": _number,
+    "string": _text,
+    "list": list,
+    "sort": sorted,
+    "unique": lambda value: list(dict.fromkeys(value)),
+    "reverse": lambda value: value[::-1],
+    "items": lambda value: [list(pair) for pair in value.items()],
+    "tojson": _json,
+    "to_json": _json,
+}
+METHODS: Final[Mapping[str, tuple[type, Callable[..., Any]]]] = {
+    "split": (str, str.split),
+    "replace": (str, _replaced),
+    "lower": (str, str.lower),
+    "upper": (str, str.upper),
+    "strip": (str, str.strip),
+    "lstrip": (str, str.lstrip),
+    "rstrip": (str, str.rstrip),
+    "startswith": (str, str.startswith),
+    "endswith": (str, str.endswith),
+    "join": (str, lambda between, value: _join(value, between)),
+    "get": (dict, lambda value, key, default=None: value.get(key, default)),
+    "items": (dict, lambda value: [list(pair) for pair in value.items()]),
+    "keys": (dict, list),
+    "values": (dict, lambda value: list(value.values())),
+}

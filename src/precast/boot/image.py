@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from precast.boot.modules import people
 from precast.boot.sources import documents
 from precast.boot.sources.reach import MAX_FILE_BYTES
 from precast.boot.userdata import merging
@@ -12,7 +13,10 @@ FILE, DIRECTORY = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
 
 
 def read(root: Path) -> dict[str, Any]:
-    """The configuration; empty if there is none. Raises InputError BOOT-101, BOOT-104, BOOT-105 for a file that is wrong."""
+    """The configuration, with the default user of this system if it names none.
+
+    Raises InputError BOOT-101, BOOT-104, BOOT-105 for a file that is wrong.
+    """
     base = "" if root == Path("/") else str(root)
     config: dict[str, Any] = {}
     for path in [Path(places.inside(base, FILE, is_followed=True)), *_parts(base)]:
@@ -20,8 +24,8 @@ def read(root: Path) -> dict[str, Any]:
             data = path.read_bytes()[: MAX_FILE_BYTES + 1]
         except OSError:
             continue
-        config = merging.merge(documents.read_map(str(path), data), config, merging.FILLING)
-    return config
+        config = merging.fill(documents.read_map(str(path), data), config)
+    return people.with_defaults(config, root)
 
 
 def listed_sources(config: dict[str, Any]) -> list[str]:

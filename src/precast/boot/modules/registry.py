@@ -7,10 +7,8 @@ Precast does not run is reported with the reason; any other is unknown, with the
 import functools
 import importlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from precast.boot.modules import people
 from precast.boot.modules.contract import Module
 from precast.boot.modules.reported import READ_ELSEWHERE, REPORTED
 from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
@@ -18,7 +16,8 @@ from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
 # Modules of this package; each has its declarations in MODULES.
 _NAMES = (
     "network", "user_commands", "write_files", "hostnames", "users", "passwords", "ssh", "seeds", "surroundings", "resolving",
-    "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps", "enrolling", "ending", "outputs", "power",
+    "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps",
+    "enrolling", "ending", "outputs", "power",
 )  # fmt: skip
 
 
@@ -38,13 +37,8 @@ def shapes() -> Mapping[str, Shape]:
     return {key: shape for module in modules() for key, shape in module.schema.items()}
 
 
-def prepare(config: Mapping[str, Any], root: Path) -> tuple[dict[str, Any], list[Finding]]:
-    """A merged configuration as modules may rely on it, with what is known of the system at `root`; and what was wrong with it."""
-    return clean(people.with_defaults(config, root))
-
-
 def clean(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-    """The same without a look at the system."""
+    """A merged configuration as modules may rely on it, and what was wrong with it."""
     known = shapes()
     kept: dict[str, Any] = {}
     found: list[Finding] = []

@@ -10,7 +10,7 @@ _SERVICE = "it registers the machine with a service of its vendor; do it in runc
 # Read while user data is put together, while sources are looked for, or for the network.
 READ_ELSEWHERE = frozenset(
     {
-        "datasource", "datasource_list", "launch-index", "merge_how", "merge_type", "network", "vendor_data", "vendor_data2",
+        "datasource", "datasource_list", "launch-index", "merge_how", "merge_type", "vendor_data", "vendor_data2",
     }
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from precast.agent.applying.machine import Machine
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
-from precast.boot.modules import registry
+from precast.boot.modules import people, registry
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import Module, Part
 from precast.boot.modules.outcomes import Outcome
@@ -68,7 +68,7 @@ def run(
     is_chroot: bool = False,
 ) -> Ran:
     """Run what concerns a configuration. Without a root it is the machine itself: only in an overlay."""
-    prepared, findings = registry.prepare(config, root or Path("/"))
+    prepared, findings = registry.clean(people.with_defaults(config, root or Path("/")))
     machine = Machine(str(root or ""), str(state or "/var/lib/precast"), SystemClock(), is_chroot=is_chroot)
     directory = state or (root or Path("/")) / "var/lib/precast/boot/instance"
     ran = Ran([], {}, {}, findings, [])
@@ -100,15 +100,14 @@ def ordered(config: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[tuple
     while waiting:
         left = {module.name for module, _ in waiting}
         closed = {place for _, part in waiting for place in part.gives}
-        stage = min(module.stage for module, _ in waiting)
         ready = [
             (module, part)
             for module, part in waiting
-            if module.stage == stage
-            and not any(after.module in left and after.module != module.name for after in module.after)
+            if not any(after.module in left and after.module != module.name for after in module.after)
             and not any(place in closed for place in part.waits)
         ]
         assert ready, f"nothing of {[part.name for _, part in waiting]} can run"
-        done += ready[:1]
-        waiting.remove(ready[0])
+        first = min(ready, key=lambda each: each[0].stage)
+        done.append(first)
+        waiting.remove(first)
     return done

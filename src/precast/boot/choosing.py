@@ -67,7 +67,7 @@ def choose(settings: BootSettings, evidence: Evidence, root: Path, listed: Seque
         if source is None or reason:
             ruled_out.append((name, reason))
             continue
-        likelihood = _likelihood(source, evidence, is_named=name in forced or name in addresses)
+        likelihood = _likelihood(source, evidence, is_named=name in forced or wanted == [name])
         if likelihood.plausibility == Plausibility.RULED_OUT:
             ruled_out.append((name, likelihood.reason))
         else:

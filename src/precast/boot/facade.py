@@ -71,6 +71,8 @@ class Facade:
             reason = issues.LATE.error(source=name, seconds=f"{deadline_s:g}").message
         except PrecastError as error:
             reason = error.message
+        except Exception as error:  # noqa: BLE001 - the boundary to a source, as in `probing`
+            reason = issues.UNFIT.error(source=name, problem=f"{type(error).__name__}: {error}").message
         self.verdicts[capability] = Verdict(Answer.MISSING, name, reason)
         return None
 

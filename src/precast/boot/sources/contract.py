@@ -37,6 +37,7 @@ class Evidence:
     dmi: Mapping[str, str] = field(default_factory=dict)  # by file name below sys/class/dmi/id
     command_line: str = ""
     labels: Mapping[str, Path] = field(default_factory=dict)  # label in small letters → device or image
+    has_lxd: bool = False  # its socket is there
 
     def dmi_value(self, name: str) -> str:
         return self.dmi.get(name, "")
@@ -148,13 +149,16 @@ class Source(Protocol):
         """What is there; None if this is another platform. Raises PrecastError if it is there and cannot be believed."""
 
 
+Later = Callable[[], Awaitable[Any]]
+
+
 @dataclass(frozen=True)
 class Data:
     """What a source found: values known at once, and those to be fetched when somebody asks."""
 
     origin: str
     values: Mapping[Capability, Any]
-    later: Mapping[Capability, Callable[[], Awaitable[Any]]] = field(default_factory=dict)
+    later: Mapping[Capability, Later] = field(default_factory=dict)
 
     @property
     def instance_id(self) -> str | None:

@@ -6,11 +6,12 @@ value of another type than it should have is never passed on.
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
+from precast.boot.capabilities import Capability
 from precast.boot.sources import issues
 
 T = TypeVar("T")
@@ -126,3 +127,35 @@ def _shallow(where: str, value: Any) -> Any:
         if not level:
             return value
     raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is nested more than {MAX_DEPTH} deep")
+
+
+def converted(
+    where: str, convert: Callable[[Any], dict[str, Any]], value: Any
+) -> Callable[[], Awaitable[dict[str, Any]]]:
+    """A network document made from what a platform says, when somebody wants it. Raises InputError BOOT-104 if that is wrong."""
+
+    async def convert_now() -> dict[str, Any]:
+        try:
+            return convert(value)
+        except (AttributeError, TypeError, ValueError, LookupError) as error:
+            raise issues.BAD_DOCUMENT.error(
+                where=where, reason=f"it is no network of this platform ({error})"
+            ) from None
+
+    return convert_now
+
+
+def values_of(where: str, given: Mapping[Capability, Any]) -> dict[Capability, Any]:
+    """Those of the values that there are; names are checked, and empty texts are none."""
+    found: dict[Capability, Any] = {}
+    for capability, value in given.items():
+        if capability in _NAMES:
+            value = optional_name(f"{capability.value} in {where}", value)
+        if value not in (None, "", b"", (), {}):
+            found[capability] = value
+    return found
+
+
+_NAMES = frozenset(
+    {Capability.INSTANCE_ID, Capability.HOSTNAME, Capability.ZONE, Capability.REGION, Capability.PASSWORD_GET}
+)

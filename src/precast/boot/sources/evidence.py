@@ -11,6 +11,7 @@ DMI_NAMES = (
     "board_vendor", "bios_vendor",
 )  # fmt: skip
 LABELS = "/dev/disk/by-label"
+LXD = "/dev/lxd/sock"
 _MAX_BYTES = 16 * 1024
 
 
@@ -18,7 +19,9 @@ def collect(root: Path) -> Evidence:
     """The evidence below a root. What cannot be read is not there: only root reads serial numbers."""
     base = "" if root == Path("/") else str(root)
     dmi = {name: text for name in DMI_NAMES if (text := _line(base, f"{DMI}/{name}"))}
-    return Evidence(dmi=dmi, command_line=_line(base, "/proc/cmdline"), labels=_labels(base))
+    return Evidence(
+        dmi=dmi, command_line=_line(base, "/proc/cmdline"), labels=_labels(base), has_lxd=_exists(base, LXD)
+    )
 
 
 def _line(base: str, path: str) -> str:
@@ -27,6 +30,10 @@ def _line(base: str, path: str) -> str:
             return file.read(_MAX_BYTES).decode(errors="replace").strip("\n\0 ")
     except OSError:
         return ""
+
+
+def _exists(base: str, path: str) -> bool:
+    return Path(places.inside(base, path, is_followed=True)).exists()
 
 
 def _labels(base: str) -> dict[str, Path]:

@@ -8,10 +8,23 @@ from precast.boot.sources.contract import Source
 PLACES: Mapping[str, str] = {
     "nocloud": "nocloud:NoCloud",
     "nocloud-net": "nocloud:NoCloudNet",
+    "configdrive": "configdrive:ConfigDrive",
+    "vmware": "vmware:VMware",
+    "lxd": "lxd:Lxd",
+    "azure": "azure:Azure",
+    "gce": "gce:Gce",
+    "digitalocean": "digitalocean:DigitalOcean",
+    "hetzner": "hetzner:Hetzner",
+    "oracle": "oracle:Oracle",
+    "vultr": "vultr:Vultr",
+    "openstack": "openstack:OpenStack",
+    "ec2": "ec2:Ec2",
+    "plain": "plain:Plain",
 }
 # How cloud-init's datasource_list and `ds=` call them, in small letters, where that differs.
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "nocloud": ("nocloud", "nocloud-net"),
+    "nocloud-net": ("nocloud", "nocloud-net"),
 }
 
 

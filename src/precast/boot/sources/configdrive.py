@@ -1,0 +1,55 @@
+"""ConfigDrive: OpenStack's files on a disk with the label config-2, or in a seed directory."""
+
+from precast.boot.sources import documents, openstack_data
+from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Plausibility, Reach
+
+LABEL = "config-2"
+SEED = "/var/lib/cloud/seed/config_drive"
+# Where there is no `latest`: the newest of these that there is.
+VERSIONS = (
+    "latest",
+    "2018-08-27",
+    "2017-02-22",
+    "2016-10-06",
+    "2016-06-30",
+    "2015-10-15",
+    "2013-10-17",
+    "2013-04-04",
+    "2012-08-10",
+)
+MAX_BYTES = 8 * 1024 * 1024
+
+
+class ConfigDrive:
+    name = "configdrive"
+    rank = 80
+    capabilities = openstack_data.OFFERED
+    deadline_s = 15.0
+    needs_network = False
+
+    def likelihood(self, evidence: Evidence) -> Likelihood:
+        if LABEL in evidence.labels:
+            return Likelihood(Plausibility.CONFIRMED, f"there is a disk with the label {LABEL}")
+        return Likelihood(Plausibility.POSSIBLE, "a seed may lie on any machine")
+
+    async def find(self, reach: Reach) -> Found | None:
+        found = await _read(reach, SEED, f"directory {SEED}")
+        device = reach.evidence.labels.get(LABEL)
+        if found is not None or device is None:
+            return found
+        async with reach.mounted(device) as disk:
+            return await _read(disk, "", f"disk {device}")
+
+
+async def _read(reach: Reach, place: str, origin: str) -> Data | None:
+    async def read(path: str) -> bytes | None:
+        return reach.read(f"{place}/{path}", MAX_BYTES)
+
+    for version in VERSIONS:
+        latest = f"openstack/{version}"
+        path = f"{latest}/meta_data.json"
+        if (data := await read(path)) is not None:
+            where = f"{origin}: {path}"
+            meta = documents.expect(where, documents.read_json(where, data), dict)
+            return await openstack_data.read(read, origin, where, meta, latest)
+    return None

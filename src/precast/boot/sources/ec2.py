@@ -1,0 +1,121 @@
+"""Amazon EC2, and services that imitate it. Version 2 of its service wants a token first; where there is none of that, version 1 is spoken.
+
+The instance id and what lies beside it are asked for together; user data, keys and the network when somebody wants them.
+"""
+
+import asyncio
+from typing import Any
+
+from precast.boot.capabilities import Capability
+from precast.boot.network import clouds
+from precast.boot.sources import documents, issues
+from precast.boot.sources.contract import Data, Found, Reach
+from precast.boot.sources.visiting import Visit, Visited, path_part
+
+TOKEN = "latest/api/token"  # noqa: S105 - a path
+META = "latest/meta-data"
+SECONDS = "21600"
+MAX_NAMES = 200
+_LEAVES = (
+    "instance-id",
+    "local-hostname",
+    "hostname",
+    "placement/availability-zone",
+    "placement/region",
+    "ami-launch-index",
+    "mac",
+)
+
+
+class Ec2(Visited):
+    name = "ec2"
+    address = "http://169.254.169.254"
+    rank = 30
+    capabilities = frozenset(
+        {
+            Capability.INSTANCE_ID,
+            Capability.HOSTNAME,
+            Capability.PUBLIC_KEYS,
+            Capability.USER_DATA,
+            Capability.NETWORK_CONFIG,
+            Capability.ZONE,
+            Capability.REGION,
+            Capability.PLATFORM,
+            Capability.METADATA,
+        }
+    )
+
+    async def find(self, reach: Reach) -> Found | None:
+        visit = await self._opened(reach)
+        leaves, keys, user_data = await asyncio.gather(
+            visit.texts(f"{META}/{name}" for name in _LEAVES), _keys(visit), visit.get("latest/user-data")
+        )
+        meta: dict[str, Any] = {path.removeprefix(f"{META}/"): text for path, text in leaves.items()}
+        if "instance-id" not in meta:
+            return None
+        values = documents.values_of(
+            visit.url(META),
+            {
+                Capability.INSTANCE_ID: meta["instance-id"],
+                Capability.HOSTNAME: meta.get("local-hostname") or meta.get("hostname"),
+                Capability.ZONE: meta.get("placement/availability-zone"),
+                Capability.REGION: meta.get("placement/region"),
+                Capability.PUBLIC_KEYS: keys,
+                Capability.USER_DATA: user_data,
+                Capability.PLATFORM: "ec2",
+                Capability.METADATA: _nested(meta),
+            },
+        )
+        return Data(visit.base, values, {Capability.NETWORK_CONFIG: lambda: _network(visit)})
+
+    async def _opened(self, reach: Reach) -> Visit:
+        """With a token where the service has any. Raises UnavailableError BOOT-100 if nobody answers."""
+        visit = self.visit(reach, {"X-aws-ec2-metadata-token-ttl-seconds": SECONDS})
+        answer = await reach.ask(visit.url(TOKEN), method="PUT", headers=visit.headers, patience=visit.patience)
+        plain = self.visit(reach)
+        if answer.status != 200:
+            return plain
+        token = documents.name_of(visit.url(TOKEN), documents.read_text(visit.url(TOKEN), answer.body))
+        if not token.isascii():
+            raise issues.BAD_DOCUMENT.error(where=visit.url(TOKEN), reason="a token is plain text")
+        return plain.with_headers({"X-aws-ec2-metadata-token": token})
+
+
+def _nested(meta: dict[str, Any]) -> dict[str, Any]:
+    """Names with slashes as maps in maps, as templates name them."""
+    found: dict[str, Any] = {}
+    for path, value in meta.items():
+        *above, name = path.split("/")
+        here = found
+        for part in above:
+            here = here.setdefault(part, {})
+        here[name] = value
+    return found
+
+
+async def _listed(visit: Visit, path: str) -> list[str]:
+    text = await visit.text(path)
+    return [line.strip() for line in (text or "").splitlines() if line.strip()][:MAX_NAMES]
+
+
+async def _keys(visit: Visit) -> tuple[str, ...]:
+    """The listing says `NUMBER=NAME`; each key lies below its number."""
+    numbers = [line.partition("=")[0] for line in await _listed(visit, f"{META}/public-keys/")]
+    paths = [f"{META}/public-keys/{path_part(number)}/openssh-key" for number in numbers if number.isdigit()]
+    return documents.keys_of("public-keys", list((await visit.texts(paths)).values()))
+
+
+async def _network(visit: Visit) -> dict[str, Any]:
+    """The interfaces, each with what the network needs."""
+    macs = [name.strip("/") for name in await _listed(visit, f"{META}/network/interfaces/macs/")]
+    found = await asyncio.gather(*(_interface(visit, mac) for mac in macs))
+    where = visit.url(f"{META}/network/interfaces/macs/")
+    return await documents.converted(where, clouds.ec2, dict(zip(macs, found, strict=True)))()
+
+
+async def _interface(visit: Visit, mac: str) -> dict[str, Any]:
+    base = f"{META}/network/interfaces/macs/{path_part(mac)}"
+    names = [name for name in await _listed(visit, f"{base}/") if not name.endswith("/")]
+    texts = await visit.texts(f"{base}/{path_part(name)}" for name in names)
+    found = {path.removeprefix(f"{base}/"): text.splitlines() for path, text in texts.items()}
+    return {name: lines[0] if len(lines) == 1 else lines for name, lines in found.items() if lines}

@@ -1,0 +1,82 @@
+"""Google Compute Engine. Its service says `Metadata-Flavor: Google` with every answer, and wants it said with every question."""
+
+import asyncio
+from typing import Any
+
+from precast.boot.capabilities import Capability
+from precast.boot.sources import documents, issues
+from precast.boot.sources.contract import Data, Found, Reach
+from precast.boot.sources.visiting import Visited
+
+FLAVOR = "metadata-flavor"
+# Keys are `USER:KEY`; only those for the user that images come with are for us. Others get theirs from Google's own agent.
+USERS = frozenset({"cloudinit", "debian", "ubuntu", "root"})
+
+
+class Gce(Visited):
+    name = "gce"
+    address = "http://metadata.google.internal/computeMetadata/v1"
+    rank = 60
+    capabilities = frozenset(
+        {
+            Capability.INSTANCE_ID,
+            Capability.HOSTNAME,
+            Capability.PUBLIC_KEYS,
+            Capability.USER_DATA,
+            Capability.ZONE,
+            Capability.REGION,
+            Capability.PLATFORM,
+            Capability.METADATA,
+        }
+    )
+
+    async def find(self, reach: Reach) -> Found | None:
+        visit = self.visit(reach, {"Metadata-Flavor": "Google"})
+        first = await reach.ask(visit.url("instance/id"), headers=visit.headers, patience=visit.patience)
+        if first.status != 200 or first.headers.get(FLAVOR) != "Google":
+            return None
+        rest, instance, project = await asyncio.gather(
+            visit.texts(["instance/hostname", "instance/zone"]),
+            visit.json_map("instance/attributes/?recursive=true"),
+            visit.json_map("project/attributes/?recursive=true"),
+        )
+        attributes, shared = instance or {}, project or {}
+        zone = rest.get("instance/zone", "").rpartition("/")[2]
+        where = visit.base
+        values = documents.values_of(
+            where,
+            {
+                Capability.INSTANCE_ID: documents.read_text(where, first.body),
+                Capability.HOSTNAME: rest.get("instance/hostname"),
+                Capability.ZONE: zone,
+                Capability.REGION: zone.rpartition("-")[0],
+                Capability.USER_DATA: _user_data(where, attributes),
+                Capability.PUBLIC_KEYS: _keys(where, attributes, shared),
+                Capability.PLATFORM: "gce",
+                Capability.METADATA: {"attributes": attributes, **rest},
+            },
+        )
+        return Data(where, values)
+
+
+def _user_data(where: str, attributes: dict[str, Any]) -> bytes | None:
+    given = attributes.get("user-data")
+    if given is None:
+        return None
+    encoding = attributes.get("user-data-encoding", "")
+    return documents.bytes_of(
+        f"user-data of {where}", given, documents.expect(f"user-data-encoding of {where}", encoding, str)
+    )
+
+
+def _keys(where: str, attributes: dict[str, Any], shared: dict[str, Any]) -> tuple[str, ...]:
+    """The instance's own, and the project's unless the instance blocks them."""
+    is_blocked = str(attributes.get("block-project-ssh-keys", "")).lower() == "true"
+    found: list[str] = []
+    for each in (attributes, {} if is_blocked else shared):
+        for name in ("ssh-keys", "sshKeys"):
+            found += documents.keys_of(f"{name} of {where}", each.get(name))
+    split = [line.partition(":") for line in found]
+    if any(not colon for _, colon, _ in split):
+        raise issues.BAD_DOCUMENT.error(where=f"ssh-keys of {where}", reason="a line is not USER:KEY")
+    return tuple(dict.fromkeys(key.strip() for user, _, key in split if user in USERS and "google-ssh" not in key))

@@ -1,0 +1,64 @@
+"""Hetzner Cloud: one document in YAML, user data beside it."""
+
+import asyncio
+from typing import Any
+
+from precast.boot.capabilities import Capability
+from precast.boot.network import clouds
+from precast.boot.sources import documents
+from precast.boot.sources.contract import Data, Found, Reach
+from precast.boot.sources.visiting import Visited
+
+
+class Hetzner(Visited):
+    name = "hetzner"
+    address = "http://169.254.169.254/hetzner/v1"
+    rank = 58
+    capabilities = frozenset(
+        {
+            Capability.INSTANCE_ID,
+            Capability.HOSTNAME,
+            Capability.PUBLIC_KEYS,
+            Capability.USER_DATA,
+            Capability.VENDOR_DATA,
+            Capability.NETWORK_CONFIG,
+            Capability.ZONE,
+            Capability.REGION,
+            Capability.PLATFORM,
+            Capability.METADATA,
+        }
+    )
+
+    async def find(self, reach: Reach) -> Found | None:
+        visit = self.visit(reach)
+        data = await visit.get("metadata")
+        if data is None:
+            return None
+        where = visit.url("metadata")
+        meta = documents.read_map(where, data)
+        if "instance-id" not in meta:
+            return None
+        user_data, private = await asyncio.gather(visit.get("userdata"), visit.get("metadata/private-networks"))
+        values = documents.values_of(
+            where,
+            {
+                Capability.INSTANCE_ID: meta["instance-id"],
+                Capability.HOSTNAME: meta.get("hostname"),
+                Capability.ZONE: meta.get("availability-zone"),
+                Capability.REGION: meta.get("region"),
+                Capability.PUBLIC_KEYS: documents.keys_of(f"public-keys in {where}", meta.get("public-keys")),
+                Capability.USER_DATA: user_data,
+                Capability.VENDOR_DATA: documents.bytes_of(f"vendor_data in {where}", meta.get("vendor_data") or ""),
+                Capability.PLATFORM: "hetzner",
+                Capability.METADATA: meta,
+            },
+        )
+        if not isinstance(meta.get("network-config"), dict):
+            return Data(visit.base, values)
+        networks = documents.read_yaml(visit.url("metadata/private-networks"), private) if private else []
+
+        def convert(config: Any) -> dict[str, Any]:
+            return clouds.hetzner(config, networks or [])
+
+        network = documents.converted(where, convert, meta["network-config"])
+        return Data(visit.base, values, {Capability.NETWORK_CONFIG: network})

@@ -1,0 +1,82 @@
+"""LXD: a socket inside the container or machine."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from precast.boot.capabilities import Capability
+from precast.boot.sources import documents, nocloud
+from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Plausibility, Reach
+from precast.boot.sources.visiting import Visit, Visited, path_part
+
+SOCKET = "/dev/lxd/sock"
+CONFIG = "1.0/config"
+
+
+class Lxd(Visited):
+    name = "lxd"
+    address = f"unix://{SOCKET}:"
+    rank = 70
+    deadline_s = 5.0
+    needs_network = False
+    capabilities = frozenset(
+        {
+            Capability.INSTANCE_ID,
+            Capability.HOSTNAME,
+            Capability.PUBLIC_KEYS,
+            Capability.USER_DATA,
+            Capability.VENDOR_DATA,
+            Capability.NETWORK_CONFIG,
+            Capability.PLATFORM,
+            Capability.METADATA,
+        }
+    )
+
+    def likelihood(self, evidence: Evidence) -> Likelihood:
+        if evidence.has_lxd or not self.address.startswith(f"unix://{SOCKET}"):
+            return Likelihood(Plausibility.CONFIRMED, f"there is {SOCKET}")
+        return Likelihood(Plausibility.RULED_OUT, f"there is no {SOCKET}")
+
+    async def find(self, reach: Reach) -> Found | None:
+        visit = self.visit(reach)
+        if self.address == Lxd.address and reach.root != Path("/"):
+            visit.base = f"unix://{reach.root}{SOCKET}:"
+        data = await visit.get("1.0/meta-data")
+        if data is None:
+            return None
+        where = visit.url("1.0/meta-data")
+        meta = documents.read_map(where, data)
+        config = await _config(visit)
+        values = documents.values_of(
+            where,
+            {
+                Capability.INSTANCE_ID: documents.name_of(f"instance-id in {where}", meta.get("instance-id")),
+                Capability.HOSTNAME: meta.get("local-hostname"),
+                Capability.PUBLIC_KEYS: documents.keys_of(f"public-keys in {where}", meta.get("public-keys")),
+                Capability.USER_DATA: _first(config, "user-data"),
+                Capability.VENDOR_DATA: _first(config, "vendor-data"),
+                Capability.NETWORK_CONFIG: _network(where, _first(config, "network-config")),
+                Capability.PLATFORM: "lxd",
+                Capability.METADATA: meta,
+            },
+        )
+        return Data(f"socket {SOCKET}", values)
+
+
+async def _config(visit: Visit) -> dict[str, bytes]:
+    """What the instance's configuration has for us, by name."""
+    data = await visit.get(CONFIG)
+    names = documents.expect(visit.url(CONFIG), documents.read_json(visit.url(CONFIG), data or b"[]"), list)
+    keys = [name.rpartition("/")[2] for name in names if isinstance(name, str)]
+    wanted = [key for key in keys if key.startswith(("cloud-init.", "user."))][:50]
+    found = await asyncio.gather(*(visit.get(f"{CONFIG}/{path_part(key)}") for key in wanted))
+    return {key: value for key, value in zip(wanted, found, strict=True) if value is not None}
+
+
+def _first(config: dict[str, bytes], name: str) -> bytes | None:
+    """The newer name wins over the older one."""
+    return config.get(f"cloud-init.{name}") or config.get(f"user.{name}")
+
+
+def _network(where: str, data: bytes | None) -> dict[str, Any] | None:
+    return None if data is None else nocloud.network_config(f"network-config of {where}", data)

@@ -1,0 +1,108 @@
+"""OpenStack's layout of files, which its metadata service and ConfigDrive share."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from precast.boot.capabilities import Capability
+from precast.boot.network import openstack as network
+from precast.boot.sources import documents, issues
+from precast.boot.sources.contract import Data, InjectedFile, Later
+
+LATEST = "openstack/latest"
+MAX_FILES = 100
+OFFERED = frozenset(
+    {
+        Capability.INSTANCE_ID,
+        Capability.HOSTNAME,
+        Capability.PUBLIC_KEYS,
+        Capability.USER_DATA,
+        Capability.VENDOR_DATA,
+        Capability.NETWORK_CONFIG,
+        Capability.ZONE,
+        Capability.PASSWORD_GET,
+        Capability.FILES,
+        Capability.PLATFORM,
+        Capability.METADATA,
+    }
+)
+Read = Callable[[str], Awaitable[bytes | None]]
+
+
+async def read(read: Read, origin: str, where: str, meta: dict[str, Any], latest: str = LATEST) -> Data:
+    """What the files say, beginning with meta_data.json, which was read. Raises InputError for what makes no sense."""
+    values = documents.values_of(
+        where,
+        {
+            Capability.INSTANCE_ID: documents.name_of(f"uuid in {where}", meta.get("uuid")),
+            Capability.METADATA: meta,
+            Capability.PLATFORM: "openstack",
+            Capability.HOSTNAME: meta.get("hostname") or meta.get("name"),
+            Capability.ZONE: meta.get("availability_zone"),
+            Capability.PASSWORD_GET: meta.get("admin_pass"),
+            Capability.PUBLIC_KEYS: documents.keys_of(f"public_keys in {where}", meta.get("public_keys")),
+        },
+    )
+    if user_data := await read(f"{latest}/user_data"):
+        values[Capability.USER_DATA] = user_data
+    vendor = [await _vendor_data(read, f"{latest}/{name}") for name in ("vendor_data.json", "vendor_data2.json")]
+    if found := next((one for one in vendor if one), None):
+        values[Capability.VENDOR_DATA] = found
+    if files := await _files(read, where, meta):
+        values[Capability.FILES] = files
+    return Data(origin, values, await _network(read, where, latest))
+
+
+async def _network(read: Read, where: str, latest: str) -> dict[Capability, Later]:
+    data = await read(f"{latest}/network_data.json")
+    if data is None:
+        return {}
+    place = f"{where}: network_data.json"
+    found = documents.expect(place, documents.read_json(place, data), dict)
+    return {Capability.NETWORK_CONFIG: documents.converted(place, network.to_v2, found)}
+
+
+async def _vendor_data(read: Read, path: str) -> bytes | None:
+    """Vendor data for cloud-init: all of it if it is a text, else what stands below `cloud-init`; a list is an archive of parts."""
+    data = await read(path)
+    if data is None:
+        return None
+    found = documents.read_json(path, data)
+    if isinstance(found, dict):
+        found = found.get("cloud-init")
+    if isinstance(found, list):
+        return b"#cloud-config-archive\n" + msgspec.json.encode(found)
+    if isinstance(found, dict):
+        return b"#cloud-config\n" + msgspec.json.encode(found)
+    return found.encode() if isinstance(found, str) and found else None
+
+
+async def _files(read: Read, where: str, meta: dict[str, Any]) -> tuple[InjectedFile, ...]:
+    """Files that the platform puts into the file system. Their names are a stranger's: both ends are checked."""
+    rows = documents.expect(f"files in {where}", meta.get("files") or [], list)[:MAX_FILES]
+    found = []
+    for row in rows:
+        entry = documents.expect(f"files in {where}", row, dict)
+        target = checked_target(f"files in {where}", entry.get("path"))
+        source = checked_name(f"files in {where}", entry.get("content_path"))
+        content = await read(f"openstack/{source}")
+        if content is not None:
+            found.append(InjectedFile(target, content))
+    return tuple(found)
+
+
+def checked_name(where: str, value: Any) -> str:
+    """A relative name that stays within its place; a slash in front counts as none. Raises InputError BOOT-105, BOOT-106."""
+    path = documents.expect(where, value, str).lstrip("/")
+    if not path or ".." in path.split("/") or not path.isprintable():
+        raise issues.BAD_PATH.error(where=where, path=value)
+    return path
+
+
+def checked_target(where: str, value: Any) -> str:
+    """An absolute path without `..`. Raises InputError BOOT-105, BOOT-106."""
+    path = documents.expect(where, value, str)
+    if not path.startswith("/") or ".." in path.split("/") or not path.isprintable():
+        raise issues.BAD_PATH.error(where=where, path=value)
+    return path

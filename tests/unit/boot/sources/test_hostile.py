@@ -1,0 +1,161 @@
+"""Whoever answers in place of a metadata service gains nothing: size, depth, time, redirects, types and paths are bounded."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precast.boot.sources import web
+from precast.boot.sources.contract import Evidence, Patience, Source
+from precast.boot.sources.digitalocean import DigitalOcean
+from precast.boot.sources.ec2 import Ec2
+from precast.boot.sources.hetzner import Hetzner
+from precast.boot.sources.openstack import OpenStack
+from precast.boot.sources.probing import probe
+from precast.boot.sources.reach import MAX_ANSWER_BYTES, Machine
+from precast.boot.sources.vultr import Vultr
+from tests.unit.boot.serving import Asked, Handler, Service, Writer, answer, serving, silent, trickling
+
+
+def saying(data: bytes) -> Handler:
+    async def say(_: Asked, writer: Writer) -> None:
+        writer.write(data)
+
+    return say
+
+
+@pytest.mark.parametrize(
+    ("handler", "said"),
+    [
+        (trickling, f"is larger than {MAX_ANSWER_BYTES} bytes"),
+        (saying(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"), "is larger than"),
+        (saying(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"), "its length is '-5'"),
+        (saying(b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 100_000 + b"\r\n\r\n"), "is larger than 65536 bytes"),
+        (saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffff\r\n"), "is larger than"),
+        (saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "its chunks have no size"),
+        (saying(answer(302, Location="http://127.0.0.1:1/evil")), "answers with a redirect to http://127.0.0.1:1/evil"),
+        (saying(b"SSH-2.0-OpenSSH_9\r\n\r\n"), "does not speak HTTP"),
+        (saying(b""), "it closes the connection"),
+        (saying(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), "it ends in the middle of its answer"),
+        (saying(answer(503)), "its status is 503"),
+        (saying(answer(200, b"{}" * 3)), "it is no JSON"),
+        (saying(answer(200, b"[" * 100_000)), "it is no JSON"),
+        (saying(answer(200, b'{"a":' * 100 + b"1" + b"}" * 100)), "nested more than 64 deep"),
+        (saying(answer(200, b"[]")), "should be a map, and is a list"),
+    ],
+)
+async def test_strange_answer_is_a_reason_in_one_line(handler: Handler, said: str, tmp_path: Path) -> None:
+    async with serving(handler) as base, asyncio.timeout(60):
+        came = await probe(DigitalOcean(base), Machine(tmp_path, Evidence()))
+    assert came.found is None
+    assert said in came.reason
+    assert "\n" not in came.reason
+
+
+class Hurried(DigitalOcean):
+    deadline_s = 0.05
+
+
+@pytest.mark.parametrize("dmi", [{}, {"sys_vendor": "DigitalOcean"}], ids=["possible", "confirmed"])
+async def test_silent_service_is_left_at_its_deadline(dmi: dict[str, str], tmp_path: Path) -> None:
+    async with serving(silent) as base:
+        came = await probe(Hurried(base), Machine(tmp_path, Evidence(dmi=dmi)))
+    assert came.reason == "digitalocean had not answered after 0.05 s"
+
+
+async def test_refused_service_is_left_at_once_unless_the_firmware_names_it(tmp_path: Path) -> None:
+    async with serving(silent) as base:
+        pass
+    came = await probe(DigitalOcean(base), Machine(tmp_path, Evidence()))
+    assert "does not answer: " in came.reason
+    came = await probe(Hurried(base), Machine(tmp_path, Evidence(dmi={"sys_vendor": "DigitalOcean"})))
+    assert came.reason == "digitalocean had not answered after 0.05 s"
+
+
+async def test_service_that_comes_late_is_found_where_it_is_asked_again(tmp_path: Path) -> None:
+    service = Service({"x": "there"})
+    calls = 0
+
+    async def later(asked: Asked, writer: Writer) -> None:
+        nonlocal calls
+        calls += 1
+        if calls < 3:
+            writer.write(answer(500))
+        else:
+            await service(asked, writer)
+
+    async with serving(later) as base:
+        patience = Patience(pause_s=0.0, keeps_asking=True)
+        came = await Machine(tmp_path, Evidence()).ask(f"{base}/x", patience=patience)
+    assert came.body == b"there"
+
+
+META: dict[str, Any] = {"uuid": "u", "files": [{"path": "/etc/x", "content_path": "/content/0000"}]}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"path": "/etc/../../x", "content_path": "/content/0"}, "names the file /etc/../../x"),
+        ({"path": "etc/x", "content_path": "/content/0"}, "names the file etc/x"),
+        ({"path": "/etc/x", "content_path": "../../../etc/shadow"}, "names the file ../../../etc/shadow"),
+        ({"path": "/etc/x", "content_path": 5}, "should be a text, and is a number"),
+        ({"path": "/etc/x\n", "content_path": "content/0"}, "names the file"),
+        ("x", "should be a map, and is a text"),
+    ],
+)
+async def test_path_that_leaves_its_place_is_refused(row: object, said: str, tmp_path: Path) -> None:
+    meta = {**META, "files": [row]}
+    async with serving(Service({"openstack/latest/meta_data.json": json.dumps(meta)})) as base:
+        came = await probe(OpenStack(base), Machine(tmp_path, Evidence()))
+    assert came.found is None
+    assert said in came.reason
+
+
+WRONG: list[tuple[Callable[[str], Source], dict[str, str]]] = [
+    (Vultr, {"v1.json": '{"instance-v2-id": ["x"]}'}),
+    (Vultr, {"v1.json": '{"instance-v2-id": "x", "user-data": {"a": 1}}'}),
+    (Vultr, {"v1.json": '{"instance-v2-id": "x", "public-keys": [[5]]}'}),
+    (Hetzner, {"metadata": "instance-id: {a: b}\n"}),
+    (OpenStack, {"openstack/latest/meta_data.json": '{"uuid": null}'}),
+    (OpenStack, {"openstack/latest/meta_data.json": '{"uuid": "a\\nb"}'}),
+    (Ec2, {"latest/meta-data/instance-id": "x" * 1000}),
+    (Ec2, {"latest/meta-data/instance-id": "a\x1b[31m"}),
+]
+
+
+@pytest.mark.parametrize(("source", "files"), WRONG)
+async def test_wrong_type_is_refused_and_never_passed_on(
+    source: Callable[[str], Source], files: dict[str, str], tmp_path: Path
+) -> None:
+    async with serving(Service(files)) as base:
+        came = await probe(source(base), Machine(tmp_path, Evidence()))
+    assert came.found is None
+    assert " should be " in came.reason
+    assert "this is a bug" not in came.reason
+
+
+@pytest.mark.parametrize("interfaces", ["x", [5], {"a": 1}, [{"mac": 5, "ipv4": "x"}]])
+async def test_network_that_makes_no_sense_costs_the_network_alone(interfaces: object, tmp_path: Path) -> None:
+    from precast.base.errors import PrecastError
+    from precast.boot.capabilities import Capability
+
+    meta = {"instance-v2-id": "x", "interfaces": interfaces}
+    async with serving(Service({"v1.json": json.dumps(meta)})) as base:
+        came = await probe(Vultr(base), Machine(tmp_path, Evidence()))
+    assert came.found is not None
+    try:
+        await came.found.get(Capability.NETWORK_CONFIG)
+    except PrecastError as error:
+        assert error.code == "BOOT-104"  # noqa: PT017 - some of these convert to a document, which its reader refuses
+
+
+@pytest.mark.parametrize("url", ["ftp://x/", "http://", "http://u:p@h/", "http://h/a b", "http://h:x/", "gopher:x"])
+async def test_address_that_is_none_is_refused(url: str) -> None:
+    from precast.base.errors import InputError
+
+    with pytest.raises(InputError, match="is no address of a data source"):
+        await web.ask(url, "GET", {}, b"", 10, None)

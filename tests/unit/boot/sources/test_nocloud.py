@@ -1,0 +1,168 @@
+"""NoCloud wherever it lies: seed directory, disk image, kernel command line, SMBIOS serial number, HTTP seed."""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from precast.base.errors import InputError
+from precast.boot.capabilities import Capability
+from precast.boot.sources import evidence
+from precast.boot.sources.contract import Evidence, Plausibility
+from precast.boot.sources.nocloud import NoCloud, NoCloudNet
+from precast.boot.sources.reach import Machine
+from tests.unit.boot.serving import Service, serving
+
+SEED = "var/lib/cloud/seed/nocloud"
+
+
+def write(root: Path, **files: str) -> None:
+    (root / SEED).mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (root / SEED / name.replace("_", "-")).write_text(text)
+
+
+async def test_seed_directory_gives_everything_in_it(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        meta_data="instance-id: i-1\nlocal-hostname: one\npublic-keys: [ssh-rsa A]\n",
+        user_data="#!/bin/sh\n",
+        vendor_data="#cloud-config\n",
+        network_config="network:\n  version: 2\n  ethernets: {e: {dhcp4: true}}\n",
+    )
+    found = await NoCloud().find(Machine(tmp_path, Evidence()))
+    assert found is not None
+    assert found.instance_id == "i-1"
+    assert await found.get(Capability.PUBLIC_KEYS) == ("ssh-rsa A",)
+    assert await found.get(Capability.NETWORK_CONFIG) == {"version": 2, "ethernets": {"e": {"dhcp4": True}}}
+    assert await found.get(Capability.VENDOR_DATA) == b"#cloud-config\n"
+
+
+async def test_seed_with_user_data_alone_has_the_usual_instance_id(tmp_path: Path) -> None:
+    write(tmp_path, user_data="#!/bin/sh\n")
+    found = await NoCloud().find(Machine(tmp_path, Evidence()))
+    assert found is not None
+    assert found.instance_id == "nocloud"
+
+
+async def test_empty_directory_is_no_seed(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert await NoCloud().find(Machine(tmp_path, Evidence())) is None
+
+
+async def test_kernel_command_line_is_added_to_a_seed(tmp_path: Path) -> None:
+    write(tmp_path, meta_data="instance-id: i-1\n")
+    known = Evidence(command_line="ro quiet ds=nocloud;h=two;i=i-9")
+    found = await NoCloud().find(Machine(tmp_path, known))
+    assert found is not None
+    assert (found.instance_id, await found.get(Capability.HOSTNAME)) == ("i-9", "two")
+    assert NoCloud().likelihood(known).plausibility == Plausibility.CONFIRMED
+
+
+async def test_serial_number_names_an_http_seed(tmp_path: Path) -> None:
+    service = Service(
+        {"seed/meta-data": "instance-id: i-2\n", "seed/user-data": "#!x", "seed/vendor-data": "#cloud-config"}
+    )
+    async with serving(service) as base:
+        known = Evidence(dmi={"product_serial": f"ds=nocloud;s={base}/seed/;h=three", "product_uuid": "U"})
+        found = await NoCloudNet().find(Machine(tmp_path, known))
+        assert await NoCloud().find(Machine(tmp_path, known)) is None
+    assert found is not None
+    assert found.instance_id == "i-2"
+    assert await found.get(Capability.HOSTNAME) == "three"
+    assert await found.get(Capability.USER_DATA) == b"#!x"
+
+
+async def test_seed_address_can_name_the_machine_by_its_firmware(tmp_path: Path) -> None:
+    service = Service({"ABC/meta-data": "instance-id: i-3\n", "ABC/user-data": ""})
+    async with serving(service) as base:
+        known = Evidence(
+            dmi={"product_serial": "ABC"}, command_line=f"ds=nocloud-net;seedfrom={base}/__dmi.system-serial-number__/"
+        )
+        found = await NoCloudNet().find(Machine(tmp_path, known))
+    assert found is not None
+    assert found.instance_id == "i-3"
+
+
+@pytest.mark.parametrize("kind", ["ext4", "vfat", "iso9660"])
+async def test_labelled_image_is_mounted_and_read(kind: str, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts")
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "meta-data").write_text("instance-id: on-disk\n")
+    (files / "user-data").write_text("#!/bin/sh\n")
+    root = tmp_path / "root"
+    (root / "dev/disk/by-label").mkdir(parents=True)
+    image = root / "dev/seed.img"
+    make_image(kind, files, image)
+    (root / "dev/disk/by-label/CIDATA").symlink_to("../../seed.img")
+    found = await NoCloud().find(Machine(root, evidence.collect(root)))
+    assert found is not None
+    assert found.instance_id == "on-disk"
+    assert found.origin == f"disk {image}"
+    assert "precast-boot-" not in Path("/proc/mounts").read_text()
+
+
+def make_image(kind: str, files: Path, image: Path) -> None:
+    if kind == "ext4":
+        words = [["mke2fs", "-q", "-t", "ext4", "-L", "cidata", "-d", str(files), str(image), "1M"]]
+    elif kind == "vfat":
+        copies = [["mcopy", "-oi", str(image), str(each), "::"] for each in files.iterdir()]
+        words = [["mkfs.vfat", "-C", "-n", "CIDATA", str(image), "1024"], *copies]
+    else:
+        words = [["genisoimage", "-quiet", "-volid", "cidata", "-rock", "-o", str(image), str(files)]]
+    for line in words:
+        try:
+            subprocess.run(line, check=True, capture_output=True)
+        except FileNotFoundError:
+            pytest.skip(f"needs {line[0]} (a Debian package)")
+
+
+async def test_link_in_a_seed_cannot_lead_out_of_the_root(tmp_path: Path) -> None:
+    outside = tmp_path / "secret"
+    outside.write_text("instance-id: stolen\n")
+    root = tmp_path / "root"
+    (root / SEED).mkdir(parents=True)
+    (root / SEED / "meta-data").symlink_to(outside)
+    (root / SEED / "user-data").symlink_to("../../../../../../secret")
+    assert await NoCloud().find(Machine(root, Evidence())) is None
+
+
+async def test_pipe_in_a_seed_keeps_nobody_waiting(tmp_path: Path) -> None:
+    write(tmp_path, user_data="#!x")
+    os.mkfifo(tmp_path / SEED / "meta-data")
+    async with asyncio.timeout(20):
+        found = await NoCloud().find(Machine(tmp_path, Evidence()))
+    assert found is not None
+
+
+@pytest.mark.parametrize(
+    ("meta_data", "said"),
+    [
+        ("instance-id: [1, 2]\n", "instance-id in meta-data of directory /var/lib/cloud/seed/nocloud should be a text"),
+        ("- a\n- b\n", "should be a map, and is a list"),
+        ("instance-id: a\nlocal-hostname: " + "x" * 300 + "\n", "should be one short line, and is 300 characters long"),
+        ("instance-id: a\npublic-keys: {a: {openssh-key: 5}}\n", "should be a list, and is a number"),
+        ("a: &a [x]\n" + "".join(f"b{n}: *a\n" for n in range(50)), "more than 32 aliases"),
+        ("[" * 200 + "]" * 200, "nested more than 64 deep"),
+        ("{" * 100_000, "cannot be read"),
+        ("a: " + "x" * 300_000, "larger than 262144 bytes"),
+        ("instance-id: 'a\x1b[31m'\n", "cannot be read"),
+    ],
+)
+async def test_hostile_meta_data_is_refused_in_one_line(meta_data: str, said: str, tmp_path: Path) -> None:
+    write(tmp_path, meta_data=meta_data)
+    with pytest.raises(InputError) as raised:
+        await NoCloud().find(Machine(tmp_path, Evidence()))
+    assert said in raised.value.message
+    assert "\n" not in raised.value.message
+
+
+async def test_meta_data_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / SEED / "meta-data").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="it is not UTF-8"):
+        await NoCloud().find(Machine(tmp_path, Evidence()))

@@ -1,0 +1,195 @@
+"""The rules of trust against a second reading of them: all that is allowed is enumerated, by words instead of by order.
+
+The model asks of every source whether it may give a capability, straight from the rules, and of every pending source whether the rules
+let it hold that back. It shares no code with `boot/trust.py`.
+"""
+
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from precast.boot.capabilities import Capability
+from precast.boot.trust import ABSENT, PENDING, Answer, Candidate, Rules, Standing, State, Verdict
+
+ROUNDS = 500
+SOME = [
+    Capability.INSTANCE_ID, Capability.HOSTNAME, Capability.USER_DATA, Capability.PUBLIC_KEYS, Capability.ZONE,
+]  # fmt: skip
+PRIVATE = {Capability.USER_DATA, Capability.PUBLIC_KEYS}
+QUICK = settings(max_examples=ROUNDS, deadline=None, suppress_health_check=list(HealthCheck))
+World = tuple[list[Candidate], dict[str, State], frozenset[str]]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Up to five sources in any state; what one offers is part of what it declares."""
+    count = draw(st.integers(1, 5))
+    ranks = draw(st.permutations(range(count)))
+    candidates, states = [], {}
+    for number in range(count):
+        declares = draw(st.frozensets(st.sampled_from(SOME), min_size=1))
+        one = Candidate(f"s{number}", ranks[number], declares, draw(st.booleans()))
+        candidates.append(one)
+        standing = draw(st.sampled_from(Standing))
+        if standing == Standing.PRESENT:
+            offers = draw(st.frozensets(st.sampled_from(sorted(declares, key=lambda c: c.value))))
+            has_id = Capability.INSTANCE_ID in offers
+            states[one.name] = State(standing, draw(st.sampled_from("ab")) if has_id else None, offers)
+        else:
+            states[one.name] = PENDING if standing == Standing.PENDING else ABSENT
+    listed = draw(st.frozensets(st.sampled_from([one.name for one in candidates]), max_size=2))
+    return candidates, states, listed
+
+
+class Model:
+    """The rules, said again."""
+
+    def __init__(self, world: World) -> None:
+        self.candidates, self.states, self.listed = world
+
+    def outranks(self, one: Candidate, other: Candidate) -> bool:
+        """Whoever can be the identity before whoever cannot; then who is confirmed; then by rank."""
+        for is_better in (
+            lambda c: Capability.INSTANCE_ID in c.declares,
+            lambda c: c.is_confirmed,
+        ):
+            if is_better(one) != is_better(other):
+                return bool(is_better(one))
+        return one.rank > other.rank
+
+    def is_pending(self, one: Candidate) -> bool:
+        return self.states[one.name].standing == Standing.PENDING
+
+    def identity(self) -> Candidate | None:
+        """Highest rank among those present."""
+        here = [c for c in self.candidates if self.states[c.name].instance_id is not None]
+        best = [c for c in here if not any(self.outranks(other, c) for other in here)]
+        return best[0] if best else None
+
+    def may_give(self, one: Candidate, capability: Capability) -> bool:
+        """Whether the rules allow it to give this now, were nobody pending."""
+        if capability not in self.states[one.name].offers:
+            return False
+        identity = self.identity()
+        if one == identity:
+            return True
+        if identity is not None and capability in self.states[identity.name].offers:
+            return False  # others only fill what is missing
+        if one.name in self.listed:
+            return True
+        if capability in PRIVATE or identity is None:
+            return False
+        return self.states[one.name].instance_id == self.states[identity.name].instance_id
+
+    def holds(self, pending: Candidate, giver: Candidate, capability: Capability) -> bool:
+        """Whether a pending source holds back what the giver could give."""
+        if not self.is_pending(pending) or not self.outranks(pending, giver):
+            return False
+        identity = self.identity()
+        could_be_identity = Capability.INSTANCE_ID in pending.declares and (
+            identity is None or self.outranks(pending, identity)
+        )
+        # Below the identity it can only ever fill: a private capability only if it is listed.
+        if capability in pending.declares:
+            return could_be_identity or pending.name in self.listed or capability not in PRIVATE
+        return could_be_identity and capability in PRIVATE and giver.name not in self.listed
+
+
+def check(world: World, capability: Capability, is_optional: bool, counts: Counter[str]) -> Verdict:
+    model = Model(world)
+    candidates, states, listed = world
+    verdict = Rules(candidates, listed).judge(capability, states, is_optional)
+    counts[verdict.answer.value] += 1
+    givers = [c for c in candidates if model.may_give(c, capability)]
+    if verdict.answer == Answer.GIVEN:
+        (giver,) = [c for c in candidates if c.name == verdict.source]
+        assert giver in givers, "it was given by somebody who may not"
+        assert not any(model.outranks(c, giver) for c in givers if giver != model.identity()), "another goes first"
+        assert not any(model.holds(c, giver, capability) for c in candidates), "somebody holds it back"
+    if verdict.answer == Answer.HELD:
+        (holder,) = [c for c in candidates if c.name == verdict.source]
+        assert model.is_pending(holder), "only who is pending holds back"
+    if verdict.answer == Answer.MISSING:
+        assert not givers, "somebody could have given it"
+    if givers:
+        # The best of those who may give it gives it, unless the rules let somebody hold it back.
+        best = next(c for c in givers if not any(model.outranks(other, c) for other in givers))
+        is_held = any(model.holds(c, best, capability) for c in candidates)
+        assert (verdict.answer == Answer.HELD) == is_held
+    return verdict
+
+
+def test_judging_any_world_agrees_with_the_rules() -> None:
+    counts: Counter[str] = Counter()
+
+    @QUICK
+    @given(worlds(), st.sampled_from(SOME), st.booleans())
+    def run(world: World, capability: Capability, is_optional: bool) -> None:
+        check(world, capability, is_optional, counts)
+
+    run()
+    assert min(counts[answer.value] for answer in Answer) > ROUNDS // 20, counts
+
+
+@QUICK
+@given(worlds(), st.sampled_from(sorted(PRIVATE, key=lambda c: c.value)))
+def test_private_capability_never_comes_from_a_stranger_however_it_ends(world: World, capability: Capability) -> None:
+    """Whatever is still pending turns out to be: who gave a private value is the identity in the end, or listed."""
+    candidates, states, listed = world
+    rules = Rules(candidates, listed)
+    verdict = rules.judge(capability, states)
+    if verdict.answer != Answer.GIVEN or verdict.source in listed:
+        return
+    for ending in (ABSENT, State(Standing.PRESENT, "z", frozenset(SOME))):
+        after = {
+            name: ending
+            if state == PENDING and (ending == ABSENT or Capability.INSTANCE_ID in declares(candidates, name))
+            else state
+            for name, state in states.items()
+        }
+        identity, _ = rules.identity(after)
+        assert identity is not None
+        assert identity.name == verdict.source
+
+
+def declares(candidates: list[Candidate], name: str) -> frozenset[Capability]:
+    return next(one.declares for one in candidates if one.name == name)
+
+
+@QUICK
+@given(worlds(), st.sampled_from(SOME))
+def test_who_only_uses_a_capability_waits_no_longer_than_who_needs_it(world: World, capability: Capability) -> None:
+    candidates, states, listed = world
+    rules = Rules(candidates, listed)
+    needs, uses = (rules.judge(capability, states, is_optional) for is_optional in (False, True))
+    if needs.answer == Answer.HELD:
+        assert uses.answer in (Answer.HELD, Answer.MISSING)
+    else:
+        assert uses == needs
+
+
+@QUICK
+@given(worlds(), st.sampled_from(SOME))
+def test_nothing_is_held_back_once_all_have_ended(world: World, capability: Capability) -> None:
+    candidates, states, listed = world
+    ended = {name: ABSENT if state == PENDING else state for name, state in states.items()}
+    assert Rules(candidates, listed).judge(capability, ended).answer != Answer.HELD
+
+
+def test_source_that_does_not_declare_a_capability_holds_none_of_it_back() -> None:
+    high = Candidate("high", 9, frozenset({Capability.INSTANCE_ID, Capability.USER_DATA}))
+    low = Candidate("low", 1, frozenset(SOME))
+    states = {"high": PENDING, "low": State(Standing.PRESENT, "a", frozenset(SOME))}
+    rules = Rules([high, low])
+    assert rules.judge(Capability.ZONE, states) == Verdict(Answer.GIVEN, "low", "it is the identity")
+    assert rules.judge(Capability.USER_DATA, states).source == "high"
+    assert rules.judge(Capability.PUBLIC_KEYS, states).answer == Answer.HELD  # whose machine this is decides about keys
+
+
+def test_platform_that_is_confirmed_wins_over_a_higher_rank() -> None:
+    seed = Candidate("seed", 9, frozenset(SOME))
+    cloud = Candidate("cloud", 1, frozenset(SOME), is_confirmed=True)
+    here = State(Standing.PRESENT, "a", frozenset(SOME))
+    assert Rules([seed, cloud]).judge(Capability.USER_DATA, {"seed": here, "cloud": here}).source == "cloud"
+    assert Rules([seed, cloud]).judge(Capability.USER_DATA, {"seed": here, "cloud": PENDING}).answer == Answer.HELD

@@ -1,0 +1,121 @@
+"""Sources and modules for tests of the loop: they do what a test tells them, when it tells them."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from precast.agent.applying.machine import Machine as Managed
+from precast.base.clock import SystemClock
+from precast.boot.capabilities import Capability
+from precast.boot.choosing import Choice, Chosen
+from precast.boot.configuration import Configuration
+from precast.boot.events import AnyEvent
+from precast.boot.jobs import Jobs
+from precast.boot.loop import Boot, Options, Surroundings
+from precast.boot.modules.context import Context
+from precast.boot.modules.contract import After, Frequency, Module, Part, Stage
+from precast.boot.modules.outcomes import Outcome
+from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Plausibility, Reach, Source
+from precast.boot.sources.reach import Machine
+from precast.boot.state import State
+
+ALL = frozenset(Capability)
+
+
+class Told:
+    """A source that answers when it is told to; `values` None: it is not here."""
+
+    needs_network = False
+
+    def __init__(
+        self,
+        name: str,
+        rank: int,
+        values: Mapping[Capability, Any] | None = None,
+        declares: frozenset[Capability] = ALL,
+        deadline_s: float = 60.0,
+    ) -> None:
+        self.name = name
+        self.rank = rank
+        self.capabilities = declares
+        self.deadline_s = deadline_s
+        self.values = values
+        self.may_answer = asyncio.Event()
+        self.was_asked = asyncio.Event()
+        self.was_cancelled = False
+
+    def now(self) -> "Told":
+        self.may_answer.set()
+        return self
+
+    def likelihood(self, evidence: Evidence) -> Likelihood:
+        return Likelihood(Plausibility.POSSIBLE, "a test")
+
+    async def find(self, reach: Reach) -> Found | None:
+        self.was_asked.set()
+        try:
+            await self.may_answer.wait()
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        return None if self.values is None else Data(f"test {self.name}", self.values)
+
+
+def data(instance_id: str = "i-1", **values: Any) -> dict[Capability, Any]:
+    return {Capability.INSTANCE_ID: instance_id, **{Capability[name.upper()]: value for name, value in values.items()}}
+
+
+def module(
+    name: str, run: Callable[[Context], Outcome] | None = None, after: Sequence[str] = (), **rest: Any
+) -> Module:
+    """A module that always has something to do."""
+    return Module(
+        name,
+        run or (lambda context: context.outcome),
+        {},
+        after=tuple(After(one, "the test says so") for one in after),
+        is_wanted=rest.pop("is_wanted", lambda _: True),
+        **rest,
+    )
+
+
+class Scene:
+    """One boot in a scratch root."""
+
+    def __init__(self, root: Path, sources: Sequence[Source], modules: Sequence[Module], **options: Any) -> None:
+        root.mkdir(exist_ok=True)
+        confirmed = options.pop("confirmed", ())
+        config = options.pop("config", {})
+        self.state = State(root, options.get("is_dry_run", False))
+        self.events: list[AnyEvent] = []
+        self._arrived = asyncio.Condition()
+        chosen = [
+            Chosen(
+                one, Likelihood(Plausibility.CONFIRMED if one.name in confirmed else Plausibility.POSSIBLE, "a test")
+            )
+            for one in sources
+        ]
+        clock = SystemClock()
+        managed = Managed(str(root), str(self.state.directory), clock)
+        around = Surroundings(
+            Machine(root, Evidence()),
+            Choice(chosen, ()),
+            modules,
+            self.state,
+            Jobs(self.state, managed, self.state.log, options.get("is_dry_run", False)),
+            clock,
+            lambda values, _: Configuration({**config, "user_data": values.get(Capability.USER_DATA)}),
+            bring_up=options.pop("bring_up", None),
+        )
+        self.boot = Boot(around, Options(**options), self.events.append)
+
+    async def run(self) -> bool:
+        async with asyncio.timeout(60):
+            return await self.boot.run()
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+__all__ = ["ALL", "Frequency", "Part", "Scene", "Stage", "Told", "data", "module"]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from precast.api.hub import Hub
     from precast.api.metrics import Metrics
     from precast.api.nodes import NodesApi
+    from precast.api.queries import QueriesApi
     from precast.api.quotas import Limits
     from precast.api.reports import ReportsApi
     from precast.api.server import HttpServer
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from precast.services.hooks import HookService
     from precast.services.people import PeopleService
     from precast.services.puppet_ca import PuppetCa
+    from precast.services.querying.indexing import Indexing
     from precast.services.report_retention import ReportRetention
     from precast.services.reports import ReportService
     from precast.services.rules import RuleService
@@ -151,6 +153,7 @@ class _Front:
             metrics.run,
             lambda: facts.run(server_id),
             self._sessions.tending.run,
+            _indexing(database).run,
         ]
 
     async def listen(self, address: Address) -> Address:
@@ -425,6 +428,7 @@ def _http_server(
     reports_api.declare(routes)
     environments.api.declare(routes)
     environments.hooks_api.declare(routes)
+    _queries_api(database).declare(routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
 
@@ -539,6 +543,30 @@ def _environments(database: "Database", settings: ServerSettings) -> _Environmen
     configured = load_hooks(settings.hooks) if settings.hooks is not None else {}
     hooks = HookService(database, configured, service, content, work, audit, settings.data)
     return _Environments(EnvironmentsApi(database, service, content), HooksApi(hooks), hooks)
+
+
+def _indexing(database: "Database") -> "Indexing":
+    from precast.services.querying.indexing import Indexing
+    from precast.store.catalog_index import CatalogIndex
+    from precast.store.catalogs import Catalogs
+
+    return Indexing(database, Catalogs(database), CatalogIndex(database))
+
+
+def _queries_api(database: "Database") -> "QueriesApi":
+    from precast.api.queries import QueriesApi
+    from precast.services.known_nodes import KnownNodes
+    from precast.services.querying.resources import ResourceSearch
+    from precast.services.querying.service import QueryService
+    from precast.services.targets import TargetService
+    from precast.store.catalog_index import CatalogIndex
+    from precast.store.catalogs import Catalogs
+    from precast.store.fleet import Fleet
+    from precast.store.sessions import Sessions
+
+    targets = TargetService(KnownNodes(database, Fleet(database), Sessions(database)), database.clock)
+    search = ResourceSearch(database, CatalogIndex(database))
+    return QueriesApi(QueryService(database, targets, search, Catalogs(database)))
 
 
 def _collection(database: "Database") -> "Collection":

@@ -35,6 +35,7 @@ TEXTS = {
     *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
     *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
     *("path", "value", "old_version", "old_digest", "told", "source_map"),
+    *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {
@@ -131,6 +132,10 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "node_release": {"catalogs"},
         "node_change": {"catalogs"},
         "node_policy": {"policies"},
+        "catalog_index": {"catalogs"},
+        "catalog_resource": {"catalogs"},
+        "catalog_value": {"catalogs"},
+        "catalog_member": {"catalogs"},
         "trace_chain": {"traces"},
         "compile_waiter": {"traces"},
         "report": {"reports"},

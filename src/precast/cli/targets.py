@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from precast.cli.files import read_source
 from precast.wire import issues as wire_issues
@@ -21,13 +21,19 @@ def add_targets(parser: argparse.ArgumentParser, *, may_be_all: bool = False) ->
 
 def targets_of(args: argparse.Namespace) -> TargetsBody:
     """What was asked for. Raises InputError TARGET-001 to TARGET-005 with a caret, NotFoundError CLI-010."""
-    words = [word for given in args.targets for word in _words(given)]
-    for word in words:
-        parse(word)
+    words = words_of(args.targets)
     is_all = getattr(args, "all", not words)
     if not words and not is_all:
         raise wire_issues.NO_TARGETS.error()
     return TargetsBody(words, all=is_all, deactivated=getattr(args, "deactivated", False))
+
+
+def words_of(given: Sequence[str]) -> list[str]:
+    """Targets as they were given, those in files too, checked. Raises as `targets_of` does."""
+    words = [word for one in given for word in _words(one)]
+    for word in words:
+        parse(word)
+    return words
 
 
 def tell_claims(is_claim: bool) -> None:

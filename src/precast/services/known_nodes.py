@@ -1,11 +1,16 @@
 """What is known of nodes, from all tables that know something, in one snapshot: to list them and to choose among them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from precast.services.querying.resources import ResourceSearch
+from precast.services.target_matching import Test
 from precast.store import fact_views
+from precast.store.catalog_index import CatalogIndex
+from precast.store.catalogs import Release, reading_served_page
 from precast.store.database import Database
 from precast.store.fact_views import StoredFacts
 from precast.store.fleet import Fleet, Node
@@ -14,6 +19,7 @@ from precast.store.sessions import Presence, Sessions
 from precast.wire.facts import merge
 from precast.wire.names import is_name
 from precast.wire.nodes import NodeRow
+from precast.wire.targets import Has
 
 # Of a node in one word, the first that fits; `state_of` says when.
 
@@ -28,12 +34,14 @@ class KnownNode:
         facts_at: datetime | None,
         stored: StoredFacts | None,
         now: datetime,
+        served: Release | None = None,
     ) -> None:
         self._node = node
         self.presence = presence
         self._facts_at = facts_at
         self._stored = stored
         self._now = now
+        self.served = served
         self.name = node.name
         self.role = node.role
         self.environment = node.environment
@@ -75,10 +83,17 @@ class KnownNodes:
         self._database = database
         self._fleet = fleet
         self._sessions = sessions
+        self._resources = ResourceSearch(database, CatalogIndex(database))
 
-    async def page(self, after: str, limit: int, *, with_facts: bool = False) -> list[KnownNode]:
+    async def holding(self, terms: Iterable[Has]) -> dict[Has, Test]:
+        """What decides whether a node's released catalog holds what is asked for. Raises UnavailableError QUERY-001."""
+        return {one: await self._resources.holding(one.resource) for one in terms}
+
+    async def page(
+        self, after: str, limit: int, *, with_facts: bool = False, with_catalogs: bool = False
+    ) -> list[KnownNode]:
         """Nodes by name, from after one on; empty at the end."""
-        return await self._database.read(self._paging, after, limit, with_facts)
+        return await self._database.read(self._paging, after, limit, with_facts, with_catalogs)
 
     def showing(self, name: str) -> Unit[KnownNode | None]:
         """One node, without its facts."""
@@ -107,7 +122,7 @@ class KnownNodes:
         known = await self._database.read(self._fleet.knowing, [name for name in names if is_name(name)], deactivated)
         return [name for name in names if name not in known]
 
-    def _paging(self, after: str, limit: int, with_facts: bool) -> Unit[list[KnownNode]]:
+    def _paging(self, after: str, limit: int, with_facts: bool, with_catalogs: bool) -> Unit[list[KnownNode]]:
         nodes = yield from self._fleet.listing(after, limit)
         if not nodes:
             return []
@@ -115,9 +130,13 @@ class KnownNodes:
         presences = yield from self._sessions.presences(after, until, limit)
         times = yield from fact_views.reading_times(after, until, limit)
         stored = (yield from fact_views.reading_page(after, until, limit)) if with_facts else {}
+        served = (yield from reading_served_page(after, until, limit)) if with_catalogs else {}
         now = self._database.clock.now()
         return [
-            KnownNode(one, presences.get(one.name), times.get(one.name), stored.get(one.name), now) for one in nodes
+            KnownNode(
+                one, presences.get(one.name), times.get(one.name), stored.get(one.name), now, served.get(one.name)
+            )
+            for one in nodes
         ]
 
 

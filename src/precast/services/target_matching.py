@@ -1,6 +1,6 @@
-"""Whether a node is one of those that a target means.
+"""Whether a node or a resource is one of those that a query means.
 
-A field that a node does not have fits no comparison, not even `!=`: nodes that have said nothing are not swept along. `not` turns
+A field that it does not have fits no comparison, not even `!=`: nodes that have said nothing are not swept along. `not` turns
 round whatever stands behind it.
 """
 
@@ -8,80 +8,78 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from precast.agent.facts import paths
-from precast.wire.names import matches
 from precast.wire.patterns import Pattern
-from precast.wire.targets import And, Comparison, Existence, Field, Membership, Named, Not, Or, Term, Value
+from precast.wire.targets import (
+    And,
+    Comparison,
+    Existence,
+    Has,
+    Membership,
+    Named,
+    Not,
+    Or,
+    Referred,
+    Term,
+    Value,
+)
 
 # A pattern looks at this much of a text, and at this many elements of a list.
 MAX_TEXT_CHARS = 4096
 MAX_ELEMENTS = 1000
-_ABSENT = object()
+ABSENT = object()
 _VERSION = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})*")
 
 
-class Candidate(Protocol):
-    """What is known of a node."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def role(self) -> str | None: ...
-    @property
-    def environment(self) -> str | None: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def extensions(self) -> dict[str, str]: ...
-    @property
-    def facts(self) -> dict[str, Any]: ...
+Test = Callable[[Any], bool]
 
 
-Test = Callable[[Candidate], bool]
+class Reading(Protocol):
+    """How a kind of thing is read: nodes, or resources."""
+
+    def looking_up(self, parts: tuple[str, ...]) -> Callable[[Any], Any]:
+        """What finds the value of a field in a thing, by its parts; `ABSENT` if it has none."""
+
+    def standing(self, term: Named | Referred | Has) -> Test:
+        """What decides about a term that stands by itself."""
 
 
-def matcher(term: Term) -> Test:
-    """What decides about one node after another. Everything that can be prepared is prepared once."""
-    if isinstance(term, Named):
-        return _named(term)
+def matcher(term: Term, reading: Reading) -> Test:
+    """What decides about one thing after another. Everything that can be prepared is prepared once."""
+    if isinstance(term, Named | Referred | Has):
+        return reading.standing(term)
     if isinstance(term, And):
-        every = [matcher(one) for one in term.terms]
-        return lambda node: all(test(node) for test in every)
+        every = [matcher(one, reading) for one in term.terms]
+        return lambda thing: all(test(thing) for test in every)
     if isinstance(term, Or):
-        return _either(term)
+        return _either(term, reading)
     if isinstance(term, Not):
-        inner = matcher(term.term)
-        return lambda node: not inner(node)
-    return _on_field(term)
+        inner = matcher(term.term, reading)
+        return lambda thing: not inner(thing)
+    return _on_field(term, reading.looking_up(term.field.parts))
 
 
-def _named(term: Named) -> Test:
-    if not term.is_glob:
-        return lambda node: node.name == term.text
-    return lambda node: matches(term.text, node.name)
-
-
-def _either(term: Or) -> Test:
+def _either(term: Or, reading: Reading) -> Test:
     """Plain names are looked up together: there may be thousands."""
     names = frozenset(one.text for one in term.terms if isinstance(one, Named) and not one.is_glob)
-    others = [matcher(one) for one in term.terms if not isinstance(one, Named) or one.is_glob]
-    return lambda node: node.name in names or any(test(node) for test in others)
+    others = [matcher(one, reading) for one in term.terms if not isinstance(one, Named) or one.is_glob]
+    if not names:
+        return lambda thing: any(test(thing) for test in others)
+    return lambda thing: thing.name in names or any(test(thing) for test in others)
 
 
-def _on_field(term: Comparison | Membership | Existence) -> Test:
-    look_up = _look_up(term.field)
+def _on_field(term: Comparison | Membership | Existence, look_up: Callable[[Any], Any]) -> Test:
     if isinstance(term, Existence):
-        return lambda node: look_up(node) is not _ABSENT
+        return lambda thing: look_up(thing) is not ABSENT
     if isinstance(term, Membership):
         accepts = [_equal(one.value) for one in term.values]
-        return lambda node: any(_any_element(look_up(node), test) for test in accepts)
+        return lambda thing: any(_any_element(look_up(thing), test) for test in accepts)
     test = _comparing(term.sign, term.value)
     if term.sign not in ("!=", "!~"):
-        return lambda node: _any_element(look_up(node), test)
+        return lambda thing: _any_element(look_up(thing), test)
 
-    def differs(node: Candidate) -> bool:
-        value = look_up(node)
-        return value is not _ABSENT and value is not None and not _any_element(value, test)
+    def differs(thing: Any) -> bool:
+        value = look_up(thing)
+        return value is not ABSENT and value is not None and not _any_element(value, test)
 
     return differs
 
@@ -90,35 +88,7 @@ def _any_element(value: Any, test: Callable[[Any], bool]) -> bool:
     """A list fits if one of its elements does. Objects and what is absent fit nothing."""
     if isinstance(value, list):
         return any(test(one) for one in value[:MAX_ELEMENTS] if not isinstance(one, dict | list) and one is not None)
-    return value is not _ABSENT and value is not None and not isinstance(value, dict) and test(value)
-
-
-def _look_up(field: Field) -> Callable[[Candidate], Any]:
-    first, *rest = field.parts
-    if first == "facts":
-        path = ".".join(rest)
-        return lambda node: _fact(node.facts, path)
-    if first == "trusted" and rest[0] == "extensions":
-        return lambda node: node.extensions.get(rest[1], _ABSENT)
-    if first == "trusted":
-        return lambda node: _of_name(node.name, rest[0])
-    return lambda node: _given(getattr(node, first))
-
-
-def _fact(facts: dict[str, Any], path: str) -> Any:
-    try:
-        return paths.find(facts, path)
-    except LookupError:
-        return _ABSENT
-
-
-def _of_name(name: str, part: str) -> Any:
-    hostname, _, domain = name.partition(".")
-    return {"certname": name, "hostname": hostname, "domain": domain or _ABSENT}[part]
-
-
-def _given(value: str | None) -> Any:
-    return _ABSENT if value is None else value
+    return value is not ABSENT and value is not None and not isinstance(value, dict) and test(value)
 
 
 def _comparing(sign: str, value: Value) -> Callable[[Any], bool]:

@@ -11,10 +11,11 @@ from precast.base.spans import Span
 from precast.services import issues
 from precast.services.known_nodes import KnownNode, KnownNodes
 from precast.services.target_matching import matcher
+from precast.services.target_reading import NodeReading
 from precast.wire import issues as wire_issues
 from precast.wire.nodes import TargetsAnswer, TargetsBody
 from precast.wire.target_parser import parse
-from precast.wire.targets import Or, Term, is_list_of_names, plain_names, rests_on_claims
+from precast.wire.targets import Has, Or, Term, is_list_of_names, plain_names, rests_on_claims, walk
 
 # Nodes read at once: fewer with facts, of which each node has tens of kilobytes.
 PAGE = 500
@@ -71,7 +72,7 @@ class TargetService:
         wanted = read(body)
         await self._check_names(wanted)
         found: list[KnownNode] = []
-        async for node in self._matching(wanted, after):
+        async for node in self.matching(wanted, after):
             found.append(node)
             if len(found) == ANSWER:
                 return TargetsAnswer([one.row for one in found], wanted.is_claim, found[-1].name)
@@ -94,8 +95,11 @@ class TargetService:
         if unknown:
             raise issues.NO_SUCH_NODE.error(node=_listed(unknown))
 
-    async def _matching(self, wanted: Wanted, after: str) -> AsyncIterator[KnownNode]:
-        if wanted.term is not None and is_list_of_names(wanted.term):
+    async def matching(
+        self, wanted: Wanted, after: str, *, with_facts: bool = False, with_catalogs: bool = False
+    ) -> AsyncIterator[KnownNode]:
+        """The nodes that are meant, by name. Raises UnavailableError QUERY-001, TARGET-008."""
+        if wanted.term is not None and not with_facts and not with_catalogs and is_list_of_names(wanted.term):
             # They were asked for by themselves, and exist: nobody else needs to be looked at.
             names = sorted({name for name in wanted.names if name > after})
             for at in range(0, len(names), PAGE):
@@ -103,10 +107,15 @@ class TargetService:
                     if node.is_active or wanted.with_deactivated:
                         yield node
             return
-        test = matcher(wanted.term) if wanted.term is not None else None
-        limit = PAGE_WITH_FACTS if wanted.is_claim else PAGE
+        asked = [one for one in walk(wanted.term) if isinstance(one, Has)] if wanted.term is not None else []
+        reading = NodeReading(await self._nodes.holding(asked))
+        test = matcher(wanted.term, reading) if wanted.term is not None else None
+        with_facts = wanted.is_claim or with_facts
+        limit = PAGE_WITH_FACTS if with_facts else PAGE
         started_s = self._clock.monotonic_s()
-        while page := await self._nodes.page(after, limit, with_facts=wanted.is_claim):
+        while page := await self._nodes.page(
+            after, limit, with_facts=with_facts, with_catalogs=with_catalogs or bool(asked)
+        ):
             for node in page:
                 if (node.is_active or wanted.with_deactivated) and (test is None or test(node)):
                     yield node

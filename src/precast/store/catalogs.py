@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import from_micros, to_micros
+from precast.store.catalog_index_queries import ID_CHARS, NOTE
 from precast.store.database import Database
 from precast.store.packing import pack, unpack
 from precast.store.query import Query, Row, Unit, Wake, json_list
@@ -97,6 +98,16 @@ RELEASED_SINCE = Query(
     "catalogs.released_since",
     """
     SELECT node, digest FROM node_release WHERE released_at >= :since ORDER BY released_at, node, number LIMIT :limit
+    """,
+)
+SERVED_PAGE = Query(
+    "catalogs.served_page",
+    """
+    -- What the nodes after one name, through another, are served.
+    SELECT node, number, digest, skeleton, fill, environment, version, released_at, released_by FROM node_release AS r
+    WHERE node > :after_node AND node <= :until_node
+        AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = r.node AND n.number > r.number)
+    ORDER BY node LIMIT :limit
     """,
 )
 ERRORS = Query(
@@ -246,6 +257,9 @@ class Catalogs:
             }
             for one in sorted(releases, key=lambda one: one.node)
         )
+        yield NOTE.many(
+            {"skeleton": one, "id": one[:ID_CHARS]} for one in sorted({release.skeleton for release in releases})
+        )
         yield Wake(RELEASED_TOPIC)
 
     def served(self, node: str) -> Unit[Release | None]:
@@ -297,6 +311,12 @@ class Catalogs:
 def _reading_served(nodes: Sequence[str]) -> Unit[Sequence[Release | None]]:
     found = {row[0]: _release(row) for row in (yield SERVED_TO(nodes=json_list(nodes)))}
     return [found.get(node) for node in nodes]
+
+
+def reading_served_page(after: str, until: str, limit: int) -> Unit[dict[str, Release]]:
+    """What each of some nodes is served."""
+    found = [_release(row) for row in (yield SERVED_PAGE(after_node=after, until_node=until, limit=limit))]
+    return {one.node: one for one in found}
 
 
 def forgetting(node: str) -> Unit[None]:

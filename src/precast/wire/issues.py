@@ -14,7 +14,7 @@ UNKNOWN_FIELD = Issue(
     "TARGET-002",
     Kind.INPUT,
     "there is no {field} to ask for{guess}",
-    "it is name, role, environment, state, trusted.extensions.NAME, trusted.certname or facts.PATH",
+    "of {what} it is {known}",
 )
 BAD_PATTERN = Issue(
     "TARGET-003",

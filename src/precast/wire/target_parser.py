@@ -5,10 +5,12 @@ either  = both { "or" both }
 both    = negated { "and" negated }
 negated = "not" negated | single
 single  = "(" list ")" | "exists" field | field sign value | field "in" "(" value { "," value } ")" | name | glob
+        | "has" reference | "has" "(" list ")"
+
+Inside `has`, and where resources are asked for, the fields are those of a resource, and a reference stands for a name.
 """
 
 import contextlib
-import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,11 +18,23 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.wire import issues
 from precast.wire.patterns import BadPattern, Pattern
+from precast.wire.target_fields import NODES, RESOURCES, Vocabulary
 from precast.wire.target_words import KEYWORDS, Word, split
-from precast.wire.targets import And, Comparison, Existence, Field, Membership, Named, Not, Or, Term, Value
+from precast.wire.targets import (
+    And,
+    Comparison,
+    Existence,
+    Field,
+    Has,
+    Membership,
+    Named,
+    Not,
+    Or,
+    Referred,
+    Term,
+    Value,
+)
 
-FIELDS = ("name", "role", "environment", "state")
-TRUSTED = ("certname", "hostname", "domain", "extensions")
 COMPARISONS = ("=", "!=", "~", "!~", ">", "<", ">=", "<=")
 MAX_DEPTH = 50
 MAX_PARTS = 12
@@ -29,19 +43,31 @@ MAX_TERMS = 1000
 
 _PART = re.compile(r"'[^']*'|\"[^\"]*\"|[^.'\"]+")
 _PATH = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
+_REFERENCE = re.compile(r"((?:::)?[A-Za-z][\w]*(?:::[A-Za-z][\w]*)*)\[(.+)\]", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def parse(text: str) -> Term:
     """Read one target. Raises InputError TARGET-001 to TARGET-004, with the place."""
-    return _Reading(Source("target", text)).all()
+    return _Reading(Source("target", text), NODES).all()
+
+
+def parse_query(text: str, vocabulary: Vocabulary) -> Term:
+    """Read a query over something else than nodes. Raises as `parse` does."""
+    return _Reading(Source("query", text), vocabulary).all()
+
+
+def parse_field(text: str, vocabulary: Vocabulary) -> Field:
+    """Read one field by itself. Raises InputError TARGET-001 or TARGET-002."""
+    return _Reading(Source("field", text), vocabulary).field()
 
 
 class _Reading:
     """One pass over the words, by hand: one method for each rule of the grammar."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, vocabulary: Vocabulary) -> None:
         self._source = source
+        self._vocabulary = vocabulary
         self._words = split(source)
         self._at = 0
         self._depth = 0
@@ -54,6 +80,12 @@ class _Reading:
         if self._word.kind != "end":
             raise self._expected("and, or, a comma or the end")
         return term
+
+    def field(self) -> Field:
+        field = self._field(self._next("a field, as facts.os.family"))
+        if self._word.kind != "end":
+            raise self._expected("nothing more: one field")
+        return field
 
     @property
     def _word(self) -> Word:
@@ -97,8 +129,37 @@ class _Reading:
             self._count()
             field = self._field(self._next("a field, as facts.os.family"))
             return Existence(Span(start, field.span.end), field)
-        word = self._next("a name, a glob, a field, not or (")
-        return self._condition(word) if self._is_sign() else self._named(word)
+        if self._vocabulary.is_node and self._takes("has"):
+            return self._has(start)
+        word = self._next(f"{'a name, a glob' if self._vocabulary.is_node else 'Type[title]'}, a field, not or (")
+        if self._is_sign():
+            return self._condition(word)
+        return self._named(word) if self._vocabulary.is_node else self._referred(word)
+
+    def _has(self, start: int) -> Has:
+        """What stands behind `has` is about a resource."""
+        outer, self._vocabulary = self._vocabulary, RESOURCES
+        with self._deeper():
+            if self._is("("):
+                resource = self._single()
+            else:
+                resource = self._referred(self._next("a resource, as Package[nginx], or ( and a condition on one"))
+        self._vocabulary = outer
+        return Has(Span(start, resource.span.end), resource)
+
+    def _referred(self, word: Word) -> Referred:
+        self._count()
+        found = _REFERENCE.fullmatch(word.text)
+        if found is None:
+            raise issues.TARGET_SYNTAX.error(
+                self._source,
+                word.span,
+                problem=f"{word} is no resource",
+                advice="write Type[title], as Package[nginx] or File[/etc/*]; with blanks all of it in quotes",
+            )
+        name = "::".join(part[:1].upper() + part[1:].lower() for part in found[1].removeprefix("::").split("::"))
+        title = found[2].strip("'\"") if found[2][:1] == found[2][-1:] and found[2][:1] in "'\"" else found[2]
+        return Referred(word.span, name, title, any(sign in title for sign in "*?"))
 
     def _is_sign(self) -> bool:
         return (self._word.kind == "sign" and self._word.text in COMPARISONS) or self._is("in")
@@ -149,25 +210,21 @@ class _Reading:
                 advice="fields stand without quotes, on the left",
             )
         if not _PATH.fullmatch(word.text):
-            raise issues.UNKNOWN_FIELD.error(self._source, word.span, field=word.text, guess="")
+            raise self._unknown(word)
         parts = _parts(word.text)
-        first = parts[0]
-        is_plain = first in FIELDS and len(parts) == 1
-        is_trusted = (
-            first == "trusted"
-            and len(parts) > 1
-            and parts[1] in TRUSTED
-            and (len(parts) == (3 if parts[1] == "extensions" else 2))
-        )
-        if not is_plain and not is_trusted and not (first == "facts" and len(parts) > 1):
-            near = difflib.get_close_matches(word.text, [*FIELDS, *(f"trusted.{one}" for one in TRUSTED), "facts"], n=1)
-            guess = f"; did you mean {near[0]}?" if near and near[0] != word.text else ""
-            raise issues.UNKNOWN_FIELD.error(self._source, word.span, field=word.text, guess=guess)
+        if not self._vocabulary.knows(parts):
+            raise self._unknown(word)
         if len(parts) > MAX_PARTS:
             raise issues.TARGET_TOO_LARGE.error(
                 self._source, word.span, what=f"a path of {len(parts)} parts", limit=MAX_PARTS
             )
         return Field(word.span, tuple(parts))
+
+    def _unknown(self, word: Word) -> PrecastError:
+        known = self._vocabulary
+        return issues.UNKNOWN_FIELD.error(
+            self._source, word.span, field=word.text, guess=known.guess(word.text), what=known.what, known=known.known
+        )
 
     def _value(self) -> Value:
         word = self._next("a value, as 'text' or 5")

@@ -9,7 +9,7 @@ from precast.wire import issues
 
 MAX_CHARS = 200_000
 
-KEYWORDS = ("and", "or", "not", "in", "exists")
+KEYWORDS = ("and", "or", "not", "in", "exists", "has")
 _BLANK = re.compile(r"\s+")
 _QUOTED = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
 _SIGN = re.compile(r"!=|>=|<=|!~|[=~<>(),]")

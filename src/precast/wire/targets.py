@@ -3,7 +3,8 @@
     web1.example.com, db*.example.com
     role = 'db' and not (environment = 'test' or facts.os.family = 'Debian')
 
-What stands on the left is a field; `facts` are the node's claims, everything else is known by the server. The page
+What stands on the left is a field; `facts` are the node's claims, everything else is known by the server. The same terms ask for
+resources, where a reference such as Package[nginx] stands for a name; `has` brings both together. The page
 docs/explanation/targets.md says it all once. A name that is asked for by itself must exist.
 """
 
@@ -41,6 +42,22 @@ class Named(msgspec.Struct, frozen=True):
     span: Span
     text: str
     is_glob: bool
+
+
+class Referred(msgspec.Struct, frozen=True):
+    """A resource by its type and title; `*` and `?` in the title make it a glob."""
+
+    span: Span
+    type: str
+    title: str
+    is_glob: bool
+
+
+class Has(msgspec.Struct, frozen=True):
+    """A node whose released catalog holds such a resource."""
+
+    span: Span
+    resource: "Term"
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -82,11 +99,11 @@ class Or(msgspec.Struct, frozen=True):
     terms: "tuple[Term, ...]"
 
 
-Term = Named | Comparison | Membership | Existence | Not | And | Or
+Term = Named | Referred | Has | Comparison | Membership | Existence | Not | And | Or
 
 
 def walk(term: Term) -> Iterator[Term]:
-    """The term and everything in it."""
+    """The term and everything in it that is about the same thing: what a node has is not looked into."""
     waiting = [term]
     while waiting:
         one = waiting.pop()

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from precast.services.target_matching import matcher
+from precast.services.target_reading import NodeReading
 from precast.wire.target_parser import parse
 
 
@@ -29,7 +30,7 @@ class Sample(NamedTuple):
 
 
 def is_meant(text: str, node: Sample = Sample()) -> bool:  # noqa: B008 - immutable
-    return matcher(parse(text))(node)
+    return matcher(parse(text), NodeReading())(node)
 
 
 @pytest.mark.parametrize(

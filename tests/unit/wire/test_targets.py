@@ -10,9 +10,11 @@ from precast.wire.targets import (
     And,
     Comparison,
     Existence,
+    Has,
     Membership,
     Named,
     Not,
+    Referred,
     Term,
     is_list_of_names,
     plain_names,
@@ -33,6 +35,10 @@ def said(term: Term) -> str:
         return f"exists {term.field}"
     if isinstance(term, Not):
         return f"not {said(term.term)}"
+    if isinstance(term, Has):
+        return f"has {said(term.resource)}"
+    if isinstance(term, Referred):
+        return f"{'glob:' if term.is_glob else ''}{term.type}[{term.title}]"
     word = " and " if isinstance(term, And) else " or "
     return f"({word.join(map(said, term.terms))})"
 
@@ -60,6 +66,13 @@ def said(term: Term) -> str:
         ("facts.'odd name'.x = 1", "facts.odd name.x = 1"),
         ("name in ('a', b, 5)", "name in ['a', 'b', 5]"),
         ("exists facts.ec2_metadata", "exists facts.ec2_metadata"),
+        ("has Package[nginx]", "has Package[nginx]"),
+        ("has apt::source[x] and not has File[/etc/*]", "(has Apt::Source[x] and not has glob:File[/etc/*])"),
+        ("has 'Exec[a b]'", "has Exec[a b]"),
+        (
+            "has (type = Service and parameters.ensure != running) or role = db",
+            "(has (type = 'Service' and parameters.ensure != 'running') or role = 'db')",
+        ),
         (r"name ~ '^web\d+\.'", r"name ~ '^web\\d+\\.'"),
         (r"role = 'it\'s'", 'role = "it\'s"'),
         ("trusted.extensions.pp_role = db", "trusted.extensions.pp_role = 'db'"),
@@ -102,6 +115,10 @@ def test_target_is_read_as_it_is_meant(text: str, meaning: str) -> None:
         ("trusted.extension.pp_role = 1", "TARGET-002", 1, "trusted.extensions"),
         ("trusted.extensions = 1", "TARGET-002", 1, "NAME"),
         ("name ~ '('", "TARGET-003", 8, "regular expressions"),
+        ("has nginx", "TARGET-001", 5, "Type[title]"),
+        ("has", "TARGET-001", 4, "Package[nginx]"),
+        ("has (role = db)", "TARGET-002", 6, "of a resource it is type, title"),
+        ("has (titel = x)", "TARGET-002", 6, "did you mean title?"),
     ],
 )
 def test_target_that_cannot_be_read_points_at_its_place(text: str, code: str, column: int, words: str) -> None:

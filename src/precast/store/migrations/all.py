@@ -14,6 +14,7 @@ from precast.store.migrations import (
     m0010_reports,
     m0011_explanations,
     m0012_policies,
+    m0013_resources,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -29,4 +30,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0010_reports.MIGRATION,
     m0011_explanations.MIGRATION,
     m0012_policies.MIGRATION,
+    m0013_resources.MIGRATION,
 )

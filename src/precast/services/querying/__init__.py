@@ -1,0 +1,1 @@
+"""Queries over the fleet: nodes, facts, resources in released catalogs."""

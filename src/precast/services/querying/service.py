@@ -1,0 +1,149 @@
+"""Queries over the fleet, in the language of targets. Whoever may see some environments only is answered from these alone."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from precast.base.clock import Clock
+from precast.services.known_nodes import KnownNode
+from precast.services.querying import issues, tables
+from precast.services.querying.resources import START, Held, Place, ResourceSearch
+from precast.services.target_reading import NodeReading
+from precast.services.targets import TargetService, Wanted, read
+from precast.store.catalog_index import Resource
+from precast.store.catalogs import Catalogs
+from precast.store.database import Database
+from precast.wire.nodes import TargetsBody
+from precast.wire.queries import MAX_ROWS, QueryAnswer, QueryBody
+from precast.wire.target_fields import NODE_COLUMNS, RESOURCE_COLUMNS, RESOURCES
+from precast.wire.target_parser import parse_field, parse_query
+
+NODE_USUAL = ("name", "state", "environment", "role", "seen_at")
+RESOURCE_USUAL = ("node", "type", "title")
+# Of so few nodes the catalogs themselves are looked through.
+FEW_NODES = 50
+SENSITIVE = "(sensitive)"
+
+
+class QueryService:
+    """Answers queries; holds no state between calls."""
+
+    def __init__(
+        self, database: Database, targets: TargetService, resources: ResourceSearch, catalogs: Catalogs
+    ) -> None:
+        self._database, self._targets = database, targets
+        self._resources, self._catalogs = resources, catalogs
+        self._abouts = {"nodes": self._nodes, "resources": self._held}
+
+    @property
+    def _clock(self) -> Clock:
+        return self._database.clock
+
+    async def answer(self, body: QueryBody, environments: Sequence[str]) -> QueryAnswer:
+        """A page of the answer. Raises InputError QUERY-002 to QUERY-006 and TARGET-001 to TARGET-008, UnavailableError QUERY-001."""
+        ask = self._abouts.get(body.about)
+        if ask is None:
+            raise issues.NO_SUCH_ENTITY.error(about=body.about[:80], known=", ".join(self._abouts))
+        if not 0 < body.limit <= MAX_ROWS:
+            raise issues.BAD_LIMIT.error(limit=body.limit, most=MAX_ROWS)
+        return await ask(body, environments)
+
+    async def _nodes(self, body: QueryBody, environments: Sequence[str]) -> QueryAnswer:
+        wanted = read(TargetsBody([body.where]) if body.where else TargetsBody(all=True))
+        names = body.by or body.fields or NODE_USUAL
+        fields = [parse_field(name, NODE_COLUMNS) for name in names]
+        columns = tables.columns_of(names, NODE_COLUMNS, _node_column)
+        with_facts = any(field.is_claim for field in fields)
+        with_catalogs = any(field.parts == ("released_at",) for field in fields)
+        found = self._visible(wanted, body.after, environments, with_facts, with_catalogs)
+        if body.by:
+            counted = ((tuple(column(node) for column in columns.values()), 1) async for node in found)
+            answer = await tables.groups(names, counted, self._clock)
+        else:
+            answer = await tables.page(columns, ((node, node.name) async for node in found), body.limit, self._clock)
+        return msgspec.structs.replace(answer, rests_on_claims=wanted.is_claim)
+
+    async def _visible(
+        self, wanted: Wanted, after: str, environments: Sequence[str], with_facts: bool, with_catalogs: bool
+    ) -> AsyncIterator[KnownNode]:
+        found = self._targets.matching(wanted, after, with_facts=with_facts, with_catalogs=with_catalogs)
+        async for node in found:
+            if not environments or node.environment in environments:
+                yield node
+
+    async def _held(self, body: QueryBody, environments: Sequence[str]) -> QueryAnswer:
+        await self._resources.check_whole()
+        term = parse_query(body.where, RESOURCES) if body.where else None
+        names = body.by or body.fields or RESOURCE_USUAL
+        columns = tables.columns_of(names, RESOURCE_COLUMNS, _resource_column)
+        only, is_claim = await self._only(body.nodes, environments)
+        if body.by and only is None and "node" not in body.by:
+
+            def group(resource: Resource, environment: str) -> tuple[Any, ...]:
+                held = Held("", environment, resource)
+                return tuple(column(held) for column in columns.values())
+
+            return await tables.groups(names, self._resources.count(term, group, environments), self._clock)
+        place = tables.read_place(body.after, Place) if body.after else START
+        within = await self._few(only)
+        found = (
+            (held, tables.write_place(after))
+            async for held, after in self._resources.held(term, place, within)
+            if (only is None or held.node in only) and (not environments or held.environment in environments)
+        )
+        if body.by:
+            counted = ((tuple(column(held) for column in columns.values()), 1) async for held, _ in found)
+            answer = await tables.groups(names, counted, self._clock)
+        else:
+            answer = await tables.page(columns, found, body.limit, self._clock)
+        return msgspec.structs.replace(answer, rests_on_claims=is_claim)
+
+    async def _only(self, nodes: TargetsBody | None, environments: Sequence[str]) -> tuple[frozenset[str] | None, bool]:
+        """The nodes that are meant, None for all; and whether facts decided. A name that may not be seen looks like none."""
+        if nodes is None:
+            return None, False
+        if not environments:
+            resolved = await self._targets.names(nodes)
+            return frozenset(resolved.names), resolved.rests_on_claims
+        wanted = read(nodes)
+        found = self._visible(wanted, "", environments, with_facts=False, with_catalogs=False)
+        return frozenset([node.name async for node in found]), wanted.is_claim
+
+    async def _few(self, only: frozenset[str] | None) -> list[str]:
+        """The catalogs of a few nodes; none if there are many."""
+        if only is None or len(only) > FEW_NODES:
+            return []
+        found = [await self._database.read(self._catalogs.served, node) for node in sorted(only)]
+        return sorted({one.skeleton for one in found if one is not None}) or ["none is released"]
+
+
+def _node_column(parts: tuple[str, ...]) -> Callable[[KnownNode], Any]:
+    match parts:
+        case ("released_at",):
+            return lambda node: node.served.released_at if node.served is not None else None
+        case ("seen_at" | "facts_at" | "created_at" | "certified_until",):
+            return lambda node: getattr(node.row, parts[0])
+    return NodeReading().looking_up(parts)
+
+
+def _resource_column(parts: tuple[str, ...]) -> Callable[[Held], Any]:
+    match parts:
+        case ("node",):
+            return lambda held: held.node
+        case ("environment",):
+            return lambda held: held.environment
+        case ("parameters",):
+            return lambda held: {**held.resource.parameters, **dict.fromkeys(held.resource.sensitive, SENSITIVE)}
+        case ("type" | "title" | "exported",):
+            return lambda held: getattr(held.resource, parts[0])
+        case ("tag",):
+            return lambda held: held.resource.tags
+    path = parts[1:]
+    return lambda held: SENSITIVE if path[0] in held.resource.sensitive else _at(held.resource.parameters, path)
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

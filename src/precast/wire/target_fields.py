@@ -1,0 +1,45 @@
+"""What can be asked for: the fields of nodes, and those of the resources in their catalogs."""
+
+import difflib
+
+import msgspec
+
+TRUSTED = ("certname", "hostname", "domain", "extensions")
+
+
+class Vocabulary(msgspec.Struct, frozen=True):
+    """The fields of one kind of thing: plain ones, and those that lead further by a path."""
+
+    what: str
+    plain: tuple[str, ...]
+    paths: tuple[str, ...]
+    is_node: bool
+
+    def knows(self, parts: list[str]) -> bool:
+        first = parts[0]
+        if len(parts) == 1:
+            return first in self.plain
+        if first == "trusted" and self.is_node:
+            return parts[1] in TRUSTED and len(parts) == (3 if parts[1] == "extensions" else 2)
+        return first in self.paths
+
+    def guess(self, text: str) -> str:
+        """What may have been meant, to be appended to a message."""
+        trusted = [f"trusted.{one}" for one in TRUSTED] if self.is_node else []
+        near = difflib.get_close_matches(text, [*self.plain, *trusted, *self.paths], n=1)
+        return f"; did you mean {near[0]}?" if near and near[0] != text else ""
+
+    @property
+    def known(self) -> str:
+        trusted = ["trusted.extensions.NAME", "trusted.certname"] if self.is_node else []
+        names = [*self.plain, *trusted, *(f"{one}.{'PATH' if one == 'facts' else 'NAME'}" for one in self.paths)]
+        return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+NODES = Vocabulary("a node", ("name", "role", "environment", "state"), ("facts",), is_node=True)
+RESOURCES = Vocabulary("a resource", ("type", "title", "tag", "exported"), ("parameters",), is_node=False)
+# What answers can show besides what can be asked for.
+NODE_COLUMNS = msgspec.structs.replace(
+    NODES, plain=(*NODES.plain, "seen_at", "facts_at", "created_at", "certified_until", "released_at")
+)
+RESOURCE_COLUMNS = msgspec.structs.replace(RESOURCES, plain=("node", "environment", *RESOURCES.plain, "parameters"))

@@ -1,52 +1,79 @@
-"""Many nodes that ask for their catalog, in a process of their own: `python -m lab.catalog_load PORT NODES DIRECTORY`.
+"""Many nodes that ask for their catalog, in a process of their own: `python -m lab.catalog_load URL DIRECTORY COUNT`.
 
-Every node has a key, a certificate and a connection of its own. Each line of standard input is one order (`Order`), answered by one
-line (`Answered`). The first order of a node fetches its catalog; from then on it asks whether that is still the one.
+DIRECTORY is what `lab.fleet` made. Every node has a key, a certificate and a connection of its own. Each line of standard input is
+one order (`Order`), answered by one line (`Answered`). A node that has its catalog asks whether that is still the one. The client is
+as thin as it can be: what is measured is the server.
 """
 
 import asyncio
+import itertools
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
+from urllib.parse import urlsplit
 
 import msgspec
 import uvloop
 
-from lab.fact_load import HANDSHAKES, Wire, connected
-from precast.agent.enrolment import Identity
+from lab import fleet
 from precast.base import digests
+
+HANDSHAKES = 16
 
 
 class Order(msgspec.Struct, frozen=True):
-    """Ask so often in all, so many at a time."""
+    """Ask so often in all, so many at a time; as somebody who has no catalog yet, if that is wanted."""
 
     requests: int
     at_once: int
+    is_new: bool = False
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """How long it took on the machine's monotonic clock, our CPU, and how often each status came."""
+    """How long it took on the machine's monotonic clock, our CPU, how often each status came, and the bytes of bodies."""
 
     wall_s: float
     cpu_s: float
     statuses: dict[str, int]
+    size: int
 
 
-class Asking:
-    """One node: its connection and the catalog it has."""
+class Asking(asyncio.Protocol):
+    """One node: its connection, the catalog it has, and whom it tells of an answer."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self._request = _get("")
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._buffer = b""
+        self._again = b""
+        self.tell: Callable[[bytes, int], None] = lambda status, size: None
 
-    async def ask(self) -> bytes:
-        """The status."""
-        answer = await self._wire.ask(self._request)
-        status, _, body = answer.partition(b" ")
-        if status == b"200":
-            self._request = _get(digests.of_bytes(body))
-        return status
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not one by its type
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.tell(b"lost", 0)
+
+    def ask(self, is_new: bool) -> None:
+        assert self._transport is not None
+        self._transport.write(_get("") if is_new or not self._again else self._again)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, end, body = self._buffer.partition(b"\r\n\r\n")
+        if not end:
+            return
+        status = head[9:12]
+        if status != b"304":
+            length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+            if len(body) < length:
+                return
+            if status == b"200":
+                self._again = _get(digests.of_bytes(body))
+        self._buffer = b""
+        self.tell(status, len(body))
 
 
 def _get(known: str) -> bytes:
@@ -54,33 +81,51 @@ def _get(known: str) -> bytes:
     return f"GET /v1/catalog HTTP/1.1\r\nHost: localhost\r\n{condition}\r\n".encode()
 
 
-async def connect(port: int, names: list[str], directory: Path) -> list[Asking]:
+async def connect(url: str, directory: Path, count: int) -> list[Asking]:
+    place, loop = urlsplit(url), asyncio.get_running_loop()
+    host, port = place.hostname or "", place.port or 0
+
     async def one(name: str) -> Asking:
-        return Asking(await connected(port, Identity(directory / "nodes" / name).context()))
+        context = fleet.context(directory, name)
+        _, asking = await loop.create_connection(Asking, host, port, ssl=context)
+        return asking
 
     found: list[Asking] = []
-    for first in range(0, len(names), HANDSHAKES):
+    names = fleet.names(count)
+    for first in range(0, count, HANDSHAKES):
         found += await asyncio.gather(*map(one, names[first : first + HANDSHAKES]))
     return found
 
 
 async def ask(nodes: list[Asking], order: Order) -> Answered:
     statuses: Counter[bytes] = Counter()
-    places = iter(range(order.requests))
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    turn = itertools.islice(itertools.cycle(nodes), order.requests)
+    size = 0
 
-    async def keep_on() -> None:
-        for number in places:
-            statuses[await nodes[number % len(nodes)].ask()] += 1
+    def tell(status: bytes, length: int) -> None:
+        nonlocal size
+        statuses[status] += 1
+        size += length
+        following = next(turn, None)
+        if following is not None:
+            following.ask(order.is_new)
+        elif statuses.total() == order.requests or b"lost" in statuses:
+            done.set_result(None)
 
+    for node in nodes:
+        node.tell = tell
     started_s, cpu_s = time.monotonic(), time.process_time()
-    await asyncio.gather(*(keep_on() for _ in range(order.at_once)))
+    for node in list(itertools.islice(turn, min(order.at_once, len(nodes)))):
+        node.ask(order.is_new)
+    await done
     found = {status.decode(): count for status, count in statuses.items()}
-    return Answered(time.monotonic() - started_s, time.process_time() - cpu_s, found)
+    return Answered(time.monotonic() - started_s, time.process_time() - cpu_s, found, size)
 
 
 async def main() -> None:
-    port, directory, *names = sys.argv[1:]
-    nodes = await connect(int(port), names, Path(directory))
+    url, directory, count = sys.argv[1:]
+    nodes = await connect(url, Path(directory), int(count))
     loop = asyncio.get_running_loop()
     print("connected", flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import shutil
+import ssl
 from pathlib import Path
 
 from cryptography import x509
@@ -10,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from precast.base import https
 from precast.base.ids import TimeOrderedIds
 from precast.services.authority_files import AuthorityFiles, HeldAuthority
 from precast.services.certificates import private_pem
@@ -32,11 +34,22 @@ AT_ONCE = 100
 
 def enrol(data: Path, database: str, directory: Path, count: int) -> None:
     """Make nodes node0001… of the site in `data`; directory/NODE gets key and certificate, directory/authority.pem whom to trust."""
-    asyncio.run(_enrol(data, database, directory, [f"node{number:05d}" for number in range(count)]))
+    asyncio.run(_enrol(data, database, directory, names(count)))
     shutil.copy(data / "authority" / "certificate.pem", directory / "authority.pem")
 
 
-async def _enrol(data: Path, database: str, directory: Path, names: list[str]) -> None:
+def names(count: int) -> list[str]:
+    return [f"node{number:05d}" for number in range(count)]
+
+
+def context(directory: Path, name: str) -> ssl.SSLContext:
+    """What a node opens connections with."""
+    made = https.trusting((directory / "authority.pem").read_text())
+    made.load_cert_chain(directory / name / "certificate.pem", directory / name / "key.pem")
+    return made
+
+
+async def _enrol(data: Path, database: str, directory: Path, called: list[str]) -> None:
     opened = await connect(location.parse(database))
     try:
         ids, tokens = TimeOrderedIds(opened.clock), Tokens(opened)
@@ -47,9 +60,9 @@ async def _enrol(data: Path, database: str, directory: Path, names: list[str]) -
         service = EnrolmentService(
             opened, Nodes(opened), tokens, audit, authority, recognition, ids, secrets, classifier
         )
-        token = (await service.create_token(NewEnrolmentToken("node*", uses=len(names)), "system")).token
-        for at in range(0, len(names), AT_ONCE):
-            await asyncio.gather(*(_enrol_one(service, directory / name, token) for name in names[at : at + AT_ONCE]))
+        token = (await service.create_token(NewEnrolmentToken("node*", uses=len(called)), "system")).token
+        for at in range(0, len(called), AT_ONCE):
+            await asyncio.gather(*(_enrol_one(service, directory / name, token) for name in called[at : at + AT_ONCE]))
     finally:
         await opened.close()
 

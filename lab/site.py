@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,8 +18,9 @@ from precast.base import https
 class Site:
     """Made by `with`; the server runs until its end, and can be killed and started again on the same port."""
 
-    def __init__(self, directory: Path, database: str | None = None) -> None:
+    def __init__(self, directory: Path, database: str | None = None, words: Sequence[str] = ()) -> None:
         self.directory = directory
+        self._words = words
         self.database_words = ["--database", database] if database else []
         self.words: list[str] = []  # more of the server's command line
         self.port = free_port()

@@ -2,8 +2,9 @@
 
     python -m lab.swarm URL DIRECTORY COUNT
 
-DIRECTORY holds NODE/certificate.pem, NODE/key.pem and authority.pem. One JSON line each time something changed: how many are
-connected, how many handshakes it took so far, and how many attempts found nobody listening. Ends when its input does.
+DIRECTORY is what `lab.fleet` made. A node that is told of a release fetches its catalog, over a connection of its own as an agent's
+child does. One JSON line each time something changed: how many are connected, how many handshakes it took so far, how many attempts
+found nobody listening, and how many have the catalog they were told of last. Ends when its input does.
 """
 
 import asyncio
@@ -16,18 +17,20 @@ import sys
 import time
 import uuid
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import uvloop
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from lab import fleet
 from lab.session import Store
 from precast.agent.opening import Over, closed, open_socket
 from precast.agent.pauses import Pauses, Verdict
 from precast.agent.session import OPEN_S
-from precast.base import https
+from precast.base import digests
 from precast.wire import session
-from precast.wire.session import Reconnect, Refused, Welcome
+from precast.wire.session import Reconnect, Refused, Released, Welcome
 
 # So many begin at once at first; later they come as they come.
 AT_ONCE = 64
@@ -42,6 +45,9 @@ class Swarm:
         self.handshakes = 0
         self.unreachable = 0
         self.failures: dict[str, int] = {}
+        self.told: dict[str, str] = {}
+        self.fetched: dict[str, str] = {}
+        self._fetches: set[asyncio.Task[None]] = set()
         self._gate = asyncio.Semaphore(AT_ONCE)
 
     async def live(self, name: str, context: ssl.SSLContext) -> None:
@@ -60,7 +66,7 @@ class Swarm:
                 is_first = False
                 began_s = time.monotonic()
                 try:
-                    await self._stay(socket, welcome)
+                    await self._stay(name, context, socket, welcome)
                 finally:
                     lived_s = time.monotonic() - began_s
             except Over as over:
@@ -93,7 +99,22 @@ class Swarm:
         del store.attempts[1:]
         return socket, answer
 
-    async def _stay(self, socket: ClientConnection, welcome: Welcome) -> None:
+    @property
+    def current(self) -> int:
+        """How many have what they were told of."""
+        return sum(self.fetched.get(name) == digest for name, digest in self.told.items())
+
+    async def _fetch(self, name: str, context: ssl.SSLContext, spread_s: float) -> None:
+        await asyncio.sleep(random.uniform(0, spread_s))
+        place = urlsplit(self.url)
+        reader, writer = await asyncio.open_connection(place.hostname, place.port, ssl=context)
+        writer.write(b"GET /v1/catalog HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        head, _, body = (await reader.read(-1)).partition(b"\r\n\r\n")
+        writer.close()
+        assert head.startswith(b"HTTP/1.1 200 "), head
+        self.fetched[name] = digests.of_bytes(body)
+
+    async def _stay(self, name: str, context: ssl.SSLContext, socket: ClientConnection, welcome: Welcome) -> None:
         self.connected += 1
         beating = asyncio.create_task(_beat(socket, welcome.heartbeat_s))
         try:
@@ -101,6 +122,11 @@ class Swarm:
                 message = session.decode_from_server(await socket.recv())
                 if isinstance(message, Reconnect):
                     raise Over(Verdict.MOVED, message.why, (message.after_s, message.after_s + message.spread_s))
+                if isinstance(message, Released) and message.digest:
+                    self.told[name] = message.digest
+                    task = asyncio.create_task(self._fetch(name, context, message.spread_s))
+                    self._fetches.add(task)
+                    task.add_done_callback(self._fetches.discard)
         except ConnectionClosed as end:
             raise closed(end) from end
         finally:
@@ -124,6 +150,7 @@ async def _report(swarm: Swarm) -> None:
                 "handshakes": swarm.handshakes,
                 "unreachable": swarm.unreachable,
                 "failures": swarm.failures,
+                "fetched": swarm.current,
             }
         )
         if line != told:
@@ -132,17 +159,9 @@ async def _report(swarm: Swarm) -> None:
         await asyncio.sleep(0.2)
 
 
-def _context(place: Path, authority: str) -> ssl.SSLContext:
-    context = https.trusting(authority)
-    context.load_cert_chain(place / "certificate.pem", place / "key.pem")
-    return context
-
-
 async def _main(url: str, directory: Path, count: int) -> None:
     swarm = Swarm(url)
-    authority = (directory / "authority.pem").read_text()
-    places = sorted(place for place in directory.iterdir() if place.is_dir())[:count]
-    contexts = [(place.name, _context(place, authority)) for place in places]
+    contexts = [(name, fleet.context(directory, name)) for name in fleet.names(count)]
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     loop.add_reader(0, lambda: ended.set() if not os.read(0, 1) else None)

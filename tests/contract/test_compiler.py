@@ -10,12 +10,12 @@ from lab.compiling import Compiling
 from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.catalog import body as bodies
+from precast.catalog.skeleton import Skeleton
 from precast.lang.answers import FileStore, NodeAnswers, TextTree
 from precast.lang.compile import compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
 from precast.services.compiling.inputs import node_data
-from precast.services.releases import filled
 from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
 from precast.store.query import Unit
@@ -57,7 +57,8 @@ class Compiler(Compiling):
         assert staged.skeleton is not None
         document = await self.catalogs.read_document(staged.skeleton)
         assert document is not None
-        data = filled(document, staged.fill)
+        values = {tuple(hole): value for hole, value in msgspec.json.decode(staged.fill)}
+        data = Skeleton(document).filled(values)
         assert digests.of_bytes(data) == staged.digest
         return bodies.decode(data)
 

@@ -28,6 +28,7 @@ class Skeleton:
 
     def __init__(self, encoded: bytes) -> None:
         self.digest = digests.of_bytes(encoded)
+        self.size = len(encoded)
         self._encoded = encoded
         self._pieces: list[bytes] = [encoded]
         self._slots: list[_Slot] = []

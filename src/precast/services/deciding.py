@@ -12,12 +12,13 @@ import msgspec
 
 from precast.base import canonical, digests
 from precast.base.errors import PrecastError
-from precast.catalog.skeleton import Skeleton, values_of
+from precast.catalog.skeleton import values_of
 from precast.lang.answers import NodeData, follow
 from precast.lang.inputs import ABSENT
 from precast.services.changes import ChangeReasons
 from precast.services.compiling.groves import Groves
 from precast.services.compiling.inputs import NodeInput, NodeInputs, node_data
+from precast.services.skeletons import Skeletons
 from precast.services.tracing.chains import Place
 from precast.services.tracing.walking import Found, Missing
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
@@ -34,7 +35,6 @@ LEASE_S = 30.0
 BATCH = 64
 # Nodes of an environment that are asked to decide anew in one transaction.
 PAGE = 500
-SKELETONS_KEPT = 256
 
 
 class Branch(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class DecisionService:
     ) -> None:
         self._database, self._inputs, self._groves, self._traces = database, inputs, groves, traces
         self._catalogs, self._work, self._reasons = catalogs, work, reasons
-        self._skeletons: dict[str, Skeleton] = {}
+        self._skeletons = Skeletons(catalogs)
 
     async def run(self, owner: str) -> None:
         """Decide what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
@@ -144,7 +144,7 @@ class DecisionService:
         chain = found.way[-1][0]
         digest, fill = None, "[]"
         if found.leaf.catalog is not None:
-            skeleton = await self._skeleton(found.leaf.catalog)
+            skeleton = await self._skeletons.read(found.leaf.catalog)
             values = values_of(skeleton.holes, lambda root, path: _value(node, root, path))
             digest = skeleton.digest if not values else digests.of_bytes(skeleton.filled(values))
             fill = canonical.encode([[list(hole), value] for hole, value in values.items()]).decode()
@@ -160,16 +160,6 @@ class DecisionService:
             now,
             now,
         )
-
-    async def _skeleton(self, digest: str) -> Skeleton:
-        found = self._skeletons.get(digest)
-        if found is None:
-            body = await self._catalogs.read_document(digest)
-            assert body is not None, "a leaf's document is stored with it"
-            if len(self._skeletons) >= SKELETONS_KEPT:
-                self._skeletons.clear()
-            found = self._skeletons[digest] = Skeleton(body)
-        return found
 
     def _persisting(
         self, claims: Sequence[Claim], known: Sequence[NodeInput], outcome: Outcome, changes: Sequence[Change]

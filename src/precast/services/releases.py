@@ -15,6 +15,7 @@ from precast.catalog.diff import CatalogDiff, differ
 from precast.catalog.skeleton import Hole, Skeleton
 from precast.services import issues, texts
 from precast.services import issues_environments as more_issues
+from precast.services.skeletons import Skeletons
 from precast.services.targets import TargetService
 from precast.store.audit import AuditLog
 from precast.store.blobs import Blobs
@@ -60,6 +61,7 @@ class ReleaseService:
     ) -> None:
         self._database, self._catalogs, self._blobs = database, catalogs, blobs
         self._targets, self._audit = targets, audit
+        self._skeletons = Skeletons(catalogs)
 
     async def release(self, body: ReleaseBody, actor: str) -> ReleaseDone:
         """Serve what is staged from now on. Raises what targets raise; nodes with nothing to release are left out and said."""
@@ -108,7 +110,7 @@ class ReleaseService:
             raise issues.NO_CATALOG.error(node=node, reason="nothing was released to it")
         if release.digest == known:
             return Fetched(release, None)
-        return Fetched(release, await self._database.read(self._filling, release.skeleton, release.fill))
+        return Fetched(release, await self._filled(release.skeleton, release.fill))
 
     async def size_of_content(self, node: str, digest: str) -> int:
         """The size of a content that the node's released catalog names. Raises NotFoundError ENV-013 for any other."""
@@ -125,20 +127,18 @@ class ReleaseService:
 
     async def _difference(self, staged: Staged, served: Release | None) -> CatalogDiff:
         assert staged.skeleton is not None, "only those are compared"
-        after = await self._database.read(self._filling, staged.skeleton, staged.fill)
-        before = await self._database.read(self._filling, served.skeleton, served.fill) if served else None
+        after = await self._filled(staged.skeleton, staged.fill)
+        before = await self._filled(served.skeleton, served.fill) if served else None
         return differ(None if before is None else bodies.decode(before), bodies.decode(after))
 
     async def _common_difference(self, before: str, after: str) -> CatalogDiff:
-        old = await self._database.read(self._catalogs.document, before) if before else None
-        new = await self._database.read(self._catalogs.document, after)
-        assert new is not None, "a document that is named is never removed"
-        return differ(None if old is None else _with_places(old), _with_places(new))
+        old = _with_places(await self._skeletons.read(before)) if before else None
+        return differ(old, _with_places(await self._skeletons.read(after)))
 
-    def _filling(self, skeleton: str, fill: str) -> Unit[bytes]:
-        body = yield from self._catalogs.document(skeleton)
-        assert body is not None, "a document that is named is never removed"
-        return filled(body, fill)
+    async def _filled(self, skeleton: str, fill: str) -> bytes:
+        """A document with the values of its holes."""
+        values: dict[Hole, Any] = {tuple(hole): value for hole, value in msgspec.json.decode(fill)}
+        return (await self._skeletons.read(skeleton)).filled(values)
 
     def _sorting(self, names: Sequence[str], version: str | None) -> Unit[_Sorted]:
         staged = yield from self._catalogs.staged(names)
@@ -201,23 +201,14 @@ class ReleaseService:
         yield from self._audit.adding(actor, action, target, why=why, nodes=list(nodes[:NAMES_SHOWN]), count=len(nodes))
 
 
-def filled(body: bytes, fill: str) -> bytes:
-    """A document with the values of its holes."""
-    values: dict[Hole, Any] = {tuple(hole): value for hole, value in msgspec.json.decode(fill)}
-    return Skeleton(body).filled(values) if values else body
-
-
 def _fills_agree(before: str, after: str) -> bool:
     """Whether no value of the node itself has changed."""
     old = {tuple(hole): value for hole, value in msgspec.json.decode(before)}
     return all(old.get(tuple(hole), value) == value for hole, value in msgspec.json.decode(after))
 
 
-def _with_places(body: bytes) -> bodies.Body:
+def _with_places(skeleton: Skeleton) -> bodies.Body:
     """A document with the name of each open place instead of a value."""
-    skeleton = Skeleton(body)
-    if not skeleton.holes:
-        return bodies.decode(body)
     return bodies.decode(skeleton.filled({hole: f"<{'.'.join(map(str, hole))}>" for hole in skeleton.holes}))
 
 

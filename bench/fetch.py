@@ -1,0 +1,213 @@
+"""Asking for catalogs: nodes that have theirs, nodes that fetch it whole, and a release to a connected fleet; with puppetserver beside it.
+
+    .venv/bin/python bench/fetch.py [--quick]
+
+A real `precast server` with a process for each processor, on SQLite; in another process every node with its own connection and
+certificate, over TLS 1.3. The catalog has about 460 resources. Nodes ask in turn, whether what they have is still right, which is
+answered with 304. puppetserver (Debian's, without TLS, an interpreter for each processor, environments kept) is asked as its agents
+ask, for a catalog of as many resources, after it was warmed up: it compiles at every request. The release is made by a command; each
+node is told over its session and fetches over a new connection; the time ends when the last one has the catalog.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bench.compiling import environment, realistic
+from bench.facts import family_cpu_s
+from bench.report import Goal, finish, parse_quick, print_rows
+from bench.swarm import Clients
+from lab import fleet, puppetserver
+from lab.catalog_load import Answered, Order
+from lab.site import Site
+from precast.base import canonical, digests, https
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMES_TARGET = 10_000.0
+RESOURCES = 460
+DEADLINE_S = 300.0
+AT_ONCE = 128
+
+
+class Size(NamedTuple):
+    """How much a run does."""
+
+    nodes: int
+    known: int  # requests of nodes that have their catalog
+    rounds: int
+    whole: int  # requests of nodes that have none
+    peer_warm: int
+    peer: int
+
+
+QUICK, FULL = Size(200, 8_000, 1, 1_000, 0, 0), Size(1_000, 60_000, 3, 5_000, 12, 20)
+
+
+class Measured(NamedTuple):
+    """One sort of requests."""
+
+    whose: str
+    sort: str
+    requests: int
+    per_s: float
+    server_us: float
+    client_us: float | None
+
+    @property
+    def figures(self) -> dict[str, float]:
+        return {"requests": self.requests, "per_s": round(self.per_s, 3), "server_cpu_us": round(self.server_us, 1)}
+
+
+class Load:
+    """The process of the nodes."""
+
+    def __init__(self, site: Site, directory: Path, count: int) -> None:
+        self._site = site
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "lab.catalog_load", site.url, str(directory), str(count)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "connected\n", "the load could not connect"
+
+    def ask(self, sort: str, order: Order, status: str) -> Measured:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        cpu_s = family_cpu_s(self._site.pid)
+        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
+        self._process.stdin.flush()
+        came = msgspec.json.decode(self._process.stdout.readline(), type=Answered)
+        if came.statuses != {status: order.requests}:
+            raise SystemExit(f"not all of {order.requests} answers are {status}: {came.statuses}")
+        count = order.requests
+        server_us = (family_cpu_s(self._site.pid) - cpu_s) / count * 1e6
+        return Measured("precast", sort, count, count / came.wall_s, server_us, came.cpu_s / count * 1e6)
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def send_facts(site: Site, directory: Path, names: list[str]) -> None:
+    """What the nodes are, so that the server can decide for them."""
+
+    def one(name: str) -> None:
+        number = int(name.removeprefix("node"))
+        address = f"10.{number // 62500}.{number // 250 % 250}.{number % 250 + 1}"
+        stable = {"os": {"name": "Debian", "family": "Debian"}, "networking": {"hostname": name, "ip": address}}
+        body = canonical.encode({"digest": digests.of_value(stable), "volatile": {}, "stable": stable})
+        came = https.call(site.url, fleet.context(directory, name), "POST", "/v1/facts", body)
+        assert came.status == 200, came
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(one, names))
+
+
+def deploy(site: Site, code: Path, resources: int) -> None:
+    environment.write(environment.generate(resources), code)
+    site.run("env", "deploy", "production", "--from", str(code))
+
+
+def release(site: Site, count: int) -> float:
+    """Wait until everything is staged, then release; how long the command took."""
+    end_s = time.monotonic() + DEADLINE_S
+    while True:
+        preview: dict[str, Any] = site.run("release", "--preview", "node*")
+        if not preview["left_out"] and preview["nodes"] - preview["unchanged"] == count:
+            break
+        if time.monotonic() > end_s:
+            raise SystemExit(f"not everything was staged: {str(preview)[:500]}")
+        time.sleep(0.5)
+    began_s = time.monotonic()
+    done = site.run("release", "node*", "--why", "a benchmark")
+    assert len(done["released"]) == count, done
+    return time.monotonic() - began_s
+
+
+def measure_ours(place: Path, size: Size) -> tuple[list[Measured], dict[str, float]]:
+    nodes = place / "nodes"
+    nodes.mkdir()
+    with Site(place / "site", words=["--workers", str(os.cpu_count())]) as site:
+        fleet.enrol(site.directory, str(site.directory / "precast.db"), nodes, size.nodes)
+        send_facts(site, nodes, fleet.names(size.nodes))
+        deploy(site, place / "code", RESOURCES)
+        release(site, size.nodes)
+        load = Load(site, nodes, size.nodes)
+        try:
+            rows = [load.ask("whole", Order(max(size.whole, size.nodes), AT_ONCE, is_new=True), "200")]
+            # The middle of a few rounds: the machine is shared.
+            known = [load.ask("known", Order(size.known, AT_ONCE), "304") for _ in range(size.rounds)]
+            rows.append(sorted(known, key=lambda row: row.per_s)[len(known) // 2])
+        finally:
+            load.close()
+        return rows, measure_release(site, nodes, place / "code", size.nodes)
+
+
+def measure_release(site: Site, nodes: Path, code: Path, count: int) -> dict[str, float]:
+    """From the command's start until the last of the connected nodes has its catalog."""
+    clients = Clients(site.url, nodes, count)
+    try:
+        clients.until(lambda said: said["connected"] == count)
+        deploy(site, code, RESOURCES + 60)
+        command_s = release(site, count)
+        began_s = time.monotonic()
+        clients.until(lambda said: said["fetched"] == count)
+        fetched_s = command_s + time.monotonic() - began_s
+    finally:
+        clients.end()
+    return {"nodes": count, "command_s": round(command_s, 2), "last_fetched_s": round(fetched_s, 2)}
+
+
+def measure_puppetserver(size: Size) -> Measured:
+    machine = realistic.node()
+    peer = puppetserver.PuppetServer()
+    environment.write(realistic.files(), peer.environments / "production")
+    with peer, ThreadPoolExecutor(os.cpu_count()) as threads:
+
+        def ask(_: int) -> int:
+            return len(msgspec.json.decode(peer.catalog(machine.certname, machine.facts))["resources"])
+
+        assert statistics.median(threads.map(ask, range(size.peer_warm))) > RESOURCES * 0.9
+        cpu_s, began_s = family_cpu_s(peer.pid), time.monotonic()
+        list(threads.map(ask, range(size.peer)))
+        wall_s = time.monotonic() - began_s
+        server_us = (family_cpu_s(peer.pid) - cpu_s) / size.peer * 1e6
+    return Measured("puppetserver", "compiled", size.peer, size.peer / wall_s, server_us, None)
+
+
+def main() -> None:
+    is_quick = parse_quick(__doc__)
+    size = QUICK if is_quick else FULL
+    with tempfile.TemporaryDirectory() as name:
+        rows, released = measure_ours(Path(name), size)
+    why = "puppetserver takes minutes: only in a full run" if is_quick else puppetserver.why_missing()
+    if why is None and not realistic.is_possible():
+        why = "the modules of the realistic node are not installed (see .ci/run)"
+    if why is None:
+        rows.append(measure_puppetserver(size))
+    print_rows(["catalogs", "sort", "requests", "per s", "server CPU us", "client CPU us"], rows)
+    print()
+    print_rows(["release to connected nodes", *released], [("precast", *released.values())])
+    if why:
+        print(f"\nnot measured: {why}")
+    rates = {(row.whose, row.sort): row.per_s for row in rows}
+    times = None if why else rates["precast", "known"] / rates["puppetserver", "compiled"]
+    goal = Goal(
+        "fetch-304", times and round(times), TIMES_TARGET, None if times is None else times >= TIMES_TARGET, why
+    )
+    figures = {"catalogs": {f"{row.whose}, {row.sort}": row.figures for row in rows}, "release": released}
+    finish("fetch", is_quick, figures, [goal])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""A metadata service as EC2 has it, with session tokens: files by path, and listings of what is below."""
+
+import contextlib
+import http.server
+import threading
+from collections.abc import Iterator, Mapping
+
+TOKEN = "a-token-of-this-session"
+_ASKED, _GIVEN = "X-aws-ec2-metadata-token-ttl-seconds", "X-aws-ec2-metadata-token"
+
+
+def answer(files: Mapping[str, str], path: str) -> str | None:
+    """A file, or the names below a directory; None if there is neither."""
+    path = path.strip("/")
+    if path in files:
+        return files[path]
+    below = [name.removeprefix(f"{path}/") for name in files if name.startswith(f"{path}/")]
+    names = [one.partition("/") for one in below]
+    return "\n".join(dict.fromkeys(first + sign for first, sign, _ in names)) if names else None
+
+
+@contextlib.contextmanager
+def serving(files: Mapping[str, str], address: tuple[str, int] = ("169.254.169.254", 80)) -> Iterator[list[str]]:
+    """Serve until the context ends; the paths that were asked for, as they come."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self._say(200 if self.headers.get(_ASKED) else 400, TOKEN)
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            text = answer(files, self.path)
+            has_token = self.headers.get(_GIVEN) == TOKEN
+            self._say(401 if not has_token else 404 if text is None else 200, text or "" if has_token else "")
+
+        def _say(self, status: int, text: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            """What is asked is in the list."""
+
+    with http.server.ThreadingHTTPServer(address, Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            server.shutdown()
+            thread.join()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from precast.api.hub import Hub
     from precast.api.metrics import Metrics
     from precast.api.nodes import NodesApi
+    from precast.api.policies import PoliciesApi
     from precast.api.queries import QueriesApi
     from precast.api.quotas import Limits
     from precast.api.reports import ReportsApi
@@ -419,6 +420,7 @@ def _http_server(
     IdentityApi(enrolment, people, nodes, audit).declare(routes)
     RequestsApi(RequestService(database, nodes, Requests(database), audit, authority, said.classifier)).declare(routes)
     FactsApi(facts, FactDifferences(Facts(database)), database.clock).declare(routes)
+    _policies_api(database, nodes, audit, authority).declare(routes)
     sessions.hub.declare(routes)
     sessions.api.declare(routes)
     status_api.declare(routes)
@@ -431,6 +433,20 @@ def _http_server(
     _queries_api(database).declare(routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
     return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
+
+
+def _policies_api(database: "Database", nodes: "Nodes", audit: "AuditLog", authority: "HeldAuthority") -> "PoliciesApi":
+    from precast.api.policies import PoliciesApi
+    from precast.services.known_nodes import KnownNodes
+    from precast.services.policies import PolicyService
+    from precast.services.targets import TargetService
+    from precast.store.fleet import Fleet
+    from precast.store.policies import Policies
+    from precast.store.sessions import Sessions
+
+    known = KnownNodes(database, Fleet(database), Sessions(database))
+    targets = TargetService(known, database.clock)
+    return PoliciesApi(PolicyService(database, Policies(database), nodes, known, targets, audit, authority))
 
 
 def _status_api(database: "Database", settings: ServerSettings, authority: "HeldAuthority") -> "StatusApi":

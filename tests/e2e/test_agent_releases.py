@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,75 @@ def test_release_is_fetched_and_looked_at_by_itself_and_nothing_changes_without_
         assert status["catalog"]["release"] == 1
         assert not status["stale"]["is_stale"]
         assert not (agent.root / "etc/motd").exists()
+
+
+def test_policy_lets_a_release_be_applied_within_seconds_and_an_older_one_is_refused(fleet: Fleet) -> None:
+    with fleet.node("apply1") as agent:
+        agent.until_settled()
+        first = fleet.staged("apply1")
+        fleet.site.run("node", "policy", "set", "apply1", "--enforce", "always", "--why", "a test")
+        allowed = agent.until(lambda status: status.get("policy", {}).get("enforce") == "always")
+        fleet.site.run("release", "apply1")
+        status = until_run(agent, first)
+        assert (status["run"]["is_noop"], status["run"]["changed"]) == (False, 1)
+        assert (agent.root / "etc/motd").read_text().startswith("Welcome to apply1.")
+
+        # The operator takes it back; then the server's database is set back to before that.
+        fleet.site.run("node", "policy", "set", "apply1", "--enforce", "never")
+        agent.until(lambda status: status["policy"]["enforce"] == "never")
+        with closing(sqlite3.connect(fleet.site.directory / "precast.db", timeout=30)) as database, database:
+            values = ("always", allowed["policy"]["serial"], "apply1")
+            database.execute("UPDATE node_policy SET enforce = ?, serial = ? WHERE node = ?", values)
+        replayed = subprocess.run(
+            [PRECAST, "agent", "fetch", "--url", fleet.site.url, "--root", str(agent.root)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "the policy is refused: it is older than the one that is kept" in replayed.stderr
+        status = agent.status()
+        assert status["policy"]["enforce"] == "never"
+        assert "older" in status["policy"]["trouble"]
+        (agent.root / "etc/motd").unlink()
+        words = ["--reason", "schedule", "--root", str(agent.root)]
+        looked = subprocess.run([PRECAST, "agent", "apply", *words], capture_output=True, text=True, check=True)
+        assert "this run only looks: by its policy no run changes anything" in looked.stderr
+        assert not (agent.root / "etc/motd").exists()
+        # Who is root on the node does as they like.
+        subprocess.run([PRECAST, "agent", "apply", "--root", str(agent.root)], capture_output=True, check=True)
+        assert (agent.root / "etc/motd").exists()
+
+
+def test_settings_of_the_node_are_stronger_than_its_policy(fleet: Fleet) -> None:
+    agent = fleet.node("noop1")
+    (agent.root / "agent.toml").write_text("noop = true\n")
+    agent.options += ["--config", str(agent.root / "agent.toml")]
+    fleet.site.run("node", "policy", "set", "noop1", "--enforce", "always")
+    with agent:
+        agent.until(lambda status: status.get("policy", {}).get("enforce") == "always")
+        digest = fleet.staged("noop1")
+        fleet.site.run("release", "noop1")
+        assert until_run(agent, digest)["run"]["is_noop"]
+        assert not (agent.root / "etc/motd").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("set", "nobody", "--enforce", "always"), 66, "[NODE-001]"),
+        (("set", "--enforce", "always"), 64, "[TARGET-005]"),
+        (("set", "--all", "--enforce", "window"), 64, "nothing says when the window is"),
+        (("set", "--all", "--enforce", "window", "--window", "Sunday night"), 64, "'Sunday night' is no window"),
+        (("set", "--all", "--enforce", "sometimes"), 64, "unknown --enforce"),
+        (("show", "nobody"), 66, "[NODE-001]"),
+    ],
+)
+def test_mistake_with_a_policy_is_told_in_a_line(fleet: Fleet, words: tuple[str, ...], code: int, told: str) -> None:
+    done = subprocess.run(
+        [PRECAST, "node", "policy", *words], env=fleet.site.environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_release_while_the_node_was_away_is_learnt_when_it_comes_back(fleet: Fleet) -> None:

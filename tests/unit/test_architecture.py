@@ -126,7 +126,13 @@ def test_no_module_loads_what_can_run_code(forbidden: str) -> None:
 
 
 # What serves the requests and messages of nodes, and what compiles.
-FOR_NODES = ["precast.api.facts", "precast.api.hub", "precast.api.records", "precast.api.catalogs"]
+FOR_NODES = [
+    "precast.api.facts",
+    "precast.api.hub",
+    "precast.api.policies",
+    "precast.api.records",
+    "precast.api.catalogs",
+]
 COMPILES = {"precast.services.compiler", "precast.services.compiling.workers", "precast.lang.compile"}
 
 

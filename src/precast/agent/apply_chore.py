@@ -1,4 +1,4 @@
-"""Has the kept catalog applied: when another one was fetched, when somebody orders it, and on the agent's own schedule.
+"""Has the kept catalog applied: when another was fetched, when somebody orders it, on the agent's schedule, when a window opens.
 
 Each run is a process of its own, and there is one at a time. A daemon that ends lets a run under way finish what it is doing: it is
 told to wind up, and nobody kills it in the middle of a change. A daemon that is killed finds out, at its next start, what became of the
@@ -17,12 +17,14 @@ from precast.agent.applying.lease import is_held
 from precast.agent.children import Children
 from precast.agent.chores import LOOK_S, name_of
 from precast.agent.fetch_chore import FRESH
-from precast.agent.notes import FetchNote, KeptRunNote, RunNote
+from precast.agent.notes import FetchNote, KeptRunNote, PolicyNote, RunNote
 from precast.agent.orders import Orders
 from precast.agent.places import STATE
 from precast.agent.schedule import due_at
 from precast.agent.settings import AgentSettings
 from precast.agent.store import LocalStore
+from precast.base.errors import PrecastError
+from precast.wire.policy import opened_at
 from precast.wire.runs import RunOrder
 
 log = logging.getLogger("precast.agent")
@@ -124,7 +126,9 @@ class ApplyChore:
         if fetched is not None and fetched.digest and (kept is None or kept.digest != fetched.digest):
             digest, tried_at = self._tried_catalog
             found["released"] = now if digest != fetched.digest or tried_at > now else tried_at + RETRY
-        if self.settings.apply_interval:
+        if (opened := self._window(now)) is not None and not self._has_used(opened, kept):
+            found["schedule"] = now
+        elif self.settings.apply_interval:
             noted = self._store.noted(RunNote)
             known = [at for at in (noted.ended_at if noted else None, self._scheduled_at) if at is not None]
             last_at = max(known, default=None)
@@ -132,6 +136,20 @@ class ApplyChore:
                 name_of(self._store), last_at, now, self.settings.apply_interval, self.settings.splay
             )
         return found
+
+    def _window(self, now: datetime) -> datetime | None:
+        """When the window opened that is open now, if that is when things may change. What is decided here is only when to run."""
+        policy = self._store.noted(PolicyNote)
+        if policy is None or policy.enforce != "window" or self.settings.noop:
+            return None
+        try:
+            return opened_at(policy.windows, now)
+        except PrecastError:  # a zone that is gone from this machine; the run will say so
+            return None
+
+    def _has_used(self, opened: datetime, kept: KeptRunNote | None) -> bool:
+        known = [kept.enforced_at if kept else None, self._scheduled_at]
+        return any(at is not None and at >= opened for at in known)
 
     async def _apply(self, due: Due) -> bool:
         """Have it done; whether a run has begun, as far as orders tell."""

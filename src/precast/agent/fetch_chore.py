@@ -14,7 +14,7 @@ import msgspec
 from precast.agent.children import Children
 from precast.agent.chores import LOOK_S, name_of
 from precast.agent.credentials import Credentials
-from precast.agent.notes import FetchNote
+from precast.agent.notes import FetchNote, PolicyNote
 from precast.agent.pauses import fraction
 from precast.agent.schedule import due_at
 from precast.agent.settings import AgentSettings
@@ -104,7 +104,7 @@ class FetchChore:
 
     async def _ask(self) -> None:
         self._wanted.clear()
-        before = self._store.noted(FetchNote) or FetchNote()
+        before, policy = self._store.noted(FetchNote) or FetchNote(), self._store.noted(PolicyNote)
         ended = await self._children.run("agent", "fetch", "--json", deadline_s=FETCH_S)
         self._asked_at = self._store.clock.now()
         now = self._store.noted(FetchNote) or FetchNote()
@@ -112,6 +112,16 @@ class FetchChore:
             self._fail(now, ended.trouble)
         elif before.trouble and not now.trouble:
             log.info("a server confirms what this node has")
+        self._tell_policy(policy or PolicyNote())
+
+    def _tell_policy(self, before: PolicyNote) -> None:
+        now = self._store.noted(PolicyNote) or PolicyNote()
+        if now.trouble and now.trouble != before.trouble:
+            log.error("%s", now.trouble)
+        elif now.serial != before.serial:
+            log.info(
+                "another policy counts: enforce %s%s", now.enforce, f" ({', '.join(now.windows)})" * bool(now.windows)
+            )
 
     def _fail(self, known: FetchNote, trouble: str) -> None:
         words = trouble.partition("\n")[0].removeprefix("precast: ").removeprefix("error: ")

@@ -1,4 +1,4 @@
-"""Fetches what was released to this node: its catalog and every content that it names, checked by digest, kept for runs.
+"""Fetches what was released to this node: its policy, its catalog and every content that it names, checked, kept for runs.
 
 The catalog gets its place last, so the one that is kept is always whole: a node that is cut off in the middle applies what it had.
 A catalog that is known is answered with a word, and a content that is there is not asked for again.
@@ -6,21 +6,26 @@ A catalog that is known is answered with a word, and a content that is there is 
 
 import ssl
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from precast.agent import issues, plugins
+import msgspec
+
+from precast.agent import issues, plugins, policy
 from precast.agent.applying import kept
-from precast.agent.notes import FetchNote, LinkNote
+from precast.agent.notes import FetchNote, LinkNote, PolicyNote
 from precast.agent.places import STATE
 from precast.agent.store import LocalStore
 from precast.base import digests, https
 from precast.base.errors import PrecastError
 from precast.base.files import write_private
 from precast.catalog.reading import unseal
+from precast.wire.policy import Policy, SignedPolicy
 
 CONTENT = STATE / "content"
 _NOT_MODIFIED = 304
+_NOT_FOUND = 404
 # What a server says that has nothing for this node.
 NOTHING_RELEASED = "RELEASE-001"
 
@@ -44,24 +49,84 @@ def fetch_and_note(root: Path, urls: Sequence[str], context: ssl.SSLContext, sto
     """
     link = store.noted(LinkNote)
     order = sorted(urls, key=lambda url: link is None or url != link.url)
-    for at, url in enumerate(order, 1):
+    for url in order[:-1]:
         try:
-            fetched = fetch(root, url, context)
+            return _fetch_and_note(root, url, context, store)
         except PrecastError as error:
-            if error.code == NOTHING_RELEASED:
-                trouble = "nothing is released to this node any more" if kept.place(root).exists() else ""
-                store.note(FetchNote(checked_at=store.clock.now(), trouble=trouble, failed_at=store.clock.now()))
+            if not error.consequence.retry:
                 raise
-            if not error.consequence.retry or at == len(order):
-                raise
-            continue
-        store.note(
-            FetchNote(
-                fetched.digest, fetched.environment, fetched.version, fetched.release, checked_at=store.clock.now()
-            )
+    return _fetch_and_note(root, order[-1], context, store)
+
+
+def _fetch_and_note(root: Path, url: str, context: ssl.SSLContext, store: LocalStore) -> Fetched:
+    serial = fetch_policy(root, url, context, store)
+    try:
+        fetched = fetch(root, url, context)
+    except PrecastError as error:
+        if error.code == NOTHING_RELEASED:
+            now = store.clock.now()
+            trouble = "nothing is released to this node any more" if kept.place(root).exists() else ""
+            store.note(FetchNote(policy=serial, checked_at=now, trouble=trouble, failed_at=now))
+        raise
+    origin = (fetched.environment, fetched.version, fetched.release)
+    store.note(FetchNote(fetched.digest, *origin, serial, checked_at=store.clock.now()))
+    return fetched
+
+
+def fetch_policy(root: Path, url: str, context: ssl.SSLContext, store: LocalStore) -> int:
+    """Keep the policy that the server has for this node; the serial of the one that is kept then.
+
+    One that is refused is noted with the reason, and the one from before stays. Raises what the server says.
+    """
+    had, now, trouble = policy.read(root), store.clock.now(), ""
+    # In time before it ends it is asked for as if there were none, and one that this node could no longer check too.
+    is_good = (
+        had is not None
+        and had[1].expires_at - now > (had[1].expires_at - had[1].issued_at) / 2
+        and _is_ours(root, had[0])
+    )
+    headers = {"If-None-Match": f'"{had[1].serial}"'} if is_good and had is not None else {}
+    came = https.call(url, context, "GET", "/v1/policy", headers=headers)
+    if came.status == _NOT_FOUND:
+        trouble = (
+            "the server has no policy for this node any more; the one that is kept counts until it ends"
+            if had is not None
+            else ""
         )
-        return fetched
-    raise AssertionError("there is at least one server")
+    elif came.status >= 400:
+        https.read_answer(url, came, dict)
+    elif came.status != _NOT_MODIFIED:
+        trouble = _accept(root, came.body, now)
+    has = policy.read(root)
+    said = PolicyNote() if has is None else _note(has[1])
+    store.note(msgspec.structs.replace(said, trouble=trouble))
+    return said.serial
+
+
+def _accept(root: Path, data: bytes, now: datetime) -> str:
+    from precast.agent import policy_check
+
+    try:
+        policy_check.accept(root, data, now)
+    except PrecastError as error:
+        if not issues.POLICY_REFUSED.matches(error):
+            raise
+        return error.message
+    return ""
+
+
+def _is_ours(root: Path, signed: SignedPolicy) -> bool:
+    from precast.agent import policy_check
+
+    try:
+        policy_check.verify(root, signed)
+    except PrecastError:
+        return False
+    return True
+
+
+def _note(has: Policy) -> PolicyNote:
+    return PolicyNote(has.serial, has.enforce, has.windows, has.expires_at)
 
 
 def fetch(root: Path, url: str, context: ssl.SSLContext) -> Fetched:

@@ -145,4 +145,10 @@ NOT_AS_NAMED = Issue(
     "{what} that came is not what was named ({digest})",
     "what was kept before stays; try again, and look at whatever stands between this node and its server",
 )
+POLICY_REFUSED = Issue(
+    "AGENT-018",
+    Kind.DENIED,
+    "the policy is refused: {reason}",
+    "the one that is kept stays; look with `precast node policy show` at your desk, and set it anew if it is not what you want",
+)
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")

@@ -63,7 +63,17 @@ class KeptRunNote(msgspec.Struct, frozen=True):
     ended_at: datetime
     is_noop: bool
     reason: str
-    enforced_at: datetime | None = None  # when one that changed things began
+    enforced_at: datetime | None = None  # when the last one that may change things ended
+
+
+class PolicyNote(msgspec.Struct, frozen=True):
+    """What the policy that is kept here says, and why another one was not taken."""
+
+    serial: int = 0
+    enforce: str = "never"
+    windows: list[str] = []
+    expires_at: datetime | None = None
+    trouble: str = ""
 
 
 class FetchNote(msgspec.Struct, frozen=True):

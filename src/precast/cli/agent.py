@@ -195,11 +195,15 @@ def _facts(args: argparse.Namespace) -> int:
 def _fetch(args: argparse.Namespace) -> int:
     from precast.agent.credentials import Credentials
     from precast.agent.fetching import fetch_and_note
+    from precast.agent.notes import PolicyNote
 
     settings = load_settings(AgentSettings, args).values
     context = Credentials(args.root).context()
     with agent_daemon.opened(args.root, settings) as (store, _):
         fetched = fetch_and_note(args.root, _urls(settings), context, store)
+        policy = store.noted(PolicyNote)
+    if policy is not None and policy.trouble:
+        print(f"precast: warning: {visible(policy.trouble)}", file=sys.stderr)
     if args.json:
         print_json(fetched._asdict())
     elif fetched.is_new:

@@ -1,10 +1,12 @@
 """`precast agent apply`: one run of the node's own catalog, in a process of its own. The daemon starts it; so may people.
 
-Where the agent's configuration says `noop = true` a run only looks, whoever wants it; only somebody on the node itself can tell it to
-enforce all the same. A run that somebody at a server has ordered says which order it follows, and begins with it once.
+A run that the daemon starts only looks, unless the node's signed policy lets it enforce. Where the agent's configuration says
+`noop = true` it only looks whatever the policy says; only somebody on the node itself can tell a run to enforce all the same. A run that
+somebody at a server has ordered says which order it follows, and begins with it once.
 """
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +74,18 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
 
 
 def _is_noop(args: argparse.Namespace, settings: AgentSettings) -> bool:
-    """Whether the run only looks. Somebody on the node itself may do as they like; everyone else is bound by its settings."""
+    """Whether the run only looks. Who is root here may do as they like; everyone else is bound by its settings and its policy."""
     if args.reason == "hand":
         return args.noop or (settings.noop and not args.enforce)
-    return args.noop or settings.noop or not args.enforce
+    if args.noop or settings.noop or (args.reason == "ordered" and not args.enforce):
+        return True
+    from precast.agent.policy_check import verdict
+    from precast.base.clock import SystemClock
+
+    found = verdict(args.root, args.reason, SystemClock().now())
+    if not found.may_enforce:
+        print(f"precast: this run only looks: {found.why}", file=sys.stderr)
+    return not found.may_enforce
 
 
 def _begin(store: "LocalStore", settings: AgentSettings, order: str) -> None:

@@ -112,17 +112,18 @@ def _status(args: argparse.Namespace) -> int:
 def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
     import msgspec
 
+    from precast.agent import notes as kinds
     from precast.agent.freshness import freshness
-    from precast.agent.notes import CertificateNote, DaemonNote, FactsNote, FactsPlan, FetchNote, LinkNote, RunNote
 
     named: dict[str, type[msgspec.Struct]] = {
-        "daemon": DaemonNote,
-        "connection": LinkNote,
-        "certificate": CertificateNote,
-        "facts": FactsNote,
-        "next_facts": FactsPlan,
-        "catalog": FetchNote,
-        "run": RunNote,
+        "daemon": kinds.DaemonNote,
+        "connection": kinds.LinkNote,
+        "certificate": kinds.CertificateNote,
+        "facts": kinds.FactsNote,
+        "next_facts": kinds.FactsPlan,
+        "catalog": kinds.FetchNote,
+        "policy": kinds.PolicyNote,
+        "run": kinds.RunNote,
     }
     notes = {name: msgspec.to_builtins(note) for name, kind in named.items() if (note := store.noted(kind))}
     return {**notes, "spool": spool.counts()._asdict(), "stale": msgspec.to_builtins(freshness(store)._asdict())}
@@ -174,6 +175,11 @@ def _catalog_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "catalog", f"{catalog['digest'][:12]}{place}, confirmed {_moment(catalog['checked_at'])}"
     elif catalog and catalog["checked_at"]:
         yield "catalog", "nothing is released to this node"
+    if policy := found.get("policy"):
+        windows = f", in {', '.join(policy['windows'])}" if policy["windows"] else ""
+        until = f", good until {_moment(policy['expires_at'])}" if policy["expires_at"] else ""
+        words = f"enforce {policy['enforce']}{windows}{until}" if policy["serial"] else "none: runs only look"
+        yield "policy", words + (f"; {policy['trouble']}" if policy["trouble"] else "")
     if stale and stale["is_stale"]:
         since = f" since {_moment(stale['since'])}" if stale["since"] else ""
         yield "stale", f"no server confirms the catalog{since}: {stale['why']}"

@@ -8,7 +8,7 @@ import msgspec
 
 from precast.base.errors import PrecastError
 from precast.base.spans import visible
-from precast.cli import issues
+from precast.cli import issues, node_policy
 from precast.cli.classification import (
     configure_rules,
     read_classes,
@@ -52,6 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_set(add("set", _set, "say a node's environment, role, classes or parameters"))
     summary = "rules that say what nodes are by their certificates: list, set, remove"
     configure_rules(commands.add_parser("rules", help=summary, description=summary))
+    summary = "what agents may do by themselves: set, show"
+    node_policy.configure(commands.add_parser("policy", help=summary, description=summary))
     for name, command, summary in (
         ("deactivate", _deactivate, "take nodes out of service: no targets, no connection; facts stay"),
         ("reactivate", _reactivate, "take nodes back into service"),

@@ -97,6 +97,10 @@ class Authority:
         builder = _builder(name, self.certificate.subject, key, x509.random_serial_number(), now, now + SERVER_FOR)
         return self._finish(builder, [_general_name(host) for host in hosts], ExtendedKeyUsageOID.SERVER_AUTH)
 
+    def sign_document(self, data: bytes) -> bytes:
+        """Our signature on something that is no certificate; it must say itself of which sort it is."""
+        return self.key.sign(data, ec.ECDSA(hashes.SHA256()))
+
     def has_signed(self, certificate: x509.Certificate) -> bool:
         """Whether a certificate is ours or of one we trust, whatever the time."""
         return any(is_issued_by(certificate, one) for one in self.trusted)

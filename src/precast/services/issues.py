@@ -212,3 +212,15 @@ CONTENT_GONE = Issue(
     "content {digest} is not stored any more",
     "deploy the environment again; what nodes are decided with is then the new version",
 )
+WINDOWS_NEEDED = Issue(
+    "POLICY-002",
+    Kind.INPUT,
+    "{problem}",
+    "--enforce window needs --window 'Sun 02:00 4h', up to {limit} of them; triggered may have some; never and always have none",
+)
+NO_POLICY = Issue(
+    "POLICY-003",
+    Kind.NOT_FOUND,
+    "no policy is set for {node}: its runs only look",
+    "an operator sets one with `precast node policy set`",
+)

@@ -31,3 +31,9 @@ NO_TARGETS = Issue(
     "nothing says which nodes are meant",
     "name them, as web1 or 'web*' or \"role = 'db'\"; all of them are --all",
 )
+BAD_WINDOW = Issue(
+    "POLICY-001",
+    Kind.INPUT,
+    "{window!r} is no window: {reason}",
+    "write as 'Sun 02:00 4h', 'daily 22:30 90m' or 'Sun 02:00 4h Europe/Berlin'; without a zone it is UTC",
+)

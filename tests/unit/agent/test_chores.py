@@ -20,7 +20,7 @@ from precast.agent.chores import CertificateChore, FactsChore
 from precast.agent.credentials import Credentials
 from precast.agent.fetch_chore import FetchChore
 from precast.agent.freshness import Freshness, freshness
-from precast.agent.notes import CertificateNote, FactsNote, FactsPlan, FetchNote, KeptRunNote, LinkNote
+from precast.agent.notes import CertificateNote, FactsNote, FactsPlan, FetchNote, KeptRunNote, LinkNote, PolicyNote
 from precast.agent.orders import Orders
 from precast.agent.settings import AgentSettings
 from precast.agent.spool import Limits, Spool
@@ -420,6 +420,28 @@ async def test_freshening_asks_unless_it_was_asked_just_now(stage: Stage) -> Non
     stage.clock.advance(61)
     await chore.freshen()
     assert len(stage.called) == 3
+
+
+async def test_window_that_opens_makes_a_run_due_once(stage: Stage) -> None:
+    stage.answer()
+    stage.ran("d1")
+    stage.fetched("d1")
+    opens_at = stage.clock.now().replace(minute=0, second=0, microsecond=0) + timedelta(hours=3)
+    stage.store.note(PolicyNote(1, "window", [f"{opens_at:%a %H:%M} 1h"], opens_at + timedelta(days=30)))
+    async with running(stage.apply().run()):
+        stage.order("before it opens")
+        await stage.until_called(1)
+        stage.orders.give_up("before it opens", "a test")
+        stage.clock.advance((opens_at - stage.clock.now()).total_seconds())
+        await stage.until_called(2)
+        stage.order("while it is open")
+        await stage.until_called(3)
+        stage.orders.give_up("while it is open", "a test")
+        stage.clock.advance(7 * 24 * 3600)
+        await stage.until_called(4)
+    reasons = [call.split()[4] for call in stage.called]
+    assert [reason for reason in reasons if reason == "schedule"] == ["schedule"] * 2
+    assert reasons[-1] == "schedule"
 
 
 async def test_run_under_way_is_told_to_wind_up_and_is_not_killed(stage: Stage) -> None:

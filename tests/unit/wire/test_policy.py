@@ -1,0 +1,116 @@
+"""Policies: when a run may change things, by a clock that tests hold."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from precast.base.errors import InputError
+from precast.wire.policy import Enforce, Policy, decide, opened_at, parse_window, signed_bytes, text_of
+
+SUNDAY = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+def policy(enforce: Enforce, *windows: str) -> Policy:
+    return Policy("web1", 7, enforce, list(windows), SUNDAY - timedelta(days=1), SUNDAY + timedelta(days=29))
+
+
+@pytest.mark.parametrize(
+    ("enforce", "windows", "allowed"),
+    [
+        ("never", [], set()),
+        ("triggered", [], {"ordered"}),
+        ("triggered", ["Sun 00:00 1h"], {"ordered"}),
+        ("triggered", ["Sun 01:00 1h"], set()),
+        ("window", ["Sun 00:00 1h"], {"schedule", "released", "ordered"}),
+        ("window", ["Sun 01:00 1h"], set()),
+        ("window", ["Sun 01:00 1h", "daily 23:30 1h"], {"schedule", "released", "ordered"}),
+        ("always", [], {"schedule", "released", "ordered"}),
+    ],
+)
+def test_policy_allows_what_it_says_and_otherwise_says_why_not(
+    enforce: Enforce, windows: list[str], allowed: set[str]
+) -> None:
+    verdicts = {
+        reason: decide(policy(enforce, *windows), reason, SUNDAY) for reason in ("schedule", "released", "ordered")
+    }
+    assert {reason for reason, one in verdicts.items() if one.may_enforce} == allowed
+    assert all(one.may_enforce != bool(one.why) for one in verdicts.values())
+
+
+def test_policy_that_has_ended_allows_nothing() -> None:
+    given = policy("always")
+    assert decide(given, "ordered", given.expires_at - timedelta(seconds=1)).may_enforce
+    assert "good until 2026-12-14" in decide(given, "ordered", given.expires_at).why
+
+
+@pytest.mark.parametrize(
+    ("window", "at", "since"),
+    [
+        ("Sun 02:00 4h", "2026-11-15 01:59:59", None),
+        ("Sun 02:00 4h", "2026-11-15 02:00:00", "2026-11-15 02:00"),
+        ("sun 02:00 4h", "2026-11-15 05:59:59", "2026-11-15 02:00"),
+        ("Sun 02:00 4h", "2026-11-15 06:00:00", None),
+        ("Sun 02:00 4h", "2026-11-16 03:00:00", None),
+        # Over midnight, and over the end of the week.
+        ("Sat 23:00 2h", "2026-11-15 00:30:00", "2026-11-14 23:00"),
+        ("Sun 23:00 3h", "2026-11-16 01:00:00", "2026-11-15 23:00"),
+        ("daily 23:30 1h", "2026-11-15 00:29:00", "2026-11-14 23:30"),
+        ("Mon 00:00 7d", "2026-11-15 23:59:59", "2026-11-09 00:00"),
+        ("Mon 00:00 7d", "2026-11-16 00:00:00", "2026-11-16 00:00"),
+        # In a zone: an hour later by our clock in winter, two in summer.
+        ("Sun 02:00 1h Europe/Berlin", "2026-11-15 01:30:00", "2026-11-15 01:00"),
+        ("Sun 02:00 1h Europe/Berlin", "2026-07-12 00:30:00", "2026-07-12 00:00"),
+        ("Sun 02:00 1h Europe/Berlin", "2026-07-12 01:30:00", None),
+        # The night in which clocks go back: it is as long as it says.
+        ("Sun 01:00 3h Europe/Berlin", "2026-10-25 01:59:00", "2026-10-24 23:00"),
+        ("Sun 01:00 3h Europe/Berlin", "2026-10-25 02:00:00", None),
+    ],
+)
+def test_window_is_open_from_its_start_for_its_length(window: str, at: str, since: str | None) -> None:
+    found = opened_at([window], datetime.fromisoformat(at).replace(tzinfo=UTC))
+    assert found == (None if since is None else datetime.fromisoformat(since).replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Sun 02:00 4h", "Sun 02:00 4h"),
+        (" sun  2:00 240m ", "Sun 02:00 4h"),
+        ("daily 22:30 90m Europe/Berlin", "daily 22:30 90m Europe/Berlin"),
+        ("Wed 00:00 168h UTC", "Wed 00:00 7d"),
+    ],
+)
+def test_window_has_one_way_of_writing(text: str, shown: str) -> None:
+    assert str(parse_window(text)) == shown
+    assert str(parse_window(shown)) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "does not say"),
+        ("Sunday 02:00 4h", "does not say"),
+        ("Sun 02:00", "does not say"),
+        ("Son 02:00 4h", "no day Son"),
+        ("Sun 24:00 4h", "no time 24:00"),
+        ("Sun 02:60 4h", "no time 02:60"),
+        ("Sun 02:00 0m", "from a minute"),
+        ("Sun 02:00 8d", "from a minute"),
+        ("Sun 02:00 4h Mars/Base", "Mars/Base is not known"),
+        ("Sun 02:00 4h ../../etc/passwd", "does not say"),
+        ("Sun 02:00 4h /etc/passwd", "not known"),
+    ],
+)
+def test_window_that_cannot_be_is_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason) as raised:
+        parse_window(text)
+    assert raised.value.code == "POLICY-001"
+
+
+def test_what_is_signed_is_the_text_to_the_byte_and_says_its_sort() -> None:
+    text = text_of(policy("window", "Sun 02:00 4h"))
+    assert signed_bytes(text) == b"precast policy 1\n" + text.encode()
+    assert text == (
+        '{"enforce":"window","expires_at":"2026-12-14T00:00:00Z","issued_at":"2026-11-14T00:00:00Z","node":"web1",'
+        '"serial":7,"windows":["Sun 02:00 4h"]}'
+    )

@@ -1,0 +1,130 @@
+"""Real modules through the real loop, on a copy of this machine's root (an overlay in a mount namespace): how near to the critical path.
+
+The critical path is made of the times that the jobs themselves took. What the loop takes beyond it is its own. Prints one JSON object.
+"""
+
+import asyncio
+import functools
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from precast.base.errors import PrecastError
+from precast.boot import events, plan, starting
+from precast.boot.events import AnyEvent
+from precast.boot.loop import Boot, Options
+from precast.boot.plan import Job
+from precast.boot.settings import BootSettings
+
+NAMES = ("ada", "bob", "cleo", "dan", "eve", "fay")
+USER_DATA = {
+    "hostname": "bench",
+    "manage_etc_hosts": True,
+    "growpart": {"mode": "off"},
+    "resize_rootfs": False,
+    "timezone": "Europe/Berlin",
+    "bootcmd": ["sleep 0.1"],
+    "groups": ["crew"],
+    "users": [{"name": name, "groups": "crew", "shell": "/bin/sh"} for name in NAMES],
+    "chpasswd": {"expire": False, "users": [{"name": name, "password": "x-y-z-1", "type": "text"} for name in NAMES]},
+    "write_files": [{"path": f"/opt/bench/{number}", "content": "x\n"} for number in range(20)],
+    "random_seed": {"data": "some"},
+    "runcmd": ["sleep 0.5"],
+    "final_message": "done",
+}
+
+
+def overlay(place: Path) -> Path:
+    """This machine's root, to be written on without touching it."""
+    for name in ("upper", "work", "root"):
+        (place / name).mkdir()
+    options = f"lowerdir=/,upperdir={place}/upper,workdir={place}/work"
+    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, str(place / "root")], check=True)
+    return place / "root"
+
+
+def critical_s(jobs: Mapping[str, Job], took_s: Mapping[str, float]) -> float:
+    """The least time that these jobs need with all hands, whoever orders them.
+
+    It is the longest chain of jobs that come after each other. Those that hold one lock can only go one by one: the first of them not
+    before what it waits for, and after the last still comes what waits for it.
+    """
+    before = _before(jobs)
+    after = {name: [other for other in jobs if name in before[other]] for name in jobs}
+
+    @functools.cache
+    def head_s(name: str) -> float:
+        return max((head_s(other) + took_s[other] for other in before[name]), default=0.0)
+
+    @functools.cache
+    def tail_s(name: str) -> float:
+        return max((took_s[other] + tail_s(other) for other in after[name]), default=0.0)
+
+    chains = [head_s(name) + took_s[name] + tail_s(name) for name in jobs]
+    for lock in {lock for job in jobs.values() for lock in job.module.locks}:
+        holders = [name for name, job in jobs.items() if lock in job.module.locks]
+        chains.append(min(map(head_s, holders)) + sum(took_s[name] for name in holders) + min(map(tail_s, holders)))
+    return max(chains)
+
+
+def _before(jobs: Mapping[str, Job]) -> dict[str, list[str]]:
+    """By job, those it waits for."""
+    found = {}
+    for name, job in jobs.items():
+        modules = {one.module for one in job.module.after}
+        found[name] = [
+            other
+            for other, each in jobs.items()
+            if other != name and (each.module.name in modules or set(each.part.gives) & set(job.part.waits))
+        ]
+    return found
+
+
+def measure(root: Path) -> dict[str, Any]:
+    data = b"#cloud-config\n" + json.dumps(USER_DATA).encode()
+    seen: list[AnyEvent] = []
+    around = starting.surroundings(starting.Ground(root, user_data=data), BootSettings(sources=("nocloud",)))
+    is_complete = asyncio.run(_run(around, seen))
+    assert around.given is not None
+    ended = {one.job: one for one in seen if isinstance(one, events.Ended)}
+    started = {one.job: one.at_s for one in seen if isinstance(one, events.Started)}
+    if not is_complete:
+        raise SystemExit("; ".join(f"{name}: {one.reason}" for name, one in ended.items() if one.reason))
+    jobs = {job.name: job for job in plan.jobs(around.modules, around.given.config) if job.name in started}
+    took_s = {name: ended[name].at_s - started[name] for name in jobs}
+    configured_s = next(one.at_s for one in seen if isinstance(one, events.Configured))
+    whole_s = max(one.at_s for one in ended.values()) - configured_s
+    return {
+        "jobs": len(jobs),
+        "whole_s": round(whole_s, 4),
+        "critical_s": round(critical_s(jobs, took_s), 4),
+        "one_by_one_s": round(sum(took_s.values()), 4),
+    }
+
+
+async def _run(around: Any, seen: list[AnyEvent]) -> bool:
+    return await Boot(around, Options(), seen.append).run()
+
+
+def main(rounds: Sequence[int]) -> None:
+    found = []
+    for _ in rounds:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", name], check=True)
+            root = overlay(Path(name))
+            try:
+                found.append(measure(root))
+            except PrecastError as error:
+                raise SystemExit(error.render()) from None
+            finally:
+                subprocess.run(["umount", "-R", "-l", name], check=True)
+    found.sort(key=lambda one: one["whole_s"] / one["critical_s"])
+    print(json.dumps({**found[len(found) // 2], "rounds": found}))  # the one in the middle
+
+
+if __name__ == "__main__":
+    main(range(int(sys.argv[1])))

@@ -1,0 +1,130 @@
+"""How long a boot looks for its data where five sources are absent, each in its own way: run inside a network namespace.
+
+Prints one JSON object. `own_s` is the right source alone, through the same loop; everything else is until the configuration is known.
+"""
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.booting import services
+from precast.agent.applying.machine import Machine as Managed
+from precast.base.clock import SystemClock
+from precast.boot import configuration, events
+from precast.boot.choosing import Choice, Chosen
+from precast.boot.events import AnyEvent
+from precast.boot.jobs import Jobs
+from precast.boot.loop import Boot, Options, Surroundings
+from precast.boot.modules import registry
+from precast.boot.sources.contract import Evidence, Plausibility, Source
+from precast.boot.sources.digitalocean import DigitalOcean
+from precast.boot.sources.ec2 import Ec2
+from precast.boot.sources.gce import Gce
+from precast.boot.sources.hetzner import Hetzner
+from precast.boot.sources.nocloud import NoCloudNet
+from precast.boot.sources.openstack import OpenStack
+from precast.boot.sources.reach import Machine
+from precast.boot.state import State
+
+ROUNDS = 7
+PEER = Path(__file__).parents[1] / "peers" / "sources_cloudinit.py"
+
+
+def at(port: int) -> str:
+    return f"http://{services.ADDRESS}:{port}/"
+
+
+def absent() -> list[Source]:
+    """Silent, refused, slow, wrong, and one that sends elsewhere."""
+    return [
+        OpenStack(at(services.SILENT)),
+        Gce(at(services.REFUSED)),
+        DigitalOcean(at(services.SLOW)),
+        Hetzner(at(services.WRONG)),
+    ]
+
+
+async def boot(sources: Sequence[Source], evidence: Evidence) -> tuple[float, float, str]:
+    """Seconds to the configuration, seconds to the end, and who was the identity."""
+    with tempfile.TemporaryDirectory() as name:
+        root, clock = Path(name), SystemClock()
+        likely = [Chosen(one, one.likelihood(evidence)) for one in sources]
+        chosen = [one for one in likely if one.likelihood.plausibility != Plausibility.RULED_OUT]
+        state = State(root)
+        seen: list[AnyEvent] = []
+        around = Surroundings(
+            Machine(root, evidence, clock),
+            Choice(chosen, ()),
+            [module for module in registry.modules() if module.name == "hostname"],
+            state,
+            Jobs(state, Managed(str(root), str(state.directory), clock), state.log),
+            clock,
+            lambda values, _: configuration.make(values, {}, None),
+        )
+        started = time.perf_counter()
+        await Boot(around, Options(), seen.append).run()
+        ended_s = time.perf_counter() - started
+        identity = state.identity()
+    configured_s = next(event.at_s for event in seen if isinstance(event, events.Configured))
+    return configured_s, ended_s, identity.source if identity is not None else ""
+
+
+def measure(sources: Sequence[Source], wanted: str, rounds: int, evidence: Evidence | None = None) -> float:
+    """Median seconds to the end of the boot. Fails if another than the wanted source was the identity."""
+    found = []
+    for _ in range(rounds):
+        _, ended_s, identity = asyncio.run(boot(sources, evidence or Evidence()))
+        assert identity == wanted, f"{identity} was taken for the identity, not {wanted}"
+        found.append(ended_s)
+    return statistics.median(found)
+
+
+def measure_peer(limit_s: float) -> dict[str, Any]:
+    """Debian's cloud-init over the same services, its classes in a process of their own; no longer than the limit."""
+    started = time.perf_counter()
+    try:
+        done = subprocess.run(
+            ["/usr/bin/python3", str(PEER)], capture_output=True, text=True, timeout=limit_s, check=False
+        )
+    except FileNotFoundError:
+        return {"cloudinit_why": "no /usr/bin/python3"}
+    except subprocess.TimeoutExpired:
+        return {"cloudinit_s": round(time.perf_counter() - started, 3), "cloudinit_why": "stopped at the limit"}
+    if done.returncode != 0:
+        return {"cloudinit_why": (done.stderr.strip().splitlines() or ["it failed"])[-1]}
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def main() -> None:
+    limit_s = float(sys.argv[1])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["ip", "address", "add", f"{services.ADDRESS}/32", "dev", "lo"], check=True)
+    words = [sys.executable, "-m", "bench.booting.services"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+        right, last = NoCloudNet(at(services.RIGHT)), Ec2(at(services.RIGHT))
+        elsewhere = Ec2(at(services.REDIRECT))
+        amazon = Evidence(dmi={"sys_vendor": "Amazon EC2", "product_uuid": "ec2b"})
+        figures: dict[str, Any] = {
+            "own_s": round(measure([right], "nocloud-net", ROUNDS), 4),
+            "absent_s": round(measure([*absent(), elsewhere, right], "nocloud-net", ROUNDS), 4),
+            "own_low_s": round(measure([last], "ec2", ROUNDS), 4),
+            "confirmed_low_s": round(measure([*absent(), last], "ec2", ROUNDS, amazon), 4),
+            "higher_plausible_s": round(measure([*absent(), last], "ec2", 1), 4),
+            "longest_deadline_s": max(source.deadline_s for source in [*absent(), last]),
+        }
+        figures |= measure_peer(limit_s)
+        server.communicate()
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Strategies over any iterable of sources, and how sources are chosen before any is asked."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from precast.base.errors import InputError
+from precast.boot import choosing
+from precast.boot.capabilities import Capability
+from precast.boot.modules import registry as modules
+from precast.boot.settings import BootSettings
+from precast.boot.sources import evidence, firmware, registry
+from precast.boot.sources.contract import Evidence, Plausibility, Source
+from precast.boot.sources.reach import Machine
+from precast.boot.strategies.by_capability import ByCapability
+from precast.boot.strategies.facade import FacadeSearch
+from precast.boot.strategies.parallel import Parallel
+from precast.boot.strategies.serial import Serial
+from tests.unit.boot.scenes import Told, data
+
+SLASH = Path("/")
+
+
+async def test_parallel_yields_each_as_it_ends(tmp_path: Path) -> None:
+    sources = [Told("a", 1, data()), Told("b", 2, None), Told("c", 3, data())]
+
+    def stream() -> Iterator[Source]:
+        yield from sources
+
+    seen = []
+    sources[2].now()
+    async for source, answer in Parallel().search(stream(), Machine(tmp_path, Evidence())):
+        seen.append((source.name, answer.found is not None))
+        sources[{"c": 1, "b": 0, "a": 0}[source.name]].now()
+    assert seen == [("c", True), ("b", False), ("a", True)]
+
+
+async def test_parallel_that_is_left_early_asks_no_further(tmp_path: Path) -> None:
+    slow = Told("slow", 1, data())
+    search = Parallel().search([slow, Told("quick", 2, data()).now()], Machine(tmp_path, Evidence()))
+    source, _ = await anext(search)
+    assert source.name == "quick"
+    await search.aclose()  # type: ignore[attr-defined]
+    assert slow.was_cancelled
+
+
+async def test_serial_asks_the_next_only_when_it_is_wanted(tmp_path: Path) -> None:
+    first, second = Told("first", 1, data()).now(), Told("second", 9, data()).now()
+    search = Serial().search([first, second], Machine(tmp_path, Evidence()))
+    source, _ = await anext(search)
+    assert source.name == "first"
+    assert not second.was_asked.is_set()
+
+
+async def test_facade_answers_before_discovery_has_ended_and_waits_where_it_must(tmp_path: Path) -> None:
+    high = Told("high", 9, data("i-9", user_data=b"high"), frozenset({Capability.INSTANCE_ID, Capability.USER_DATA}))
+    low = Told("low", 1, data("i-1", user_data=b"low", zone="z")).now()
+    search = FacadeSearch(Parallel())
+    async with asyncio.timeout(30), search.search([high, low], Machine(tmp_path, Evidence())) as facade:
+        assert await facade.get(Capability.ZONE) == "z"
+        waiting = asyncio.ensure_future(facade.get(Capability.USER_DATA))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        high.now()
+        assert await waiting == b"high"
+        assert await facade.get(Capability.ZONE) == "z"  # what was given stays
+        assert await facade.get(Capability.REGION) is None
+
+
+def test_by_capability_loads_none_if_none_is_needed() -> None:
+    keys = Told("keys", 1, declares=frozenset({Capability.INSTANCE_ID, Capability.PUBLIC_KEYS}))
+    zone = Told("zone", 1, declares=frozenset({Capability.ZONE}))
+    assert ByCapability(()).select([keys, zone]) == ([], [keys, zone])
+    assert ByCapability({Capability.ZONE}).select([keys, zone]) == ([keys, zone], [])
+    assert ByCapability({Capability.PUBLIC_KEYS}).select([keys, zone]) == ([keys], [zone])
+
+
+@pytest.mark.parametrize(
+    ("platform", "dmi"),
+    [
+        ("azure", {"sys_vendor": "Microsoft Corporation", "chassis_asset_tag": "7783-7084-3265-9085-8269-3286-77"}),
+        ("gce", {"sys_vendor": "Google", "product_name": "Google Compute Engine"}),
+        ("digitalocean", {"sys_vendor": "DigitalOcean"}),
+        ("hetzner", {"sys_vendor": "Hetzner"}),
+        ("oracle", {"sys_vendor": "QEMU", "chassis_asset_tag": "OracleCloud.com"}),
+        ("vultr", {"sys_vendor": "Vultr"}),
+        ("openstack", {"sys_vendor": "OpenStack Foundation", "product_name": "OpenStack Nova"}),
+        ("ec2", {"sys_vendor": "Amazon EC2"}),
+        ("ec2", {"sys_vendor": "Xen", "product_uuid": "EC2E1916-9099-7CAF-FD21-012345ABCDEF"}),
+        ("vmware", {"sys_vendor": "VMware, Inc."}),
+    ],
+)
+def test_firmware_that_names_a_platform_rules_out_the_others(platform: str, dmi: dict[str, str]) -> None:
+    choice = choosing.choose(BootSettings(), Evidence(dmi=dmi), SLASH)
+    assert choice.confirmed == [platform]
+    assert {one.name for one in choice.sources} == {platform, "nocloud", "nocloud-net", "configdrive"}
+    assert choice.chosen[0].source.name == platform
+
+
+def test_unknown_firmware_leaves_only_platforms_that_are_imitated() -> None:
+    choice = choosing.choose(BootSettings(), Evidence(dmi={"sys_vendor": "QEMU"}), SLASH)
+    assert {one.name for one in choice.sources} == {"nocloud", "nocloud-net", "configdrive", *firmware.IMITATED}
+
+
+def test_kernel_command_line_that_names_a_source_rules_out_all_others() -> None:
+    choice = choosing.choose(BootSettings(), Evidence(command_line="ro ds=ec2 quiet"), SLASH)
+    assert choice.confirmed == ["ec2"]
+    assert [one.name for one in choice.sources] == ["ec2"]
+
+
+def test_list_of_the_image_is_followed_in_cloud_inits_words_too() -> None:
+    choice = choosing.choose(BootSettings(), Evidence(), SLASH, ["NoCloud", "Ec2", "None"])
+    assert {one.name for one in choice.sources} == {"nocloud", "nocloud-net", "ec2"}
+
+
+def test_scratch_root_asks_only_what_lies_in_it_unless_named(tmp_path: Path) -> None:
+    found = evidence.collect(tmp_path)
+    assert all(not one.needs_network for one in choosing.choose(BootSettings(), found, tmp_path).sources)
+    named = choosing.choose(BootSettings(addresses=("ec2=http://127.0.0.1:1/",)), found, tmp_path)
+    assert "ec2" in {one.name for one in named.sources}
+
+
+def test_deadline_of_a_source_can_be_set() -> None:
+    choice = choosing.choose(BootSettings(deadlines=("ec2=0.5",)), Evidence(), SLASH)
+    assert {one.name: one.deadline_s for one in choice.sources}["ec2"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        BootSettings(sources=("ec3",)),
+        BootSettings(trusted_sources=("nocloudd",)),
+        BootSettings(addresses=("ec2",)),
+        BootSettings(deadlines=("ec2=soon",)),
+        BootSettings(deadlines=("ec2=-1",)),
+    ],
+)
+def test_wrong_setting_is_refused(settings: BootSettings) -> None:
+    with pytest.raises(InputError):
+        choosing.choose(settings, Evidence(), SLASH)
+
+
+def test_evidence_is_read_below_the_root(tmp_path: Path) -> None:
+    place = tmp_path / "sys/class/dmi/id"
+    place.mkdir(parents=True)
+    (place / "sys_vendor").write_text("Amazon EC2\n")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cmdline").write_text("ro ds=nocloud;h=x\n")
+    found = evidence.collect(tmp_path)
+    assert found.dmi == {"sys_vendor": "Amazon EC2"}
+    assert firmware.named(found) == firmware.Named("nocloud", {"h": "x"}, "the kernel command line")
+
+
+def test_every_source_declares_what_the_rules_rest_on() -> None:
+    sources = [registry.make(name) for name in registry.PLACES]
+    assert [source.name for source in sources] == list(registry.PLACES)
+    assert len({source.rank for source in sources}) == len(sources)
+    for source in sources:
+        assert Capability.INSTANCE_ID in source.capabilities
+        assert 0 < source.deadline_s <= 60
+        assert source.likelihood(Evidence()).plausibility in Plausibility
+
+
+def test_modules_that_come_after_each_other_form_no_circle() -> None:
+    import graphlib
+
+    known = {module.name for module in modules.modules()}
+    graph = {module.name: [one.module for one in module.after] for module in modules.modules()}
+    assert {name for names in graph.values() for name in names} <= known
+    graphlib.TopologicalSorter(graph).prepare()
+    assert all(one.reason for module in modules.modules() for one in module.after)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from precast.services.facts import FactService
     from precast.services.hooks import HookService
     from precast.services.people import PeopleService
+    from precast.services.pruning import Pruning
     from precast.services.puppet_ca import PuppetCa
     from precast.services.querying.indexing import Indexing
     from precast.services.report_retention import ReportRetention
@@ -181,6 +182,7 @@ def _scheduled(database: "Database", settings: ServerSettings, server_id: str) -
         _retention(database).run,
         _report_retention(database, settings).run,
         _collection(database).run,
+        _pruning(database, settings).run,
         lambda: said.rules.run(server_id),
     ]
     if settings.hooks is not None:
@@ -591,6 +593,16 @@ def _collection(database: "Database") -> "Collection":
     from precast.store.environments import Environments
 
     return Collection(database, Blobs(database), Environments(database))
+
+
+def _pruning(database: "Database", settings: ServerSettings) -> "Pruning":
+    from precast.services.pruning import Pruning, Retention
+    from precast.store.blobs import Blobs
+    from precast.store.catalogs import Catalogs
+    from precast.store.traces import Traces
+
+    retention = Retention(settings.keep_traces, settings.keep_releases)
+    return Pruning(database, Traces(database), Catalogs(database), Blobs(database), retention)
 
 
 def _hosts(settings: ServerSettings) -> list[str]:

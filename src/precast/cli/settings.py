@@ -107,6 +107,23 @@ class ServerSettings(Settings, frozen=True):
         ),
     ] = ROLES
 
+    keep_traces: Annotated[
+        timedelta,
+        Setting(
+            "how long a trace that no node's decision has used is remembered",
+            "DURATION",
+            read=setting_values.within(setting_values.duration, timedelta(days=2), timedelta(days=3650)),
+        ),
+    ] = timedelta(days=30)
+    keep_releases: Annotated[
+        int,
+        Setting(
+            "how many releases of a node are kept; the served one and the one before it always are",
+            "N",
+            read=setting_values.within(setting_values.number, 2, 1_000),
+        ),
+    ] = 10
+
     hooks: Annotated[
         Path | None,
         Setting(

@@ -139,6 +139,10 @@ class CompilerService:
                     return
                 place = found
                 continue
+            if place.chain and not (yield from self._traces.holding(place.chain, self._database.clock.now())):
+                # It was pruned since we came by: what hangs nowhere would never be found.
+                place, at = ROOT, 0
+                continue
             rest = pack(encode_links(done.links[at:]))
             leaf = done.leaf
             row = ChainRow(chain, rest, canonical.encode(leaf).decode(), leaf.catalog, leaf.source_map)

@@ -62,6 +62,14 @@ class Outcome(NamedTuple):
     idle: tuple[str, ...]
 
 
+class Pruned(Exception):
+    """Chains that were walked in memory are no more; nothing of ours is stored."""
+
+    def __init__(self, environments: set[str]) -> None:
+        super().__init__()
+        self.environments = environments
+
+
 class DecisionService:
     """Works off what has to be decided; holds only caches."""
 
@@ -128,9 +136,16 @@ class DecisionService:
         try:
             known = await self._database.read(self._inputs.reading, [claim.key for claim in claims])
             before = await self._database.read(self._catalogs.staged, [one.node for one in known])
-            outcome = await self.decide(known)
-            changes = await self._reasons.find(known, before, outcome.staged)
-            await self._database.write(self._persisting, claims, known, outcome, changes)
+            while True:
+                outcome = await self.decide(known)
+                changes = await self._reasons.find(known, before, outcome.staged)
+                try:
+                    await self._database.write(self._persisting, claims, known, outcome, changes)
+                except Pruned as pruned:
+                    # What is in memory is no more: it is read anew, and then it is there or ends where the tree does.
+                    self._groves.forget(pruned.environments)
+                else:
+                    return
         except LostClaim:
             return
         except PrecastError as error:
@@ -164,6 +179,7 @@ class DecisionService:
     def _persisting(
         self, claims: Sequence[Claim], known: Sequence[NodeInput], outcome: Outcome, changes: Sequence[Change]
     ) -> Unit[None]:
+        yield from self._using(outcome)
         yield from self._catalogs.holding([one.node for one in known])
         if outcome.staged:
             yield from self._catalogs.staging(outcome.staged)
@@ -176,10 +192,16 @@ class DecisionService:
         for node, branch in outcome.waiting:
             yield from self._traces.waiting(branch.key, node)
         yield from self._asking(branch for _, branch in outcome.waiting)
-        yield from self._traces.using([staged.chain for staged in outcome.staged], self._database.clock.now())
         yield from self._asking_again(known)
         if not (yield from self._work.completing_many(claims)):
             raise LostClaim
+
+    def _using(self, outcome: Outcome) -> Unit[None]:
+        """Hold the chains that the walks have used. Raises Pruned if one of them is no more."""
+        used = {staged.chain: staged.environment for staged in outcome.staged}
+        used |= {branch.chain: branch.environment for _, branch in outcome.waiting if branch.chain}
+        if used and (gone := (yield from self._traces.using(used.keys(), self._database.clock.now()))):
+            raise Pruned({used[chain] for chain in gone})
 
     def _asking_again(self, known: Sequence[NodeInput]) -> Unit[None]:
         """Who has other facts by now decides again: whoever stored those judged them by an older trace."""

@@ -1,6 +1,7 @@
 """Catalogs: their documents by digest, which one is staged for each node, and which were released to it.
 
-A document is never changed. A node is served the newest of its releases; staging moves nothing that is served.
+A document is never changed, and stays for as long as a node or a trace names it. A node is served the newest of its releases;
+staging moves nothing that is served.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,8 +21,9 @@ RELEASED_TOPIC = "released"
 ADD_DOCUMENT = Query(
     "catalogs.add_document",
     """
+    -- One that is there is as if it had come now: whoever would collect it waits, and then finds that.
     INSERT INTO document (digest, body, size, stored_at) VALUES (:digest, :body, :size, :now)
-    ON CONFLICT (digest) DO NOTHING
+    ON CONFLICT (digest) DO UPDATE SET stored_at = excluded.stored_at
     """,
 )
 DOCUMENT = Query("catalogs.document", "SELECT body FROM document WHERE digest = :digest")
@@ -115,6 +117,69 @@ ERRORS = Query(
     """
     SELECT node, environment, version, chain, decided_at FROM node_catalog
     WHERE skeleton IS NULL AND node > :after ORDER BY node LIMIT :limit
+    """,
+)
+CROWDED = Query(
+    "catalogs.crowded",
+    """
+    -- Nodes with more releases than are kept of one. Reads the index: for now and then.
+    SELECT node FROM node_release WHERE node > :after_node GROUP BY node HAVING count(*) > :keep ORDER BY node LIMIT :limit
+    """,
+)
+TRIM = Query(
+    "catalogs.trim",
+    """
+    -- The oldest beyond those that are kept; never the newest, nor the one that a rollback would bring back.
+    DELETE FROM node_release WHERE node = :node AND number <= (
+        SELECT number FROM node_release WHERE node = :node ORDER BY number DESC LIMIT 1 OFFSET :keep
+    )
+    AND number < (SELECT max(number) FROM node_release WHERE node = :node)
+    AND number <> coalesce((
+        SELECT max(number) FROM node_release WHERE node = :node AND digest <> (
+            SELECT digest FROM node_release WHERE node = :node ORDER BY number DESC LIMIT 1
+        )
+    ), 0)
+    RETURNING number
+    """,
+)
+STAGED_BY = Query(
+    "catalogs.staged_by",
+    "SELECT DISTINCT chain FROM node_catalog WHERE chain IN (SELECT value FROM json_each(:ids))",
+    postgresql="""
+    SELECT DISTINCT chain FROM node_catalog
+    WHERE chain = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))
+    """,
+)
+NAMED = Query(
+    "catalogs.named",
+    """
+    SELECT skeleton FROM node_catalog WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    UNION SELECT skeleton FROM node_release WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    """,
+    postgresql="""
+    SELECT skeleton FROM node_catalog
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    UNION SELECT skeleton FROM node_release
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    """,
+)
+UNNAMED = Query(
+    "catalogs.unnamed",
+    """
+    -- Old documents that no node is staged with, is served or was served; a leaf may still name them.
+    SELECT digest FROM document WHERE digest > :after_digest AND stored_at < :before_at
+        AND NOT EXISTS (SELECT 1 FROM node_catalog WHERE skeleton = document.digest)
+        AND NOT EXISTS (SELECT 1 FROM node_release WHERE skeleton = document.digest)
+    ORDER BY digest LIMIT :limit
+    """,
+)
+REMOVE_DOCUMENT = Query(
+    "catalogs.remove_document",
+    """
+    DELETE FROM document WHERE digest = :digest AND stored_at < :before_at
+        AND NOT EXISTS (SELECT 1 FROM node_catalog WHERE skeleton = :digest)
+        AND NOT EXISTS (SELECT 1 FROM node_release WHERE skeleton = :digest)
+    RETURNING digest
     """,
 )
 CHANGE = Query(
@@ -273,6 +338,30 @@ class Catalogs:
     def releases(self, node: str, limit: int) -> Unit[list[Release]]:
         """The newest first."""
         return [_release(row) for row in (yield RELEASES(node=node, limit=limit))]
+
+    def crowded(self, keep: int, after: str, limit: int) -> Unit[list[str]]:
+        """Nodes that have more releases than are kept of one, by name."""
+        return [row[0] for row in (yield CROWDED(keep=keep, after_node=after, limit=limit))]
+
+    def trimming(self, node: str, keep: int) -> Unit[int]:
+        """Forget the oldest releases of a node beyond those that are kept; how many. What a rollback needs stays."""
+        return len((yield TRIM(node=node, keep=keep)))
+
+    def staged_by(self, chains: Sequence[str]) -> Unit[set[str]]:
+        """Those of these chains whose leaf some node is staged with."""
+        return {row[0] for row in (yield STAGED_BY(ids=json_list(chains)))}
+
+    def named(self, digests: Sequence[str]) -> Unit[set[str]]:
+        """Those of these documents that some node is staged with, is served, or could be served again."""
+        return {row[0] for row in (yield NAMED(digests=json_list(digests)))}
+
+    def unnamed(self, before: datetime, after: str, limit: int) -> Unit[list[str]]:
+        """Documents from before a moment that no node has, by digest; the traces may still name them."""
+        return [row[0] for row in (yield UNNAMED(before_at=to_micros(before), after_digest=after, limit=limit))]
+
+    def removing(self, digest: str, before: datetime) -> Unit[bool]:
+        """Remove a document from before a moment, if still no node has it. Whoever has just released it is told of first: STORE-009."""
+        return bool((yield REMOVE_DOCUMENT(digest=digest, before_at=to_micros(before))))
 
     def changing(self, changes: Sequence[Change]) -> Unit[None]:
         """Note why catalogs became others; of each node the last time."""

@@ -1,11 +1,13 @@
 """The trace tree of each environment, and who waits for it to grow.
 
-Chains are only ever added, and a place takes one: of two servers that grow the tree at the same place one wins, and the other
-finds what it wanted there. So what is in memory stays true.
+A place takes one chain: of two servers that grow the tree at the same place one wins, and the other finds what it wanted there. A
+chain is never changed, and is removed when nobody has walked it for long. Whoever is about to use one writes its row first, and so
+learns whether it is still there: what is in memory may be gone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -61,6 +63,69 @@ USE = Query(
     WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB)))) AND used_at < :day
     """,
 )
+KNOWN = Query(
+    "traces.known",
+    "SELECT id FROM trace_chain WHERE id IN (SELECT value FROM json_each(:ids))",
+    postgresql="""
+    SELECT id FROM trace_chain WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))
+    """,
+)
+HOLD = Query(
+    "traces.hold",
+    """
+    -- Ours until the commit: whoever would remove it waits, and then finds that it was used.
+    UPDATE trace_chain SET used_at = CASE WHEN used_at < :day THEN :day ELSE used_at END WHERE id = :id RETURNING id
+    """,
+)
+UNUSED = Query(
+    "traces.unused",
+    """
+    -- Ends of branches that nobody has walked since a moment, the oldest first.
+    SELECT id, used_at, catalog FROM trace_chain AS c
+    WHERE used_at < :before_at AND (used_at, id) > (:after_at, :after)
+        AND NOT EXISTS (SELECT 1 FROM trace_chain AS d WHERE d.environment = c.environment AND d.parent = c.id)
+    ORDER BY used_at, id LIMIT :limit
+    """,
+)
+REMOVE = Query(
+    "traces.remove",
+    """
+    DELETE FROM trace_chain AS c WHERE id IN (SELECT value FROM json_each(:ids)) AND used_at < :before_at
+        AND NOT EXISTS (SELECT 1 FROM trace_chain AS d WHERE d.environment = c.environment AND d.parent = c.id)
+    RETURNING id
+    """,
+    postgresql="""
+    DELETE FROM trace_chain AS c
+    WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB)))) AND used_at < :before_at
+        AND NOT EXISTS (SELECT 1 FROM trace_chain AS d WHERE d.environment = c.environment AND d.parent = c.id)
+    RETURNING id
+    """,
+)
+NAME_DOCUMENTS = Query(
+    "traces.name_documents",
+    """
+    -- Rows of programs that did not write these columns.
+    UPDATE trace_chain SET catalog = json_extract(leaf, '$.catalog'), source_map = json_extract(leaf, '$.source_map')
+    WHERE catalog IS NULL AND json_extract(leaf, '$.catalog') IS NOT NULL
+    """,
+    postgresql="""
+    UPDATE trace_chain SET catalog = CAST(leaf AS JSONB) ->> 'catalog', source_map = CAST(leaf AS JSONB) ->> 'source_map'
+    WHERE catalog IS NULL AND CAST(leaf AS JSONB) ->> 'catalog' IS NOT NULL
+    """,
+)
+NAMING = Query(
+    "traces.naming",
+    """
+    SELECT catalog FROM trace_chain WHERE catalog IN (SELECT value FROM json_each(:digests))
+    UNION SELECT source_map FROM trace_chain WHERE source_map IN (SELECT value FROM json_each(:digests))
+    """,
+    postgresql="""
+    SELECT catalog FROM trace_chain
+    WHERE catalog = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    UNION SELECT source_map FROM trace_chain
+    WHERE source_map = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    """,
+)
 SIZE = Query(
     "traces.size",
     """
@@ -92,6 +157,14 @@ class ChainRow(msgspec.Struct, frozen=True):
     leaf: str
     catalog: str | None = None
     source_map: str | None = None
+
+
+class Unused(NamedTuple):
+    """The end of a branch that nobody has walked for long."""
+
+    id: str
+    used_at: int
+    catalog: str | None
 
 
 class HungChain(msgspec.Struct, frozen=True):
@@ -166,13 +239,40 @@ class Traces:
         """Some who wait for a branch, and now no more."""
         return sorted(row[0] for row in (yield TAKE_WAITERS(branch=branch, limit=limit)))
 
-    def using(self, chains: Sequence[str], now: datetime) -> Unit[None]:
-        """Note that chains were walked, once a day."""
-        yield USE(ids=json_list(sorted(set(chains))), day=to_micros(now) // DAY_US * DAY_US)
+    def using(self, chains: Collection[str], now: datetime) -> Unit[set[str]]:
+        """Note that chains were walked, once a day; those that are no more. The others stay, at least until the commit."""
+        ids = json_list(sorted(chains))
+        yield USE(ids=ids, day=_day(now))
+        return set(chains) - {row[0] for row in (yield KNOWN(ids=ids))}
+
+    def holding(self, chain: str, now: datetime) -> Unit[bool]:
+        """Another chain is about to hang at this one: it stays. False if it is no more."""
+        return bool((yield HOLD(id=chain, day=_day(now))))
+
+    def unused(self, before: datetime, after: Unused, limit: int) -> Unit[list[Unused]]:
+        """Ends of branches that nobody has walked since a moment, the oldest first, from after one on."""
+        rows = yield UNUSED(before_at=to_micros(before), after_at=after.used_at, after=after.id, limit=limit)
+        return [Unused(*row) for row in rows]
+
+    def removing(self, chains: Sequence[str], before: datetime) -> Unit[int]:
+        """Remove those of these that nobody has walked since a moment, and at which nothing hangs; how many."""
+        return len((yield REMOVE(ids=json_list(sorted(chains)), before_at=to_micros(before))))
+
+    def naming_documents(self) -> Unit[None]:
+        """Let every chain say which documents its leaf names."""
+        yield NAME_DOCUMENTS()
+
+    def naming(self, digests: Sequence[str]) -> Unit[set[str]]:
+        """Those of these documents that a leaf names."""
+        return {row[0] for row in (yield NAMING(digests=json_list(digests)))}
 
     async def size(self, environment: str) -> tuple[int, int, int]:
         """Rows, bytes of links, bytes of leaves."""
         return await self._database.read(_sizing, environment)
+
+
+def _day(now: datetime) -> int:
+    return to_micros(now) // DAY_US * DAY_US
 
 
 def resting(node: str) -> Unit[None]:

@@ -5,6 +5,7 @@ nothing, and runs in a thread while others are served.
 """
 
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from precast.base.digests import Digest
@@ -81,3 +82,7 @@ class Forest:
         self._groves[GroveName(grove.environment, grove.version)] = grove
         while len(self._groves) > VERSIONS_KEPT:
             self._groves.popitem(last=False)
+
+    def drop(self, environments: Collection[str]) -> None:
+        for name in [name for name in self._groves if name.environment in environments]:
+            del self._groves[name]

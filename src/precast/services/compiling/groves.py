@@ -1,7 +1,7 @@
 """Walks nodes through the trace tree of their version, and brings from the database what memory lacks."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -33,6 +33,10 @@ class Groves:
             found = Grove(environment, version, await self._versions.files(version), {})
             self._forest.add(found)
         return found
+
+    def forget(self, environments: Collection[str]) -> None:
+        """Chains of these environments that are in memory may be no more: read them anew."""
+        self._forest.drop(environments)
 
     async def walk(self, grove: Grove, nodes: Sequence[NodeData]) -> list[Found | Missing]:
         """Each node to its leaf, or to where the tree really ends."""

@@ -14,6 +14,7 @@ import msgspec
 
 from precast.agent import issues, plugins, policy
 from precast.agent.applying import kept
+from precast.agent.contents import keep_contents
 from precast.agent.notes import FetchNote, LinkNote, PolicyNote
 from precast.agent.places import STATE
 from precast.agent.store import LocalStore
@@ -147,7 +148,7 @@ def fetch(root: Path, url: str, context: ssl.SSLContext) -> Fetched:
     if came.headers.get("ETag", "").strip('"') != digest:
         raise issues.NOT_AS_NAMED.error(what="the catalog", digest=digest)
     content = unseal(came.body, "the catalog of this node").body.content
-    count = _keep_contents(root / CONTENT, list(content.values()), url, context)
+    count = keep_contents(root / CONTENT, list(content.values()), url, context)
 
     def read(wanted: digests.Digest) -> bytes:
         return (root / CONTENT / wanted).read_bytes()
@@ -165,25 +166,6 @@ def _origin(came: https.Answer) -> tuple[str, str, int]:
     number = said.get("Precast-Release", "0")
     version = said.get("Precast-Code-Version", "")
     return said.get("Precast-Environment", ""), version, int(number) if number.isdecimal() else 0
-
-
-def _keep_contents(directory: Path, wanted: list[str], url: str, context: ssl.SSLContext) -> int:
-    """Bring what is not there; how many it was. Names are digests, so nothing else can be reached by them."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    count = 0
-    for digest in sorted(set(wanted)):
-        if not digests.is_digest(digest):
-            raise issues.NOT_AS_NAMED.error(what="a content", digest=digest[:80])
-        if (directory / digest).is_file():
-            continue
-        came = https.call(url, context, "GET", f"/v1/content/{digest}")
-        if came.status >= 400:
-            https.read_answer(url, came, dict)
-        if digests.of_bytes(came.body) != digest:
-            raise issues.NOT_AS_NAMED.error(what="a content", digest=digest)
-        write_private(directory / digest, came.body)
-        count += 1
-    return count
 
 
 def _drop_others(directory: Path, named: set[str]) -> None:

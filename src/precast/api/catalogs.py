@@ -2,8 +2,8 @@
 
 from aiohttp import web
 
-from precast.api.environments import send_content
 from precast.api.nodes import TARGETS
+from precast.api.ranges import send_content
 from precast.api.routes import NODE, Call, Content, Document, Node, Route, Routes, person
 from precast.services import issues
 from precast.services import issues_environments as more_issues

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from precast.api import issues as api_issues
+from precast.api.ranges import send_content
 from precast.api.routes import ENVIRONMENT, OWN, Call, Content, Route, Routes, person
 from precast.base import digests
 from precast.services import issues as service_issues
@@ -175,17 +176,6 @@ class EnvironmentsApi:
     async def differ(self, call: Call) -> DifferenceAnswer:
         before, after = (_number(call.query.get(name, "0")) for name in ("before", "after"))
         return await self._environments.differ(call.path["environment"], before, after)
-
-
-async def send_content(request: web.BaseRequest, blobs: Blobs, digest: str, size: int) -> web.StreamResponse:
-    """Answer with content, a part at a time."""
-    response = web.StreamResponse(headers={"Content-Type": "application/octet-stream", "ETag": f'"{digest}"'})
-    response.content_length = size
-    await response.prepare(request)
-    async for part in blobs.stream(digest, 0, size):
-        await response.write(part)
-    await response.write_eof()
-    return response
 
 
 def _number(text: str) -> int:

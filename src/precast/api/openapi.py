@@ -87,7 +87,14 @@ def _answer(route: Route) -> dict[str, Any]:
     if route.is_socket:
         return {"101": {"description": "The websocket is open."}}
     if route.answer is Content:
-        return {"200": {"description": "The content.", "content": _BYTES}}
+        return {
+            "200": {"description": "The content.", "content": _BYTES},
+            "206": {"description": "The part of it that a header Range asks for.", "content": _BYTES},
+            "416": {
+                "description": "It has no such part; the header Content-Range says how long it is.",
+                "content": _BYTES,
+            },
+        }
     if route.answer is Text:
         return {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     if route.answer is Page:

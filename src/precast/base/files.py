@@ -48,6 +48,14 @@ def _replace(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None =
     _flush_directory(path.parent)
 
 
+def name_flushed(beside: Path, path: Path) -> None:
+    """Give a file that lies beside its place its name, when all of it is on the disk. Raises OSError."""
+    with beside.open("rb") as file:
+        os.fsync(file.fileno())
+    beside.replace(path)
+    _flush_directory(path.parent)
+
+
 @contextlib.contextmanager
 def appearing(path: Path) -> Iterator[Path]:
     """An empty file (0600) beside `path` to be filled and flushed; it gets its name at the end, and is removed if that fails.

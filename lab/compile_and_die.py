@@ -1,0 +1,34 @@
+"""A compiler that is killed after its compile: `python -m lab.compile_and_die LOCATION before|inside`.
+
+It does the first compile that is waited for, and kills itself (SIGKILL) before it stores anything, or inside the transaction that
+stores it.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Any
+
+from lab.compiling import Compiling
+from precast.store.connect import connect
+from precast.store.location import parse
+from precast.store.query import Unit
+
+
+async def run(location: str, when: str) -> None:
+    compiling = Compiling(await connect(parse(location)))
+    storing = compiling.compiler._storing
+
+    def dying(*values: Any) -> Unit[None]:
+        if when == "inside":
+            yield from storing(*values)
+        assert compiling.compiler.compiles == 1, "it dies after its compile"
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(compiling.compiler, "_storing", dying)  # noqa: B010 - the one place to die at
+    await compiling.compiler.work_off("doomed")
+
+
+if __name__ == "__main__":
+    asyncio.run(run(*sys.argv[1:]))

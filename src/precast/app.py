@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from precast.api.queries import QueriesApi
     from precast.api.quotas import Limits
     from precast.api.reports import ReportsApi
+    from precast.api.routes import Routes
     from precast.api.server import HttpServer
     from precast.api.sessions import SessionsApi
     from precast.api.status import StatusApi
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from precast.services.reports import ReportService
     from precast.services.rules import RuleService
     from precast.services.sessions import SessionService
+    from precast.services.web_sessions import WebSessionService
     from precast.store.audit import AuditLog
     from precast.store.database import Database
     from precast.store.nodes import Certificate, Nodes
@@ -433,8 +435,9 @@ def _http_server(
     environments.api.declare(routes)
     environments.hooks_api.declare(routes)
     _queries_api(database).declare(routes)
+    browsers = _browsers(database, people, routes)
     metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(sessions.hub.connections))
-    return HttpServer(routes, Callers(people, recognition), metrics, Quotas(database.clock, limits))
+    return HttpServer(routes, Callers(people, recognition, browsers), metrics, Quotas(database.clock, limits))
 
 
 def _policies_api(database: "Database", nodes: "Nodes", audit: "AuditLog", authority: "HeldAuthority") -> "PoliciesApi":
@@ -561,6 +564,24 @@ def _environments(database: "Database", settings: ServerSettings) -> _Environmen
     configured = load_hooks(settings.hooks) if settings.hooks is not None else {}
     hooks = HookService(database, configured, service, content, work, audit, settings.data)
     return _Environments(EnvironmentsApi(database, service, content), HooksApi(hooks), hooks)
+
+
+def _browsers(database: "Database", people: "PeopleService", routes: "Routes") -> "WebSessionService":
+    """The dashboard and the sessions it is looked at with."""
+    from precast.services.web_sessions import WebSessionService
+    from precast.store.audit import AuditLog
+    from precast.store.tokens import Tokens
+    from precast.store.web_sessions import WebSessions
+    from precast.web.pages import WebPages
+    from precast.web.sessions import WebSessionsApi
+
+    ids = TimeOrderedIds(database.clock)
+    service = WebSessionService(
+        database, WebSessions(database), Tokens(database), people, AuditLog(database, ids), ids, secrets
+    )
+    WebPages().declare(routes)
+    WebSessionsApi(service).declare(routes)
+    return service
 
 
 def _indexing(database: "Database") -> "Indexing":

@@ -35,6 +35,7 @@ TEXTS = {
     *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
     *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
     *("path", "value", "old_version", "old_digest", "told", "source_map"),
+    "token",
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
@@ -110,6 +111,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "enrolment_request": {"requests"},
         "enrolment_token": {"tokens"},
         "person_token": {"tokens"},
+        "web_session": {"web_sessions"},
         "audit": {"audit"},
         "fact_inbox": {"facts"},
         "fact_set": {"facts"},

@@ -12,19 +12,23 @@ from precast.services.known_nodes import KnownNodes
 from precast.services.querying.indexing import Indexing
 from precast.services.querying.resources import ResourceSearch
 from precast.services.querying.service import QueryService
+from precast.services.reports import ReportService, prepare_ended
 from precast.services.targets import TargetService
 from precast.store import catalog_index_queries as queries
 from precast.store import catalogs as catalog_queries
+from precast.store import report_queries
 from precast.store.catalog_index import CatalogIndex, key
 from precast.store.catalogs import Catalogs
 from precast.store.database import Database
 from precast.store.fleet import Said
 from precast.store.query import Dialect, Query, Unit, json_list
+from precast.store.reports import Reports
 from precast.store.sessions import Sessions
 from precast.store.tables import TABLES
 from precast.wire.catalogs import ReleaseBody
 from precast.wire.nodes import NodesDeed, TargetsBody
 from precast.wire.queries import QueryAnswer, QueryBody
+from tests.contract.report_site import began, changed, ended, failed, summary
 from tests.contract.test_queries import explain, run
 
 CODE = {
@@ -200,6 +204,30 @@ async def test_values_are_counted_by_group(site: Site) -> None:
     assert await site.rows("nodes", by=["role", "environment"]) == [["web", None, 2], ["db", "test", 1]]
 
 
+async def test_nodes_are_found_by_their_last_run_and_their_catalog(site: Site) -> None:
+    await site.release(WEB1)
+    start = began(1)
+    first, second = began(2, began_at=site.database.clock.now()), began(3, mode="noop")
+    reports = ReportService(site.database, Reports(site.database))
+    told = [
+        (WEB1, prepare_ended(WEB1, ended(start, failed("x"), events=1, summary=summary(failed=1)))),
+        (WEB1, prepare_ended(WEB1, ended(first, changed("/a"), events=1, summary=summary(changed=1)))),
+        (WEB2, prepare_ended(WEB2, ended(second, summary=summary(noop=2)))),
+    ]
+    for one in told:
+        await site.database.write(reports.taking, [one])
+    assert await site.rows("nodes", fields=["name", "outcome", "catalog", "report.mode", "report.pending"]) == [
+        [DB1, "none", "staged", None, None],
+        [WEB1, "changed", "released", "enforce", 0],
+        [WEB2, "pending", "staged", "noop", 2],
+    ]
+    assert await site.names("report.pending > 0") == [WEB2]
+    assert await site.names("report.age < 1h") == [WEB1]
+    assert await site.names("not report.age < 1h") == [DB1, WEB2]
+    assert await site.rows("nodes", by=["outcome"]) == [["changed", 1], ["none", 1], ["pending", 1]]
+    assert await site.names("catalog = staged and not outcome = none") == [WEB2]
+
+
 async def test_secrets_are_neither_found_nor_shown(site: Site) -> None:
     await site.release()
     assert await site.rows("resources", "Notify[secret]", fields=["parameters"], nodes=TargetsBody([WEB1])) == [
@@ -316,7 +344,8 @@ HOT: list[tuple[Query, dict[str, object]]] = [
     (queries.COUNT_HOLDERS, {"ids": json_list(["r7", "r8"])}),
     (queries.SKELETONS, {"ids": json_list(["r7", "r8"])}),
     (queries.FORGET_MEMBERS, {"catalog": "c7", "limit": 10}),
-    (catalog_queries.SERVED_PAGE, {"after_node": "n1", "until_node": "n2", "limit": 10}),
+    (catalog_queries.SERVED_TO, {"nodes": json_list(["n1", "n2"])}),
+    (report_queries.LATEST, {"nodes": json_list(["n1", "n2"])}),
 ]
 
 
@@ -332,6 +361,10 @@ def filling() -> Unit[None]:
         "node_release",
         [(f"n{n}", number, "d", f"s{n}", "[]", "e", "v", 1, "x") for n in range(ROWS) for number in (1, 2)],
     )
+    texts = {"state", "mode", "reason", "order_id", "catalog", "environment", "version", "why"}
+    others = [name for name in next(table for table in TABLES if table.name == "report").others if name != "node"]
+    rest = ["x" if name in texts else b"{}" if name == "detail" else 1 for name in others]
+    yield from insert("report", [(f"p{n}", f"n{n}", *rest) for n in range(ROWS)])
     yield from insert("catalog_index", [(f"s{n}", f"c{n}", 1) for n in range(ROWS)])
     yield from insert("catalog_resource", [(f"r{n}", f"T{n % 50}", f"t{n}", b"{}") for n in range(RESOURCE_ROWS)])
     yield from insert("catalog_value", [("ensure", f"v{n % 100}", f"T{n % 50}", f"r{n}") for n in range(ROWS)])

@@ -1,6 +1,7 @@
-"""Who is calling: a person by token, a node by certificate, or nobody."""
+"""Who is calling: a person by token or by the session of a browser, a node by certificate, or nobody."""
 
 import ssl
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -11,7 +12,23 @@ from precast.base.errors import PrecastError
 from precast.services import roles
 from precast.services.people import PeopleService, Person
 from precast.services.recognition import RecognitionService
+from precast.services.web_sessions import WebSessionService
 from precast.wire import issues as wire_issues
+
+# Where a browser keeps its session. The prefix makes it hold to this host, and to TLS.
+COOKIE = "__Host-precast"
+# No page of another site can send this; a cookie counts only beside it.
+WEB_HEADER = "X-Precast-Web"
+
+
+def session_cookie(headers: Mapping[str, str], cookies: Callable[[], Mapping[str, str]]) -> str:
+    """The session of a browser, if a page of ours has caused the request; empty if there is none."""
+    if headers.get(WEB_HEADER) != "1" or "Authorization" in headers:
+        return ""
+    # Browsers say who caused a request. Only our own pages may, whatever the cookie's own rules let through.
+    if headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+        return ""
+    return cookies().get(COOKIE, "")
 
 
 class Visitor(NamedTuple):
@@ -27,9 +44,12 @@ class Visitor(NamedTuple):
 class Callers:
     """Recognises callers and holds them to what a route requires. Denies by default."""
 
-    def __init__(self, people: PeopleService, nodes: RecognitionService) -> None:
+    def __init__(
+        self, people: PeopleService, nodes: RecognitionService, browsers: WebSessionService | None = None
+    ) -> None:
         self._people = people
         self._nodes = nodes
+        self._browsers = browsers
         # It stays for as long as the connection: what was shown is read once.
         self._visitors: WeakKeyDictionary[ssl.SSLObject, Visitor] = WeakKeyDictionary()
 
@@ -61,14 +81,9 @@ class Callers:
 
     async def _person(self, requires: Requirement, header: str | None, environment: str | None) -> Person:
         scheme, _, token = (header or "").partition(" ")
-        if scheme.lower() != "bearer" or not token:
+        if scheme.lower() not in ("bearer", "session") or not token:
             raise issues.NO_CREDENTIALS.error(needed=requires)
-        try:
-            who = await self._people.recognise(token)
-        except PrecastError as error:
-            if not wire_issues.BAD_TOKEN.matches(error):
-                raise
-            who = None
+        who = await (self._by_session(token) if scheme.lower() == "session" else self._by_token(token))
         if who is None:
             raise issues.BAD_CREDENTIALS.error()
         if not roles.includes(who.role, requires.role):
@@ -76,6 +91,18 @@ class Callers:
         if who.environments:
             _hold_to(who, requires.scope, environment)
         return who
+
+    async def _by_token(self, token: str) -> Person | None:
+        try:
+            return await self._people.recognise(token)
+        except PrecastError as error:
+            if not wire_issues.BAD_TOKEN.matches(error):
+                raise
+            return None
+
+    async def _by_session(self, cookie: str) -> Person | None:
+        shown = await self._browsers.recognise(cookie) if self._browsers is not None else None
+        return shown.person if shown is not None else None
 
     async def _node(self, requires: Requirement, serial: str | None) -> Node:
         if serial is None:

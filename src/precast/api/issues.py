@@ -29,6 +29,12 @@ TOO_OFTEN = Issue(
     "{who} asks more than {rate} times a second",
     "ask less often; the answer's Retry-After says when again",
 )
+FOREIGN_PAGE = Issue(
+    "API-013",
+    Kind.DENIED,
+    "this is for the pages of this server only",
+    "send the header {header}: 1, which no page of another site can",
+)
 TOO_SLOW = Issue("API-010", Kind.INPUT, "the body has not come within {limit_s:g} s", "send it faster, or less of it")
 TOOK_TOO_LONG = Issue(
     "API-011",

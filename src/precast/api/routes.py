@@ -65,6 +65,7 @@ class Call(NamedTuple):
     body: Any
     address: str = ""  # where the request comes from
     headers: dict[str, str] = {}  # noqa: RUF012 - those the route names; never changed
+    cookie: str = ""  # the session of a browser, if the caller is known by that
 
     @property
     def actor(self) -> str:

@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from precast.api import issues, openapi, reference_page
-from precast.api.callers import Callers, Visitor
+from precast.api.callers import Callers, Visitor, session_cookie
 from precast.api.deadlines import DeadlineError, Deadlines
 from precast.api.metrics import Metrics
 from precast.api.quotas import Quotas
@@ -139,6 +139,8 @@ class HttpServer:
         transport = request.transport
         connection = transport.get_extra_info("ssl_object") if transport is not None else None
         header = request.headers.get("Authorization")
+        if cookie := session_cookie(request.headers, lambda: request.cookies):
+            header = f"Session {cookie}"
         visitor = callers.visitor(connection, request.remote)
         stranger = visitor.mark
         if route.is_free:
@@ -167,7 +169,8 @@ class HttpServer:
         if not all(value.isprintable() for value in (*found.path.values(), *query.values())):
             raise issues.NO_ROUTE.error()
         headers = {name: request.headers[name] for name in route.headers if name in request.headers}
-        return Call(caller, found.path, query, body, request.remote or "", headers)
+        cookie = session_cookie(request.headers, lambda: request.cookies)
+        return Call(caller, found.path, query, body, request.remote or "", headers, cookie)
 
     async def _handle(self, route: Route, call: Call) -> Any:
         if route.takes_request:

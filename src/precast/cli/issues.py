@@ -87,3 +87,6 @@ GIVEN_UP = Issue(
     "the compile for {node} was given up after {attempts} tries: {reason}",
     "it is no error of the language: see `precast catalog errors`; the same command tries again",
 )
+NO_BROWSER = Issue(
+    "CLI-052", Kind.UNAVAILABLE, "no browser could be opened on {address}", "open the address in one yourself"
+)

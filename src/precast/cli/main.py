@@ -36,6 +36,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "release": ("precast.cli.release:configure_release", "serve nodes what is staged for them"),
     "rollback": ("precast.cli.release:configure_rollback", "serve nodes what they were served before"),
     "report": ("precast.cli.report", "what runs on nodes came to: list, show, watch"),
+    "web": ("precast.cli.web", "where the dashboard is"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),
     "doc": ("precast.cli.doc", "functions of the language and managed types: what they take"),

@@ -101,6 +101,15 @@ UNPRINTABLE = Issue(
     "{what} holds a character that cannot be printed",
     "leave out line ends and control characters",
 )
+BAD_SIGN_IN = Issue(
+    "AUTH-006",
+    Kind.UNAUTHENTICATED,
+    "this token is not good",
+    "copy the whole token; it may also be expired or revoked: `precast token list` tells an admin",
+)
+NO_LOOKING = Issue(
+    "AUTH-007", Kind.DENIED, "a token with the role {role} may not look", "ask an admin for one with the role viewer"
+)
 UNKNOWN_EXTENSION = Issue("AUTH-004", Kind.INPUT, "there is no certificate extension {name}", "it is one of: {names}")
 WRONG_DIGEST = Issue(
     "FACTS-001",

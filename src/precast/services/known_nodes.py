@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,18 +10,37 @@ from precast.services.querying.resources import ResourceSearch
 from precast.services.target_matching import Test
 from precast.store import fact_views
 from precast.store.catalog_index import CatalogIndex
-from precast.store.catalogs import Release, reading_served_page
+from precast.store.catalogs import Release, Staged, reading_served, reading_staged
 from precast.store.database import Database
 from precast.store.fact_views import StoredFacts
 from precast.store.fleet import Fleet, Node
 from precast.store.query import Unit
+from precast.store.report_views import reading_latest
 from precast.store.sessions import Presence, Sessions
 from precast.wire.facts import merge
 from precast.wire.names import is_name
 from precast.wire.nodes import NodeRow
+from precast.wire.report_views import ReportRow
 from precast.wire.targets import Has
 
 # Of a node in one word, the first that fits; `state_of` says when.
+
+
+class Parts(NamedTuple):
+    """What of nodes is read besides what is always known."""
+
+    facts: bool = False
+    served: bool = False
+    staged: bool = False
+    report: bool = False
+
+
+class More(NamedTuple):
+    """What is known of a node only if it was asked for: what it is served, what is staged for it, its last run."""
+
+    served: Release | None = None
+    staged: Staged | None = None
+    report: ReportRow | None = None
 
 
 class KnownNode:
@@ -34,20 +53,47 @@ class KnownNode:
         facts_at: datetime | None,
         stored: StoredFacts | None,
         now: datetime,
-        served: Release | None = None,
+        more: "More | None" = None,
     ) -> None:
         self._node = node
         self.presence = presence
         self._facts_at = facts_at
         self._stored = stored
         self._now = now
-        self.served = served
+        more = more or More()
+        self.served, self.staged, self.report = more.served, more.staged, more.report
         self.name = node.name
         self.role = node.role
         self.environment = node.environment
         self.extensions = node.extensions
         self.is_active = node.deactivated_at is None
         self.state = state_of(node, presence, now)
+
+    @property
+    def catalog(self) -> str:
+        """One word for its catalog."""
+        if self.staged is None:
+            return "none" if self.served is None else "released"
+        if self.staged.digest is None:
+            return "error"
+        if self.served is None:
+            return "staged"
+        return "released" if self.served.digest == self.staged.digest else "newer"
+
+    @property
+    def outcome(self) -> str:
+        """One word for how its last run went, the worst that is true."""
+        last = self.report
+        if last is None:
+            return "none"
+        if last.state != "ended":
+            return last.state
+        return next((word for word in ("failed", "pending", "changed") if getattr(last, word)), "unchanged")
+
+    @property
+    def report_age_s(self) -> float | None:
+        """How long ago its last run began, by the node's clock."""
+        return None if self.report is None else (self._now - self.report.began_at).total_seconds()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -89,11 +135,9 @@ class KnownNodes:
         """What decides whether a node's released catalog holds what is asked for. Raises UnavailableError QUERY-001."""
         return {one: await self._resources.holding(one.resource) for one in terms}
 
-    async def page(
-        self, after: str, limit: int, *, with_facts: bool = False, with_catalogs: bool = False
-    ) -> list[KnownNode]:
+    async def page(self, after: str, limit: int, wanted: Parts = Parts()) -> list[KnownNode]:  # noqa: B008 - immutable
         """Nodes by name, from after one on; empty at the end."""
-        return await self._database.read(self._paging, after, limit, with_facts, with_catalogs)
+        return await self._database.read(self._paging, after, limit, wanted)
 
     def showing(self, name: str) -> Unit[KnownNode | None]:
         """One node, without its facts."""
@@ -122,22 +166,29 @@ class KnownNodes:
         known = await self._database.read(self._fleet.knowing, [name for name in names if is_name(name)], deactivated)
         return [name for name in names if name not in known]
 
-    def _paging(self, after: str, limit: int, with_facts: bool, with_catalogs: bool) -> Unit[list[KnownNode]]:
+    def _paging(self, after: str, limit: int, wanted: Parts) -> Unit[list[KnownNode]]:
         nodes = yield from self._fleet.listing(after, limit)
         if not nodes:
             return []
         until = nodes[-1].name
         presences = yield from self._sessions.presences(after, until, limit)
         times = yield from fact_views.reading_times(after, until, limit)
-        stored = (yield from fact_views.reading_page(after, until, limit)) if with_facts else {}
-        served = (yield from reading_served_page(after, until, limit)) if with_catalogs else {}
+        stored = (yield from fact_views.reading_page(after, until, limit)) if wanted.facts else {}
+        more = yield from _reading_more([one.name for one in nodes], wanted)
         now = self._database.clock.now()
         return [
-            KnownNode(
-                one, presences.get(one.name), times.get(one.name), stored.get(one.name), now, served.get(one.name)
-            )
+            KnownNode(one, presences.get(one.name), times.get(one.name), stored.get(one.name), now, more.get(one.name))
             for one in nodes
         ]
+
+
+def _reading_more(names: list[str], wanted: Parts) -> Unit[dict[str, More]]:
+    if not (wanted.served or wanted.staged or wanted.report):
+        return {}
+    served = dict(zip(names, (yield from reading_served(names)), strict=True)) if wanted.served else {}
+    staged = (yield from reading_staged(names)) if wanted.staged else {}
+    reports = (yield from reading_latest(names)) if wanted.report else {}
+    return {name: More(served.get(name), staged.get(name), reports.get(name)) for name in names}
 
 
 def state_of(node: Node, presence: Presence | None, now: datetime) -> str:

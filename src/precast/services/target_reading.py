@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from precast.agent.facts import paths
 from precast.services.target_matching import ABSENT, Test
 from precast.wire.names import matches
+from precast.wire.report_views import ReportRow
 from precast.wire.targets import Has, Named, Referred
 
 
@@ -24,6 +25,10 @@ class Candidate(Protocol):
     def extensions(self) -> dict[str, str]: ...
     @property
     def facts(self) -> dict[str, Any]: ...
+    @property
+    def report(self) -> ReportRow | None: ...
+    @property
+    def report_age_s(self) -> float | None: ...
 
 
 class NodeReading:
@@ -41,6 +46,8 @@ class NodeReading:
             return lambda node: node.extensions.get(rest[1], ABSENT)
         if first == "trusted":
             return lambda node: _of_name(node.name, rest[0])
+        if first == "report":
+            return _of_report(rest[0])
         return lambda node: _given(getattr(node, first))
 
     def standing(self, term: Named | Referred | Has) -> Test:
@@ -64,5 +71,13 @@ def _of_name(name: str, part: str) -> Any:
     return {"certname": name, "hostname": hostname, "domain": domain or ABSENT}[part]
 
 
-def _given(value: str | None) -> Any:
+def _of_report(part: str) -> Callable[[Candidate], Any]:
+    """Of the last run that a node has told of."""
+    if part == "age":
+        return lambda node: _given(node.report_age_s)
+    name = {"at": "began_at", "stale": "is_stale"}.get(part, part)
+    return lambda node: ABSENT if node.report is None else _given(getattr(node.report, name))
+
+
+def _given(value: object) -> Any:
     return ABSENT if value is None else value

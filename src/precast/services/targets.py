@@ -3,19 +3,30 @@
 All nodes are gone through a page at a time, so that memory does not grow with the fleet, and for a limited time.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple
 
 from precast.base.clock import Clock
 from precast.base.spans import Span
 from precast.services import issues
-from precast.services.known_nodes import KnownNode, KnownNodes
+from precast.services.known_nodes import KnownNode, KnownNodes, Parts
 from precast.services.target_matching import matcher
 from precast.services.target_reading import NodeReading
 from precast.wire import issues as wire_issues
 from precast.wire.nodes import TargetsAnswer, TargetsBody
 from precast.wire.target_parser import parse
-from precast.wire.targets import Has, Or, Term, is_list_of_names, plain_names, rests_on_claims, walk
+from precast.wire.targets import (
+    Comparison,
+    Existence,
+    Has,
+    Membership,
+    Or,
+    Term,
+    is_list_of_names,
+    plain_names,
+    rests_on_claims,
+    walk,
+)
 
 # Nodes read at once: fewer with facts, of which each node has tens of kilobytes.
 PAGE = 500
@@ -96,10 +107,14 @@ class TargetService:
             raise issues.NO_SUCH_NODE.error(node=_listed(unknown))
 
     async def matching(
-        self, wanted: Wanted, after: str, *, with_facts: bool = False, with_catalogs: bool = False
+        self,
+        wanted: Wanted,
+        after: str,
+        more: Parts = Parts(),  # noqa: B008 - immutable
     ) -> AsyncIterator[KnownNode]:
-        """The nodes that are meant, by name. Raises UnavailableError QUERY-001, TARGET-008."""
-        if wanted.term is not None and not with_facts and not with_catalogs and is_list_of_names(wanted.term):
+        """The nodes that are meant, by name, with more known of them if that is wanted. Raises QUERY-001, TARGET-008."""
+        parts = parts_of(wanted.term, more)
+        if wanted.term is not None and not any(parts) and is_list_of_names(wanted.term):
             # They were asked for by themselves, and exist: nobody else needs to be looked at.
             names = sorted({name for name in wanted.names if name > after})
             for at in range(0, len(names), PAGE):
@@ -110,18 +125,41 @@ class TargetService:
         asked = [one for one in walk(wanted.term) if isinstance(one, Has)] if wanted.term is not None else []
         reading = NodeReading(await self._nodes.holding(asked))
         test = matcher(wanted.term, reading) if wanted.term is not None else None
-        with_facts = wanted.is_claim or with_facts
-        limit = PAGE_WITH_FACTS if with_facts else PAGE
+        limit = PAGE_WITH_FACTS if parts.facts else PAGE
         started_s = self._clock.monotonic_s()
-        while page := await self._nodes.page(
-            after, limit, with_facts=with_facts, with_catalogs=with_catalogs or bool(asked)
-        ):
+        while page := await self._nodes.page(after, limit, parts):
             for node in page:
                 if (node.is_active or wanted.with_deactivated) and (test is None or test(node)):
                     yield node
             after = page[-1].name
             if self._clock.monotonic_s() - started_s > TIME_S:
                 raise issues.TARGETS_TOO_SLOW.error(seconds=TIME_S)
+
+
+def parts_of(term: Term | None, more: Parts) -> Parts:
+    """What has to be read of nodes to decide about them."""
+    terms = list(walk(term)) if term is not None else []
+    fields = [one.field.parts for one in terms if isinstance(one, Comparison | Membership | Existence)]
+    known = parts_of_fields(fields)
+    has = any(isinstance(one, Has) for one in terms)
+    return Parts(
+        more.facts or known.facts,
+        more.served or known.served or has,
+        more.staged or known.staged,
+        more.report or known.report,
+    )
+
+
+def parts_of_fields(fields: Iterable[tuple[str, ...]]) -> Parts:
+    """The same for fields that are to be shown."""
+    firsts = {parts[0] for parts in fields}
+    is_catalog = "catalog" in firsts
+    return Parts(
+        facts="facts" in firsts,
+        served=is_catalog or "released_at" in firsts,
+        staged=is_catalog,
+        report=bool(firsts & {"outcome", "report"}),
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -102,16 +102,6 @@ RELEASED_SINCE = Query(
     SELECT node, digest FROM node_release WHERE released_at >= :since ORDER BY released_at, node, number LIMIT :limit
     """,
 )
-SERVED_PAGE = Query(
-    "catalogs.served_page",
-    """
-    -- What the nodes after one name, through another, are served.
-    SELECT node, number, digest, skeleton, fill, environment, version, released_at, released_by FROM node_release AS r
-    WHERE node > :after_node AND node <= :until_node
-        AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = r.node AND n.number > r.number)
-    ORDER BY node LIMIT :limit
-    """,
-)
 ERRORS = Query(
     "catalogs.errors",
     """
@@ -300,8 +290,7 @@ class Catalogs:
         )
 
     def staged(self, nodes: Sequence[str]) -> Unit[dict[str, Staged]]:
-        found = [_staged(row) for row in (yield STAGED(nodes=json_list(nodes)))]
-        return {one.node: one for one in found}
+        return (yield from reading_staged(nodes))
 
     def holding(self, nodes: Sequence[str]) -> Unit[dict[str, str]]:
         """The chain that each of these nodes was decided by. It stays so until the commit."""
@@ -333,7 +322,7 @@ class Catalogs:
 
     async def read_served(self, node: str) -> Release | None:
         # Asked for by every node again and again, so everybody who asks at the same moment does so together.
-        return await self._database.read_item(_reading_served, node)
+        return await self._database.read_item(reading_served, node)
 
     def releases(self, node: str, limit: int) -> Unit[list[Release]]:
         """The newest first."""
@@ -397,15 +386,16 @@ class Catalogs:
         return [Broken(node, where, version, chain, from_micros(at)) for node, where, version, chain, at in rows]
 
 
-def _reading_served(nodes: Sequence[str]) -> Unit[Sequence[Release | None]]:
+def reading_staged(nodes: Sequence[str]) -> Unit[dict[str, Staged]]:
+    """What each would get; absent where nothing was decided."""
+    found = [_staged(row) for row in (yield STAGED(nodes=json_list(nodes)))]
+    return {one.node: one for one in found}
+
+
+def reading_served(nodes: Sequence[str]) -> Unit[Sequence[Release | None]]:
+    """What each is served."""
     found = {row[0]: _release(row) for row in (yield SERVED_TO(nodes=json_list(nodes)))}
     return [found.get(node) for node in nodes]
-
-
-def reading_served_page(after: str, until: str, limit: int) -> Unit[dict[str, Release]]:
-    """What each of some nodes is served."""
-    found = [_release(row) for row in (yield SERVED_PAGE(after_node=after, until_node=until, limit=limit))]
-    return {one.node: one for one in found}
 
 
 def forgetting(node: str) -> Unit[None]:

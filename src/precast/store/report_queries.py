@@ -115,6 +115,22 @@ SOME = Query(
     f"SELECT {COLUMNS} FROM report WHERE id IN (SELECT value FROM json_each(:ids))",
     postgresql=f"SELECT {COLUMNS} FROM report WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))",
 )
+LATEST = Query(
+    "reports.latest",
+    f"""
+    -- The newest report of each of some nodes.
+    SELECT {COLUMNS} FROM report WHERE id IN (
+        SELECT (SELECT id FROM report WHERE node = names.value ORDER BY received_at DESC, id DESC LIMIT 1)
+        FROM json_each(:nodes) AS names
+    )
+    """,
+    postgresql=f"""
+    SELECT {COLUMNS} FROM report WHERE id = ANY (ARRAY(
+        SELECT (SELECT id FROM report WHERE node = names.value ORDER BY received_at DESC, id DESC LIMIT 1)
+        FROM jsonb_array_elements_text(CAST(:nodes AS JSONB)) AS names (value)
+    ))
+    """,
+)
 PAGES = Query(
     "reports.pages",
     """

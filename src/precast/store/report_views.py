@@ -114,6 +114,12 @@ def _reading_rows(reports: Sequence[str]) -> Unit[Sequence[ReportRow | None]]:
     return [found.get(report) for report in reports]
 
 
+def reading_latest(nodes: Sequence[str]) -> Unit[dict[str, ReportRow]]:
+    """The newest report of each of some nodes; absent where there is none."""
+    found = [_row(row) for row in (yield queries.LATEST(nodes=json_list(nodes)))]
+    return {one.node: one for one in found}
+
+
 def _reading_pages(report: str, after: int, limit: int) -> Unit[list[Page]]:
     rows = yield queries.PAGES(id=report, after_number=after, limit=limit)
     return [Page(first, last, unpack(body)) for first, last, body in rows]

@@ -86,6 +86,7 @@ TABLES: tuple[Table, ...] = (
             *("expires_at", "created_at", "created_by", "revoked_at"),
         ),
     ),
+    Table("web_session", ("id",), ("secret_hash", "token", "created_at", "expires_at")),
     Table("fact_inbox", ("node",), ("digest", "stable", "volatile", "received_at")),
     Table(
         "fact_set",

@@ -4,6 +4,11 @@ import difflib
 
 import msgspec
 
+# Of the last run that a node has told of.
+REPORT = (
+    *("at", "age", "state", "mode", "reason", "failed", "changed", "pending", "skipped", "waiting", "corrective"),
+    *("stale", "seconds"),
+)
 TRUSTED = ("certname", "hostname", "domain", "extensions")
 
 
@@ -21,22 +26,24 @@ class Vocabulary(msgspec.Struct, frozen=True):
             return first in self.plain
         if first == "trusted" and self.is_node:
             return parts[1] in TRUSTED and len(parts) == (3 if parts[1] == "extensions" else 2)
+        if first == "report" and self.is_node:
+            return parts[1] in REPORT and len(parts) == 2
         return first in self.paths
 
     def guess(self, text: str) -> str:
         """What may have been meant, to be appended to a message."""
-        trusted = [f"trusted.{one}" for one in TRUSTED] if self.is_node else []
+        trusted = [*(f"trusted.{one}" for one in TRUSTED), *(f"report.{one}" for one in REPORT)] if self.is_node else []
         near = difflib.get_close_matches(text, [*self.plain, *trusted, *self.paths], n=1)
         return f"; did you mean {near[0]}?" if near and near[0] != text else ""
 
     @property
     def known(self) -> str:
-        trusted = ["trusted.extensions.NAME", "trusted.certname"] if self.is_node else []
+        trusted = ["trusted.extensions.NAME", "trusted.certname", "report.age", "report.failed"] if self.is_node else []
         names = [*self.plain, *trusted, *(f"{one}.{'PATH' if one == 'facts' else 'NAME'}" for one in self.paths)]
         return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-NODES = Vocabulary("a node", ("name", "role", "environment", "state"), ("facts",), is_node=True)
+NODES = Vocabulary("a node", ("name", "role", "environment", "state", "outcome", "catalog"), ("facts",), is_node=True)
 RESOURCES = Vocabulary("a resource", ("type", "title", "tag", "exported"), ("parameters",), is_node=False)
 # What answers can show besides what can be asked for.
 NODE_COLUMNS = msgspec.structs.replace(

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from precast.base.errors import PrecastError
+from precast.base.setting_values import Unfit, duration
 from precast.base.spans import Source, Span
 from precast.wire import issues
 from precast.wire.patterns import BadPattern, Pattern
@@ -172,6 +173,8 @@ class _Reading:
         if sign.text == "in":
             return self._membership(field)
         value = self._value()
+        if field.parts == ("report", "age"):
+            value = self._duration(value)
         if sign.text in ("~", "!~"):
             self._check_pattern(value)
         return Comparison(Span(field.span.start, value.span.end), field, sign.text, value)
@@ -231,6 +234,15 @@ class _Reading:
         if word.kind == "quoted":
             return Value(word.span, word.text)
         return Value(word.span, _plain(word.text))
+
+    def _duration(self, value: Value) -> Value:
+        """Seconds, from a number with its unit."""
+        try:
+            return Value(value.span, duration(value.value).total_seconds())
+        except Unfit as unfit:
+            raise issues.TARGET_SYNTAX.error(
+                self._source, value.span, problem="this is no length of time", advice=f"write {unfit}"
+            ) from None
 
     def _check_pattern(self, value: Value) -> None:
         try:

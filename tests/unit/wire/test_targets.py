@@ -67,6 +67,8 @@ def said(term: Term) -> str:
         ("name in ('a', b, 5)", "name in ['a', 'b', 5]"),
         ("exists facts.ec2_metadata", "exists facts.ec2_metadata"),
         ("has Package[nginx]", "has Package[nginx]"),
+        ("not report.age < 2h", "not report.age < 7200.0"),
+        ("outcome in (failed, 'broken-off')", "outcome in ['failed', 'broken-off']"),
         ("has apt::source[x] and not has File[/etc/*]", "(has Apt::Source[x] and not has glob:File[/etc/*])"),
         ("has 'Exec[a b]'", "has Exec[a b]"),
         (
@@ -116,6 +118,9 @@ def test_target_is_read_as_it_is_meant(text: str, meaning: str) -> None:
         ("trusted.extensions = 1", "TARGET-002", 1, "NAME"),
         ("name ~ '('", "TARGET-003", 8, "regular expressions"),
         ("has nginx", "TARGET-001", 5, "Type[title]"),
+        ("report.age < 5", "TARGET-001", 14, "90s, 30m, 12h or 7d"),
+        ("report.fialed > 0", "TARGET-002", 1, "did you mean report.failed?"),
+        ("report.failed.x > 0", "TARGET-002", 1, "report.failed"),
         ("has", "TARGET-001", 4, "Package[nginx]"),
         ("has (role = db)", "TARGET-002", 6, "of a resource it is type, title"),
         ("has (titel = x)", "TARGET-002", 6, "did you mean title?"),

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from precast.base.clock import Clock
-from precast.services.known_nodes import KnownNode
+from precast.services.known_nodes import KnownNode, Parts
 from precast.services.querying import issues, tables
 from precast.services.querying.resources import START, Held, Place, ResourceSearch
 from precast.services.target_reading import NodeReading
-from precast.services.targets import TargetService, Wanted, read
+from precast.services.targets import TargetService, Wanted, parts_of_fields, read
 from precast.store.catalog_index import Resource
 from precast.store.catalogs import Catalogs
 from precast.store.database import Database
@@ -52,11 +52,9 @@ class QueryService:
     async def _nodes(self, body: QueryBody, environments: Sequence[str]) -> QueryAnswer:
         wanted = read(TargetsBody([body.where]) if body.where else TargetsBody(all=True))
         names = body.by or body.fields or NODE_USUAL
-        fields = [parse_field(name, NODE_COLUMNS) for name in names]
         columns = tables.columns_of(names, NODE_COLUMNS, _node_column)
-        with_facts = any(field.is_claim for field in fields)
-        with_catalogs = any(field.parts == ("released_at",) for field in fields)
-        found = self._visible(wanted, body.after, environments, with_facts, with_catalogs)
+        more = parts_of_fields([parse_field(name, NODE_COLUMNS).parts for name in names])
+        found = self._visible(wanted, body.after, environments, more)
         if body.by:
             counted = ((tuple(column(node) for column in columns.values()), 1) async for node in found)
             answer = await tables.groups(names, counted, self._clock)
@@ -65,10 +63,13 @@ class QueryService:
         return msgspec.structs.replace(answer, rests_on_claims=wanted.is_claim)
 
     async def _visible(
-        self, wanted: Wanted, after: str, environments: Sequence[str], with_facts: bool, with_catalogs: bool
+        self,
+        wanted: Wanted,
+        after: str,
+        environments: Sequence[str],
+        more: Parts = Parts(),  # noqa: B008 - immutable
     ) -> AsyncIterator[KnownNode]:
-        found = self._targets.matching(wanted, after, with_facts=with_facts, with_catalogs=with_catalogs)
-        async for node in found:
+        async for node in self._targets.matching(wanted, after, more):
             if not environments or node.environment in environments:
                 yield node
 
@@ -107,7 +108,7 @@ class QueryService:
             resolved = await self._targets.names(nodes)
             return frozenset(resolved.names), resolved.rests_on_claims
         wanted = read(nodes)
-        found = self._visible(wanted, "", environments, with_facts=False, with_catalogs=False)
+        found = self._visible(wanted, "", environments)
         return frozenset([node.name async for node in found]), wanted.is_claim
 
     async def _few(self, only: frozenset[str] | None) -> list[str]:

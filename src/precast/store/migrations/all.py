@@ -15,6 +15,7 @@ from precast.store.migrations import (
     m0011_explanations,
     m0012_policies,
     m0013_resources,
+    m0014_web_sessions,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -31,4 +32,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0011_explanations.MIGRATION,
     m0012_policies.MIGRATION,
     m0013_resources.MIGRATION,
+    m0014_web_sessions.MIGRATION,
 )

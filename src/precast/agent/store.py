@@ -20,7 +20,6 @@ from precast.agent import issues
 from precast.agent.places import STATE
 from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
-from precast.wire.session import MAX_ATTEMPTS
 
 NAME = "state.db"
 # How long a process waits for another one's transaction.
@@ -146,6 +145,10 @@ class LocalStore:
 
     def attempt(self, new: str) -> list[str]:
         """Note an attempt before it is made; all since the last that was welcomed, newest first."""
+        from precast.wire.session import (
+            MAX_ATTEMPTS,
+        )  # only the daemon has sessions; a run does not wait for their messages
+
         with self.writing() as db:
             ((known,),) = db.execute("SELECT attempts FROM session").fetchall()
             attempts = [new, *msgspec.json.decode(known, type=list[str])][:MAX_ATTEMPTS]

@@ -11,7 +11,8 @@ need; one *room* for each place with a capacity. Transitions: declared ones, the
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from precast.base import digests
 from precast.net.declarations import Declared, Outcome
@@ -26,8 +27,7 @@ NOBODY = -1
 GROUP = -2
 
 
-@dataclass(eq=False)
-class Net:
+class Net(msgspec.Struct, eq=False, dict=True):
     """A compiled net. Made by `compiling.compile_net`, read by everything else."""
 
     declared: Declared
@@ -54,17 +54,17 @@ class Net:
     need_from: list[int]
     need_to: list[int]
     # The declared transitions that have arcs of their own, beside what follows from being a step.
-    with_arcs: list[int] = field(default_factory=list)
-    goal: NumberedArcs = field(default_factory=list)
-    reads: dict[int, NumberedArcs] = field(default_factory=dict)
-    heavy_takes: dict[int, NumberedArcs] = field(default_factory=dict)
-    heavy_puts: HeavyByOutcome = field(default_factory=lambda: ({}, {}, {}))
+    with_arcs: list[int] = msgspec.field(default_factory=list)
+    goal: NumberedArcs = msgspec.field(default_factory=list)
+    reads: dict[int, NumberedArcs] = msgspec.field(default_factory=dict)
+    heavy_takes: dict[int, NumberedArcs] = msgspec.field(default_factory=dict)
+    heavy_puts: HeavyByOutcome = msgspec.field(default_factory=lambda: ({}, {}, {}))
     # By transition: room that its start frees at once, because it takes more from a bounded place than it can give back.
-    frees: dict[int, NumberedArcs] = field(default_factory=dict)
+    frees: dict[int, NumberedArcs] = msgspec.field(default_factory=dict)
     # By place: conditions that ask for more than one token, as (threshold, transition).
-    heavy_watch: dict[int, NumberedArcs] = field(default_factory=dict)
+    heavy_watch: dict[int, NumberedArcs] = msgspec.field(default_factory=dict)
     # By place with a capacity: the place that holds its free room.
-    room: dict[int, int] = field(default_factory=dict)
+    room: dict[int, int] = msgspec.field(default_factory=dict)
 
     @property
     def place_count(self) -> int:

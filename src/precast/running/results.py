@@ -1,6 +1,6 @@
 """What both drivers share: what work returns, and what a run comes back with."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from precast.net.declarations import Outcome
 
@@ -8,8 +8,7 @@ from precast.net.declarations import Outcome
 Ended = Outcome | None
 
 
-@dataclass(slots=True)
-class Result:
+class Result(msgspec.Struct):
     """How a run ended.
 
     `unfinished` are the transitions whose work was given up at the deadline. They still hold their tokens in the execution, so a snapshot
@@ -19,5 +18,5 @@ class Result:
 
     is_complete: bool = False
     is_late: bool = False
-    unfinished: list[int] = field(default_factory=list)
-    errors: dict[int, BaseException] = field(default_factory=dict)
+    unfinished: list[int] = msgspec.field(default_factory=list)
+    errors: dict[int, BaseException] = msgspec.field(default_factory=dict)

@@ -5,6 +5,7 @@ from typing import Any
 
 from precast.base import canonical, digests
 from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.services.automatic_releases import AutomaticReleases
 from precast.services.changes import ChangeReasons
 from precast.services.compiler import CompilerService
 from precast.services.compiling.groves import Groves
@@ -48,8 +49,10 @@ class Compiling:
         self.inputs = NodeInputs(self.fleet, self.environments)
         self.groves = Groves(database, self.traces, versions)
         reasons = ChangeReasons(database, self.traces, self.environments, self.groves)
+        audit = AuditLog(database, CountedIds())
+        automatic = AutomaticReleases(database, self.environments, self.catalogs, audit)
         self.decisions = DecisionService(
-            database, self.inputs, self.groves, self.traces, self.catalogs, self.work, reasons
+            database, self.inputs, self.groves, self.traces, self.catalogs, self.work, reasons, automatic
         )
         self.compiler = CompilerService(
             database,
@@ -63,7 +66,7 @@ class Compiling:
             TimeOrderedIds(database.clock),
         )
         targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
-        self.releases = ReleaseService(database, self.catalogs, self.blobs, targets, AuditLog(database, CountedIds()))
+        self.releases = ReleaseService(database, self.catalogs, self.blobs, targets, audit)
         self._number = 0
 
     async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:

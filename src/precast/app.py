@@ -291,6 +291,7 @@ def _catalogs_api(database: "Database") -> "CatalogsApi":
 
 def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "list[Part]":
     """The role compiler: what decides for nodes, and what compiles; its processes end with `held`."""
+    from precast.services.automatic_releases import AutomaticReleases
     from precast.services.changes import ChangeReasons
     from precast.services.compiler import CompilerService
     from precast.services.compiling.groves import Groves
@@ -299,6 +300,7 @@ def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "l
     from precast.services.compiling.workers import Workers
     from precast.services.deciding import DecisionService
     from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+    from precast.store.audit import AuditLog
     from precast.store.blobs import Blobs
     from precast.store.catalogs import Catalogs
     from precast.store.environments import Environments
@@ -314,8 +316,9 @@ def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "l
     groves, workers = Groves(database, traces, versions), Workers(versions.content, database.clock)
     held.push_async_callback(workers.close)
     reasons = ChangeReasons(database, traces, environments, groves)
-    decisions = DecisionService(database, inputs, groves, traces, catalogs, work, reasons)
     ids = TimeOrderedIds(database.clock)
+    automatic = AutomaticReleases(database, environments, catalogs, AuditLog(database, ids))
+    decisions = DecisionService(database, inputs, groves, traces, catalogs, work, reasons, automatic)
     compiler = CompilerService(database, inputs, groves, workers, traces, catalogs, work, blobs, ids)
     return [lambda: decisions.run(server_id), lambda: compiler.run(server_id)]
 

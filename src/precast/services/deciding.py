@@ -2,7 +2,7 @@
 
 A node whose walk ends where the tree ends waits there. One compile is asked for by place, whoever waits: a hundred like nodes wait
 for one compile. When the tree has grown, they all decide again for themselves; nobody is given another's result. Nothing here
-compiles, and nothing is served before it is released.
+compiles, and nothing is served before it is released: by a person, or by the environment's policy.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +15,7 @@ from precast.base.errors import PrecastError
 from precast.catalog.skeleton import values_of
 from precast.lang.answers import NodeData, follow
 from precast.lang.inputs import ABSENT
+from precast.services.automatic_releases import AutomaticReleases
 from precast.services.changes import ChangeReasons
 from precast.services.compiling.groves import Groves
 from precast.services.compiling.inputs import NodeInput, NodeInputs, node_data
@@ -82,9 +83,10 @@ class DecisionService:
         catalogs: Catalogs,
         work: WorkQueue,
         reasons: ChangeReasons,
+        automatic: AutomaticReleases,
     ) -> None:
         self._database, self._inputs, self._groves, self._traces = database, inputs, groves, traces
-        self._catalogs, self._work, self._reasons = catalogs, work, reasons
+        self._catalogs, self._work, self._reasons, self._automatic = catalogs, work, reasons, automatic
         self._skeletons = Skeletons(catalogs)
 
     async def run(self, owner: str) -> None:
@@ -182,7 +184,9 @@ class DecisionService:
         yield from self._using(outcome)
         yield from self._catalogs.holding([one.node for one in known])
         if outcome.staged:
+            before = yield from self._catalogs.staged([one.node for one in outcome.staged])
             yield from self._catalogs.staging(outcome.staged)
+            yield from self._automatic.following(before, outcome.staged)
         if changes:
             yield from self._catalogs.changing(changes)
         for staged in outcome.staged:

@@ -115,8 +115,39 @@ def test_machine_that_is_online_is_left_alone() -> None:
     assert found["notes"] == ["the machine is online already"]
 
 
-def test_device_is_renamed() -> None:
+def renamed(line: Cable, **moves: str) -> Any:
+    script = (
+        f"import json; from precast.boot.network import renaming; print(json.dumps(list(renaming.rename({moves}))))"
+    )
+    return json.loads(cable.run(*line.on_machine(sys.executable, "-c", script)))
+
+
+def devices(line: Cable) -> dict[str, str]:
+    shown = json.loads(cable.run("ip", "-n", line.machine, "-j", "link"))
+    return {one["address"]: one["ifname"] for one in shown if one["ifname"] != "lo"}
+
+
+def test_devices_swap_their_names() -> None:
     with cable.laid() as line:
-        script = "from precast.boot.network import netlink; netlink.rename('eth0', 'lan0'); netlink.set_up('lan0')"
-        cable.run(*line.on_machine(sys.executable, "-c", script))
-        assert "lan0" in cable.run("ip", "-n", line.machine, "link", "show", "up")
+        cable.run("ip", "-n", line.machine, "link", "add", "eth1", "type", "veth", "peer", "name", "far1")
+        before = devices(line)
+        assert renamed(line, eth0="eth1", eth1="eth0") == [["eth0", "eth1", ""], ["eth1", "eth0", ""]]
+        swapped = {"eth0": "eth1", "eth1": "eth0"}
+        assert devices(line) == {mac: swapped.get(name, name) for mac, name in before.items()}
+
+
+def test_device_whose_name_is_taken_keeps_its_own() -> None:
+    with cable.laid() as line:
+        cable.run("ip", "-n", line.machine, "link", "add", "eth1", "type", "veth", "peer", "name", "far1")
+        before = devices(line)
+        assert renamed(line, eth0="eth1") == [["eth0", "eth1", "File exists"]]
+        assert devices(line) == before
+
+
+def test_device_that_is_in_use_keeps_its_name() -> None:
+    with cable.laid() as line:
+        cable.run("ip", "-n", line.machine, "link", "set", "eth0", "up")
+        ((old, new, reason),) = renamed(line, eth0="lan0")
+        assert (old, new) == ("eth0", "lan0")
+        assert reason.startswith("it is in use")
+        assert "eth0" in devices(line).values()

@@ -9,13 +9,12 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from precast.base.errors import PrecastError
+from precast.boot import image
 from precast.boot.capabilities import Capability
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Shape
-from precast.boot.network import choosing, issues, links, naming, reading
+from precast.boot.network import choosing, issues, links, naming, reading, renaming
 from precast.boot.network.model import Network
 
 _WORD = "network-config="
@@ -52,11 +51,13 @@ def _document(context: Context) -> tuple[str, Mapping[str, Any] | str | None]:
         if word == "disabled":
             return "the kernel's command line says network-config=disabled", None
         return "the kernel's command line", _decoded(word)
-    image = context.config.get("network")
-    if isinstance(image, Mapping):
-        if image.get("config") == "disabled":
+    given = image.read(context.root).get(
+        "network"
+    )  # not the user's: whoever writes user data does not know the devices
+    if isinstance(given, Mapping):
+        if given.get("config") == "disabled":
             return "the image's configuration says network: {config: disabled}", None
-        return "the image's configuration", image
+        return "the image's configuration", given
     given = context.value(Capability.NETWORK_CONFIG)
     if given:
         return "the data source", given
@@ -102,33 +103,14 @@ def _tell(context: Context, renderer: str, network: Network) -> None:
 
 def _rename(context: Context, network: Network) -> None:
     """Give devices that are there already the names they shall have: udev's rules are only for those that come."""
-    from precast.boot.network import netlink
-
     wanted = {one.match.mac: one.set_name for one in network.devices if one.match and one.match.mac and one.set_name}
-    for link in links.present(context.root):
-        name = wanted.get(link.mac)
-        if name is not None and link.is_real and link.name != name:
-            try:
-                netlink.rename(link.name, name)
-                context.changed(f"{link.name} is {name} now")
-            except OSError as error:
-                context.warn(f"{link.name} could not be named {name}: {error.strerror}")
-
-
-class _Document(Shape):
-    """A network configuration, or `config: disabled`; what is wrong in it is found when it is read."""
-
-    name = "a network configuration"
-
-    def clean(self, value: Any, path: Any, found: Any) -> Any:
-        if not isinstance(value, dict):
-            return self.wrong(value, path, found, "begin with `version: 2`")
-        if "version" in value:
-            try:
-                reading.read_value("network", value)
-            except PrecastError as error:
-                return self.wrong(value, path, found, error.message)
-        return value
+    there = [link for link in links.present(context.root) if link.is_real]
+    moves = {link.name: name for link in there if (name := wanted.get(link.mac)) not in (None, link.name)}
+    for old, name, reason in renaming.rename({old: name for old, name in moves.items() if name}):
+        if reason:
+            context.warn(f"{old} could not be named {name}: {reason}")
+        else:
+            context.changed(f"{old} is {name} now")
 
 
 def _always(_: Config) -> bool:
@@ -139,7 +121,7 @@ MODULES = (
     Module(
         "network",
         configure,
-        {"network": _Document()},
+        {},
         uses=frozenset({Capability.NETWORK_CONFIG}),
         stage=Stage.LOCAL,
         after=(After("hostname", "DHCP tells the server the machine's name"),),

@@ -35,6 +35,7 @@ REPORTED: dict[str, str] = {
     "lxd": "run lxd init --preseed in runcmd",
     "mcollective": f"MCollective {_OTHER}",
     "migrate": "there is no older state to migrate",
+    "network": "give it as the data source's network configuration, or in the image's cloud.cfg: user data comes too late for it",
     "puppet": f"Puppet {_OTHER}",
     "reporting": "precast boot analyze has the timeline, and phone_home tells others",
     "rh_subscription": _SERVICE,

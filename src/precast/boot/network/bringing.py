@@ -18,6 +18,8 @@ from precast.boot.network import dhcp, links, netlink
 
 LEASE_DEADLINE_S = 20.0
 MAX_LEASE_S = 3600
+# Devices that this process has brought up at this moment, by number.
+_ours: set[int] = set()
 _METRIC = 1  # before whatever the machine's own network may bring up meanwhile
 
 
@@ -48,9 +50,11 @@ async def _raise(
     link: links.Link, deadline_s: float, note: Callable[[str], None], undo: contextlib.AsyncExitStack
 ) -> Raised:
     device = socket.if_nametoindex(link.name)  # a device that gets another name meanwhile is left as it was too
-    if not _is_up(link.name):
+    if not is_up(link.name):
         netlink.set_up(device)
         undo.callback(_quietly, netlink.set_up, device, False)
+    _ours.add(device)
+    undo.callback(_ours.discard, device)
     try:
         async with asyncio.timeout(deadline_s):
             granted = await dhcp.lease(link.name, link.mac, lambda: secrets.randbits(32), socket.gethostname())
@@ -79,7 +83,13 @@ def _quietly(change: Callable[..., None], *given: object) -> None:
         change(*given)
 
 
-def _is_up(device: str) -> bool:
+def is_in_use(device: str) -> bool:
+    """Whether somebody else has brought the device up: the root file system may come over it."""
+    return is_up(device) and socket.if_nametoindex(device) not in _ours
+
+
+def is_up(device: str) -> bool:
+    """Raises OSError if there is no such device."""
     import fcntl
     import struct
 

@@ -131,6 +131,8 @@ class Field:
     def text(self) -> str:
         if isinstance(self.value, bool) or not isinstance(self.value, str | int | float):
             raise self.wrong("text")
+        if not str(self.value).isprintable():  # it becomes a part of a line in some file
+            raise self.wrong("text on one line", "leave control characters out")
         return str(self.value)
 
     def texts(self) -> tuple[str, ...]:

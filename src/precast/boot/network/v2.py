@@ -1,6 +1,7 @@
 """Reads network config version 2: netplan's own form, as cloud-init takes it."""
 
 import ipaddress
+import re
 from typing import Any
 
 from precast.boot.network import issues, parameters
@@ -63,6 +64,8 @@ _OWN = {
     Kind.BRIDGE: frozenset({"interfaces", "parameters"}),
     Kind.VLAN: frozenset({"id", "link"}),
 }
+_NAME = re.compile(r"[^\s/:\x00-\x1f]{1,15}")
+_LABEL = re.compile(r"[^\s/\x00-\x1f]{1,64}")
 _SECTIONS = {kind.value: kind for kind in Kind}
 _ONLY_NETPLAN = frozenset({"wifis", "modems", "tunnels", "vrfs", "dummy-devices", "nm-devices", "openvswitch"})
 _OVERRIDES = frozenset(
@@ -111,6 +114,10 @@ def _check_names(network: Network, top: Field) -> None:
 
 
 def _device(name: str, field: Field, kind: Kind) -> Device:
+    is_label = kind is Kind.ETHERNET and field.get("match") is not None  # it names a definition, and no device
+    if not (_LABEL if is_label else _NAME).fullmatch(name):
+        field.value = name
+        raise field.wrong("the name of a device", "use at most 15 characters, without blanks, slashes and colons")
     field.check_keys(_EVERY | _FURTHER | _OWN[kind])
     further = {key: value.value for key, value in field.entries() if key in _FURTHER}
     dns = field.get("nameservers")

@@ -95,11 +95,24 @@ def command_line(root: Path, word: str) -> None:
     (root / "proc/cmdline").write_text(f"quiet {word} ro\n")
 
 
+def image(root: Path, text: str) -> None:
+    (root / "etc/cloud/cloud.cfg.d").mkdir(parents=True)
+    (root / "etc/cloud/cloud.cfg.d/90-network.cfg").write_text(text)
+
+
+def test_user_data_does_not_say_how_the_network_is(root: Path) -> None:
+    install(root, "netplan")
+    ran = run(root, V2, {"network": {"version": 2, "ethernets": {"eth5": {"dhcp4": True}}}})
+    assert [finding.place for finding in ran.findings] == ["network"]
+    assert "eth7:" in (root / NETPLAN).read_text()
+
+
 def test_kernel_command_line_wins_over_everybody(root: Path) -> None:
     install(root, "netplan")
     document = base64.b64encode(b"version: 2\nethernets: {eth3: {dhcp4: true}}\n").decode()
     command_line(root, f"network-config={document}")
-    run(root, V2, {"network": {"version": 2, "ethernets": {"eth5": {"dhcp4": True}}}})
+    image(root, "network: {version: 2, ethernets: {eth5: {dhcp4: true}}}\n")
+    run(root, V2)
     assert "eth3:" in (root / NETPLAN).read_text()
 
 
@@ -108,14 +121,17 @@ def test_disabled_network_is_left_alone(root: Path, where: str) -> None:
     install(root, "netplan")
     if where == "command line":
         command_line(root, "network-config=disabled")
-    ran = run(root, V2, {"network": {"config": "disabled"}} if where == "image" else {})
+    else:
+        image(root, "network: {config: disabled}\n")
+    ran = run(root, V2)
     assert "disabled" in (ran.outcomes["network"].not_run or "")
     assert not (root / NETPLAN).exists()
 
 
 def test_image_wins_over_the_source(root: Path) -> None:
     install(root, "netplan")
-    run(root, V2, {"network": {"version": 2, "ethernets": {"eth5": {"dhcp4": True}}}})
+    image(root, "network: {version: 2, ethernets: {eth5: {dhcp4: true}}}\n")
+    run(root, V2)
     assert "eth5:" in (root / NETPLAN).read_text()
 
 

@@ -4,7 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from demo import apply, identity, language, net, store, work
+from demo import apply, boot, identity, language, net, store, work
 from demo.stage import DemoFailed, Stage
 from lab.postgres import PostgresServer
 
@@ -23,6 +23,7 @@ def run(stage: Stage) -> int:
         net.show(stage)
         language.show(stage)
         apply.show(stage)
+        boot.show(stage)
         identity.show(stage)
     except DemoFailed as failure:
         stage.event(f"not true: {failure}")

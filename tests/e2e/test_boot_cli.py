@@ -1,5 +1,6 @@
 """`precast boot` as a person uses it: the real command, a scratch root with a seed, and every mistake one clear line."""
 
+import asyncio
 import json
 import os
 import stat
@@ -9,6 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from tests.unit.boot.serving import Service, serving
 
 PRECAST = Path(sys.executable).with_name("precast")
 SEED = "var/lib/cloud/seed/nocloud"
@@ -164,3 +167,42 @@ def test_explain_of_an_unknown_name_suggests_one(root: Path) -> None:
     done = precast("explain", "--root", str(root), "hostnam")
     assert done.returncode == 66
     assert "did you mean hostname?" in done.stderr
+
+
+async def test_run_with_a_metadata_service_injects_files_and_believes_only_the_identity(root: Path) -> None:
+    """A seed lies in the image, and a service that nobody trusts has keys: neither may give what the identity does not."""
+    meta = {
+        "uuid": "u-1",
+        "hostname": "cloud",
+        "public_keys": {"k": "ssh-rsa EVIL"},
+        "files": [{"path": "/etc/injected", "content_path": "/content/0000"}],
+    }
+    files = {"openstack/latest/meta_data.json": json.dumps(meta), "openstack/content/0000": "from the platform\n"}
+    async with serving(Service(files)) as base:
+        words = ["run", "--root", str(root), "--json", "--address", f"openstack={base}"]
+        seeded = await asyncio.to_thread(precast, *words)
+        told = json.loads(seeded.stdout)
+        assert told["identity"] == "nocloud"
+        files_job = next(one for one in told["modules"] if one["name"] == "injected_files")
+        assert files_job["result"] == "not run"
+        assert files_job["reason"].startswith("it needs files: ")
+        assert not (root / "etc/injected").exists()
+        (root / "etc/precast").mkdir()
+        (root / "etc/precast/boot.toml").write_text('trusted_sources = ["openstack"]\n')
+        (root / SEED / "meta-data").write_text("instance-id: i-2\n")
+        assert (await asyncio.to_thread(precast, *words)).returncode == 0
+        assert (root / "etc/injected").read_text() == "from the platform\n"
+        (root / SEED / "meta-data").unlink()
+        (root / SEED / "user-data").unlink()
+        alone = json.loads((await asyncio.to_thread(precast, *words)).stdout)
+    assert alone["identity"] == "openstack"
+    assert alone["instance_id"] == "u-1"
+    assert (root / "etc/hostname").read_text() == "cloud\n"
+
+
+def test_record_of_a_new_boot_replaces_that_of_the_last(root: Path) -> None:
+    for _ in range(3):
+        assert precast("run", "--root", str(root)).returncode == 0
+    state = root / "var/lib/precast/boot"
+    assert (state / "record.jsonl").read_text().count('"began"') == 1
+    assert (state / "latest.jsonl").read_text().count("etc_hosts") <= 2

@@ -7,9 +7,9 @@ on. There only sources that look at files are asked, or those that are named.
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from precast.boot import issues
+from precast.boot import image, issues
 from precast.boot.settings import BootSettings
 from precast.boot.sources import firmware, registry
 from precast.boot.sources.contract import Evidence, Likelihood, Plausibility, Source
@@ -41,9 +41,11 @@ class Choice(NamedTuple):
         return [one.source.name for one in self.chosen if one.is_confirmed]
 
 
-def choose(settings: BootSettings, evidence: Evidence, root: Path, listed: Sequence[str] = ()) -> Choice:
-    """Order and prune. `listed` is cloud-init's datasource_list. Raises InputError BOOT-004, BOOT-005 for a wrong setting."""
-    addresses, deadlines = _pairs(settings.addresses, "addresses"), _pairs(settings.deadlines, "deadlines")
+def choose(settings: BootSettings, evidence: Evidence, root: Path, said: Mapping[str, Any] | None = None) -> Choice:
+    """Order and prune. `said` is the image's configuration for cloud-init. Raises InputError BOOT-004, BOOT-005 for a wrong setting."""
+    listed = image.listed_sources(said or {})
+    addresses = {**image.addresses(said or {}), **_pairs(settings.addresses, "addresses")}
+    deadlines = _pairs(settings.deadlines, "deadlines")
     wanted = [known(name) for name in settings.sources] or list(_translated(listed))
     for name in settings.trusted_sources:
         known(name)

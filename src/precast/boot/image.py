@@ -1,5 +1,6 @@
 """What the image itself says, where cloud-init has it: /etc/cloud/cloud.cfg, then cloud.cfg.d/*.cfg by name. Later files win."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,14 @@ from precast.boot.userdata import merging
 from precast.resources.files import places
 
 FILE, DIRECTORY = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
+# By source of ours: cloud-init's name for it, and the key of its address.
+_ADDRESSES = {
+    "nocloud-net": ("NoCloud", "seedfrom"),
+    "openstack": ("OpenStack", "metadata_urls"),
+    "ec2": ("Ec2", "metadata_urls"),
+    "gce": ("GCE", "metadata_url"),
+    "hetzner": ("Hetzner", "metadata_url"),
+}
 
 
 def read(root: Path) -> dict[str, Any]:
@@ -28,10 +37,23 @@ def read(root: Path) -> dict[str, Any]:
     return people.with_defaults(config, root)
 
 
-def listed_sources(config: dict[str, Any]) -> list[str]:
+def listed_sources(config: Mapping[str, Any]) -> list[str]:
     """cloud-init's datasource_list, as far as it is one."""
     found = config.get("datasource_list")
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def addresses(config: Mapping[str, Any]) -> dict[str, str]:
+    """Base addresses that the image names where cloud-init reads them, below `datasource`."""
+    given = config.get("datasource")
+    found = {}
+    for name, (theirs, key) in _ADDRESSES.items():
+        section = given.get(theirs) if isinstance(given, dict) else None
+        value = section.get(key) if isinstance(section, dict) else None
+        first = value[0] if isinstance(value, list) and value else value
+        if isinstance(first, str) and first:
+            found[name] = first
+    return found
 
 
 def _parts(base: str) -> list[Path]:

@@ -17,7 +17,7 @@ from precast.boot.events import Result
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import Frequency
 from precast.boot.plan import Job
-from precast.boot.state import Identity, Memory, Ran, State
+from precast.boot.state import Identity, Ran, State
 
 Log = Callable[[str, str, str], None]
 
@@ -40,7 +40,6 @@ class Jobs:
         self._machine = machine
         self._log = log
         self._is_dry_run = is_dry_run
-        self._boot_id = state.boot_id()
 
     def begin(
         self, identity: Identity, configuration: Configuration, jobs: Sequence[Job], is_retry: bool
@@ -48,8 +47,8 @@ class Jobs:
         """Note whose machine this is; the jobs that are not due, with the reason."""
         self._identity = identity
         self._configuration = configuration
-        memory = self._state.memory(identity.instance_id, self._boot_id)
-        reasons = {job.name: _not_due(job, memory, is_retry) for job in jobs}
+        memory = {each: self._state.memory(identity.instance_id, each) for each in Frequency}
+        reasons = {job.name: _not_due(job, memory[job.module.frequency].get(job.name), is_retry) for job in jobs}
         return {name: reason for name, reason in reasons.items() if reason}
 
     def run(self, job: Job, values: Mapping[Capability, Any]) -> Ends:
@@ -85,19 +84,20 @@ class Jobs:
         return self._state.instance(self._identity.instance_id)
 
     def _write(self, job: Job, result: Result | None) -> None:
-        is_once = job.module.frequency == Frequency.ONCE
-        self._state.write(self._identity.instance_id, Ran(job.name, self._boot_id, result), is_once)
+        self._state.write(self._identity.instance_id, job.module.frequency, Ran(job.name, result))
 
 
-def _not_due(job: Job, memory: Memory, is_retry: bool) -> str:
-    scope, words = {
-        Frequency.ONCE: (memory.once, "it has run on this disk, and runs once"),
-        Frequency.INSTANCE: (memory.instance, "it has run for this instance, and runs once for each"),
-        Frequency.BOOT: (memory.boot, "it has run in this boot"),
-    }[job.module.frequency]
-    result = scope.get(job.name)
+_REASONS = {
+    Frequency.ONCE: "it has run on this disk, and runs once",
+    Frequency.INSTANCE: "it has run for this instance, and runs once for each",
+    Frequency.BOOT: "it has run in this boot",
+}
+
+
+def _not_due(job: Job, result: Result | None, is_retry: bool) -> str:
     if result is None or result == Result.NOT_RUN or (is_retry and result == Result.FAILED):
         return ""
+    words = _REASONS[job.module.frequency]
     return f"{words}; it failed, and --retry runs it again" if result == Result.FAILED else words
 
 

@@ -34,7 +34,7 @@ def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = N
     root, clock = ground.root, clock or SystemClock()
     found = evidence.collect(root)
     base = image.read(root)
-    choice = choosing.choose(settings, found, root, image.listed_sources(base))
+    choice = choosing.choose(settings, found, root, base)
     state = State(root, ground.is_dry_run)
     managed = Managed(
         "" if root == Path("/") else str(root),

@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,12 @@ import msgspec
 from precast.base import files
 from precast.boot import issues
 from precast.boot.events import AnyEvent, Began, Result
+from precast.boot.modules.contract import Frequency
 
 PLACE = Path("var/lib/precast/boot")
-RECORD, ONCE, RAN, IDENTITY = "record.jsonl", "once.jsonl", "ran.jsonl", "identity.json"
+RECORD, IDENTITY, RAN = "record.jsonl", "identity.json", "ran.jsonl"
+# What ran ever, and in the latest boot.
+ONCE, LATEST = "once.jsonl", "latest.jsonl"
 CONFIG, LOG = "config.json", "log"
 BOOT_ID = Path("proc/sys/kernel/random/boot_id")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -31,7 +34,6 @@ class Ran(msgspec.Struct, frozen=True):
     """That a job began, or how it ended."""
 
     job: str
-    boot_id: str
     result: Result | None = None
 
 
@@ -88,7 +90,8 @@ class State:
     def begin(self, began: Began, is_continued: bool) -> None:
         """Start the record, anew unless this is a further stage of the same boot."""
         if not is_continued and not self._is_dry_run:
-            (self.directory / RECORD).unlink(missing_ok=True)
+            for name in (RECORD, LATEST, LOG):
+                (self.directory / name).unlink(missing_ok=True)
         self.note(began)
 
     def note(self, event: AnyEvent) -> None:
@@ -121,19 +124,19 @@ class State:
         first = next(_lines(self.directory / RECORD, AnyEvent), None)
         return isinstance(first, Began) and first.boot_id == boot_id
 
-    def memory(self, instance_id: str, boot_id: str) -> "Memory":
-        """How everything ended that ran before, by how long that counts."""
-        of_instance = list(_lines(self.instance(instance_id) / RAN, Ran))
-        return Memory(
-            once=_ends(_lines(self.directory / ONCE, Ran)),
-            instance=_ends(of_instance),
-            boot=_ends(ran for ran in of_instance if boot_id and ran.boot_id == boot_id),
-        )
+    def memory(self, instance_id: str, frequency: Frequency) -> dict[str, Result]:
+        """How jobs of a frequency ended, as long as that counts. What began and was cut off is not in here."""
+        latest = {ran.job: ran.result for ran in _lines(self._ran(instance_id, frequency), Ran)}
+        return {job: result for job, result in latest.items() if result is not None}
 
-    def write(self, instance_id: str, ran: Ran, is_once: bool) -> None:
+    def write(self, instance_id: str, frequency: Frequency, ran: Ran) -> None:
         """On the disk when it returns."""
-        place = self.directory / ONCE if is_once else self.instance(instance_id) / RAN
-        self._append(place, ran, is_flushed=True)
+        self._append(self._ran(instance_id, frequency), ran, is_flushed=True)
+
+    def _ran(self, instance_id: str, frequency: Frequency) -> Path:
+        if frequency == Frequency.INSTANCE:
+            return self.instance(instance_id) / RAN
+        return self.directory / (ONCE if frequency == Frequency.ONCE else LATEST)
 
     def log(self, job: str, level: str, text: str) -> None:
         """A line that a module, or a program it ran, said."""
@@ -154,14 +157,6 @@ class State:
             os.close(handle)
 
 
-class Memory(msgspec.Struct, frozen=True):
-    """How jobs ended: ever, for this instance, in this boot. What began and was cut off is not in here."""
-
-    once: dict[str, Result]
-    instance: dict[str, Result]
-    boot: dict[str, Result]
-
-
 def _lines(path: Path, kind: Any) -> Iterator[Any]:
     try:
         data = path.read_bytes()
@@ -171,8 +166,3 @@ def _lines(path: Path, kind: Any) -> Iterator[Any]:
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
             if line:
                 yield msgspec.json.decode(line, type=kind)
-
-
-def _ends(ran: Iterable[Ran]) -> dict[str, Result]:
-    latest = {one.job: one.result for one in ran}
-    return {job: result for job, result in latest.items() if result is not None}

@@ -114,7 +114,7 @@ def _sources(args: argparse.Namespace) -> int:
     settings = load_settings(BootSettings, args).values
     root = args.root.absolute()
     found = evidence.collect(root)
-    choice = choosing.choose(settings, found, root, image.listed_sources(image.read(root)))
+    choice = choosing.choose(settings, found, root, image.read(root))
     asyncio.run(print_sources(choice, Machine(root, found), is_serial=args.serial, is_json=args.json))
     return 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from precast.base.errors import InputError
-from precast.boot import choosing
+from precast.boot import choosing, image
 from precast.boot.capabilities import Capability
 from precast.boot.modules import registry as modules
 from precast.boot.settings import BootSettings
@@ -111,8 +111,28 @@ def test_kernel_command_line_that_names_a_source_rules_out_all_others() -> None:
 
 
 def test_list_of_the_image_is_followed_in_cloud_inits_words_too() -> None:
-    choice = choosing.choose(BootSettings(), Evidence(), SLASH, ["NoCloud", "Ec2", "None"])
+    choice = choosing.choose(BootSettings(), Evidence(), SLASH, {"datasource_list": ["NoCloud", "Ec2", "None"]})
     assert {one.name for one in choice.sources} == {"nocloud", "nocloud-net", "ec2"}
+
+
+def test_address_that_the_image_names_for_cloud_init_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "etc/cloud/cloud.cfg.d").mkdir(parents=True)
+    (tmp_path / "etc/cloud/cloud.cfg").write_text(
+        "datasource_list: [Ec2]\ndatasource: {Ec2: {metadata_urls: ['http://a/']}}\n"
+    )
+    (tmp_path / "etc/cloud/cloud.cfg.d/90.cfg").write_text("datasource_list: [NoCloud]\n")
+    (tmp_path / "etc/cloud/cloud.cfg.d/95.cfg").write_text("datasource: {NoCloud: {seedfrom: 'http://b/'}}\n")
+    said = image.read(tmp_path)
+    assert image.listed_sources(said) == ["NoCloud"]
+    assert image.addresses(said) == {"nocloud-net": "http://b/", "ec2": "http://a/"}
+    assert choosing.choose(BootSettings(), Evidence(), tmp_path, said).confirmed == ["nocloud-net"]
+
+
+def test_image_that_is_no_map_is_refused_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "etc/cloud").mkdir(parents=True)
+    (tmp_path / "etc/cloud/cloud.cfg").write_text("- a\n")
+    with pytest.raises(InputError, match=r"cloud.cfg should be a map, and is a list"):
+        image.read(tmp_path)
 
 
 def test_scratch_root_asks_only_what_lies_in_it_unless_named(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
 
 # Modules of this package; each has its declarations in MODULES.
 _NAMES = (
-    "network", "user_commands", "write_files", "hostnames", "users", "passwords", "ssh", "seeds", "surroundings", "resolving",
-    "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps",
+    "network", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords", "ssh", "seeds", "surroundings",
+    "resolving", "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps",
     "enrolling", "ending", "outputs", "power",
 )  # fmt: skip
 

@@ -5,7 +5,11 @@ deadline: a server that sends a byte a second gains nothing. `unix:///run/socket
 """
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -65,6 +69,39 @@ def _split(url: str) -> _Address:
     return _Address(parts.hostname, port, target, parts.scheme == "https")
 
 
+async def _look_up(host: str, port: int) -> str:
+    """The first address of a name.
+
+    In a thread that nobody waits for at the end: the event loop's own would keep a boot until the resolver gives up.
+    """
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[str] = loop.create_future()
+
+    def tell(act: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(lambda: None if found.done() else act())
+
+    def look() -> None:
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            failure = error if isinstance(error, OSError) else OSError(str(error))
+            tell(lambda: found.set_exception(failure))
+        else:
+            tell(lambda: found.set_result(str(rows[0][4][0])))
+
+    threading.Thread(target=look, name=f"look up {host}", daemon=True).start()
+    return await found
+
+
+def _is_literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 async def _connect(address: _Address, context: "ssl.SSLContext | None") -> _Streams:
     if address.socket:
         return await asyncio.open_unix_connection(address.socket, limit=MAX_HEAD_BYTES)
@@ -72,8 +109,12 @@ async def _connect(address: _Address, context: "ssl.SSLContext | None") -> _Stre
         import ssl
 
         context = ssl.create_default_context()
-    secure = context if address.is_secure else None
-    return await asyncio.open_connection(address.host, address.port, ssl=secure, limit=MAX_HEAD_BYTES)
+    host = address.host if _is_literal(address.host) else await _look_up(address.host, address.port)
+    if not address.is_secure:
+        return await asyncio.open_connection(host, address.port, limit=MAX_HEAD_BYTES)
+    return await asyncio.open_connection(
+        host, address.port, ssl=context, server_hostname=address.host, limit=MAX_HEAD_BYTES
+    )
 
 
 def _request(address: _Address, method: str, headers: Mapping[str, str], body: bytes) -> bytes:

@@ -159,3 +159,34 @@ async def test_address_that_is_none_is_refused(url: str) -> None:
 
     with pytest.raises(InputError, match="is no address of a data source"):
         await web.ask(url, "GET", {}, b"", 10, None)
+
+
+def test_resolver_that_hangs_keeps_nobody_past_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop ends while the look-up still hangs: it is let go, not waited for."""
+    import socket
+    import threading
+
+    may_end, is_looking = threading.Event(), threading.Event()
+
+    def hang(*_: object, **__: object) -> list[object]:
+        is_looking.set()
+        assert may_end.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    came = asyncio.run(probe(Hurried("http://metadata.invalid"), Machine(tmp_path, Evidence())))
+    assert is_looking.is_set()
+    assert came.reason == "digitalocean had not answered after 0.05 s"
+    assert not may_end.is_set()
+    may_end.set()
+
+
+async def test_name_that_is_not_known_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    def unknown(*_: object, **__: object) -> list[object]:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    came = await probe(DigitalOcean("http://metadata.invalid"), Machine(tmp_path, Evidence()))
+    assert came.reason.endswith("does not answer: Name or service not known")

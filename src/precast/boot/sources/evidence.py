@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from precast.boot.sources import labels
 from precast.boot.sources.contract import Evidence
 from precast.resources.files import places
 
@@ -11,6 +12,10 @@ DMI_NAMES = (
     "board_vendor", "bios_vendor",
 )  # fmt: skip
 LABELS = "/dev/disk/by-label"
+DISKS = "/sys/class/block"
+# Labels that sources look for. Others are of no use here, and not every disk needs to be known.
+WANTED = frozenset({"cidata", "config-2"})
+_MAX_DISKS = 64
 LXD = "/dev/lxd/sock"
 _MAX_BYTES = 16 * 1024
 
@@ -37,10 +42,24 @@ def _exists(base: str, path: str) -> bool:
 
 
 def _labels(base: str) -> dict[str, Path]:
-    """Labels as udev has found them. It writes an odd character as \\x and two digits; those are not ours."""
+    """Labels as udev has found them, and those of disks that it has not looked at yet."""
+    known = _found_by_udev(base)
+    disks = [Path(places.inside(base, f"/dev/{name}", is_followed=True)) for name in _names(base, DISKS)]
+    for disk in disks[:_MAX_DISKS]:
+        if disk not in known.values() and (label := labels.read(disk)) in WANTED:
+            known.setdefault(label, disk)
+    return known
+
+
+def _names(base: str, directory: str) -> list[str]:
     try:
-        names = sorted(each.name for each in Path(places.inside(base, LABELS, is_followed=True)).iterdir())
+        return sorted(each.name for each in Path(places.inside(base, directory, is_followed=True)).iterdir())
     except OSError:
-        return {}
+        return []
+
+
+def _found_by_udev(base: str) -> dict[str, Path]:
+    """It writes an odd character as \\x and two digits; those are not ours."""
+    names = _names(base, LABELS)
     found = {name.lower(): Path(places.inside(base, f"{LABELS}/{name}", is_followed=True)) for name in names}
     return {label: device.resolve() if not base else device for label, device in found.items()}

@@ -9,7 +9,7 @@ import pytest
 
 from precast.base.errors import InputError
 from precast.boot.capabilities import Capability
-from precast.boot.sources import evidence
+from precast.boot.sources import evidence, labels
 from precast.boot.sources.contract import Evidence, Plausibility
 from precast.boot.sources.nocloud import NoCloud, NoCloudNet
 from precast.boot.sources.reach import Machine
@@ -104,6 +104,38 @@ async def test_labelled_image_is_mounted_and_read(kind: str, tmp_path: Path) -> 
     assert found.instance_id == "on-disk"
     assert found.origin == f"disk {image}"
     assert "precast-boot-" not in Path("/proc/mounts").read_text()
+
+
+async def test_disk_that_udev_has_not_looked_at_is_known_by_its_label(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts")
+    files, root = tmp_path / "files", tmp_path / "root"
+    files.mkdir()
+    (files / "meta-data").write_text("instance-id: on-disk\n")
+    for place in ("dev", "sys/class/block/vdb", "sys/class/block/vdc"):
+        (root / place).mkdir(parents=True)
+    make_image("ext4", files, root / "dev/vdb")
+    found = await NoCloud().find(Machine(root, evidence.collect(root)))
+    assert found is not None
+    assert found.instance_id == "on-disk"
+
+
+@pytest.mark.parametrize(
+    ("at", "sign", "label_at", "label", "expected"),
+    [
+        (32769, b"CD001", 32808, b"cidata".ljust(32), "cidata"),
+        (1080, b"\x53\xef", 1144, b"config-2\0", "config-2"),
+        (54, b"FAT16   ", 43, b"CIDATA     ", "cidata"),
+        (82, b"FAT32   ", 71, b"CONFIG-2   ", "config-2"),
+        (0, b"", 0, b"", ""),
+    ],
+)
+def test_label_is_read_from_the_first_blocks(at: int, sign: bytes, label_at: int, label: bytes, expected: str) -> None:
+    start = bytearray(34816)
+    start[at : at + len(sign)] = sign
+    start[label_at : label_at + len(label)] = label
+    assert labels.of(bytes(start)) == expected
+    assert labels.of(bytes(start[:50])) in ("", "cidata")
 
 
 def make_image(kind: str, files: Path, image: Path) -> None:

@@ -60,7 +60,7 @@ CANNOT_MOUNT = Issue(
     "BOOT-109",
     Kind.UNAVAILABLE,
     "{device} cannot be mounted: {reason}",
-    "only root can; the file system must be iso9660, vfat or ext4",
+    "only root can; an image of iso9660 or vfat needs no mounting",
 )
 UNREADABLE = Issue(
     "BOOT-110",

@@ -1,5 +1,7 @@
 """The world as sources look at it: files below a root, disks, HTTP servers, programs. Each bounded in size and time.
 
+Images are read without mounting them where that can be (ISO 9660, FAT); others are mounted, read-only.
+
 A file that a source names is read below the root and nowhere else: a link in a seed directory or on a disk of a stranger that leads out of
 it leads back to it.
 """
@@ -11,11 +13,11 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from precast.base import commands
 from precast.base.clock import Clock, SystemClock
-from precast.boot.sources import issues, web
+from precast.boot.sources import fat, iso9660, issues, web
 from precast.boot.sources.contract import Answer, Evidence, Patience
 from precast.resources.files import places
 
@@ -26,7 +28,8 @@ MAX_FILE_BYTES = 64 * 1024
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 MOUNT_DEADLINE_S = 10.0
 COMMAND_DEADLINE_S = 5.0
-FILE_SYSTEMS = "iso9660,vfat,ext4"
+# What is not read without mounting; a stranger's image is given to no other driver.
+FILE_SYSTEMS = "ext4"
 
 
 class Machine:
@@ -61,6 +64,14 @@ class Machine:
 
     @contextlib.asynccontextmanager
     async def mounted(self, device: Path) -> AsyncIterator["Machine"]:
+        for kind in (iso9660.Image, fat.Image):
+            try:
+                with kind.opened(device) as image:
+                    if image.is_one:
+                        yield Disk(image, device, self)
+                        return
+            except OSError as error:
+                raise issues.UNREADABLE.error(path=device, reason=error.strerror) from None
         with tempfile.TemporaryDirectory(prefix="precast-boot-", ignore_cleanup_errors=True) as name:
             place = Path(name)
             await asyncio.to_thread(_mount, device, place)
@@ -103,6 +114,29 @@ class Machine:
         except (OSError, TimeoutError):
             return None
         return ended.out if ended.code == 0 and len(ended.out) <= max_bytes else None
+
+
+class Image(Protocol):
+    """The files of an image that is read without mounting it."""
+
+    def size(self, path: str) -> int | None: ...
+
+    def read(self, path: str) -> bytes | None: ...
+
+
+class Disk(Machine):
+    """The same machine with the files of an image in place of its own."""
+
+    def __init__(self, image: Image, device: Path, machine: Machine) -> None:
+        super().__init__(machine.root, machine.evidence, machine.clock, machine._context)
+        self._image = image
+        self._device = device
+
+    def read(self, path: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
+        size = self._image.size(path)
+        if size is not None and size > max_bytes:
+            raise issues.TOO_LARGE.error(where=f"{path} on {self._device}", limit=max_bytes)
+        return self._image.read(path)
 
 
 def _mount(device: Path, place: Path) -> None:

@@ -86,9 +86,9 @@ async def test_seed_address_can_name_the_machine_by_its_firmware(tmp_path: Path)
     assert found.instance_id == "i-3"
 
 
-@pytest.mark.parametrize("kind", ["ext4", "vfat", "iso9660"])
-async def test_labelled_image_is_mounted_and_read(kind: str, tmp_path: Path) -> None:
-    if os.geteuid() != 0:
+@pytest.mark.parametrize("kind", ["ext4", "vfat 12", "vfat 16", "vfat 32", "iso9660 -rock", "iso9660 -joliet"])
+async def test_labelled_image_is_read(kind: str, tmp_path: Path) -> None:
+    if kind == "ext4" and os.geteuid() != 0:
         pytest.skip("only root mounts")
     files = tmp_path / "files"
     files.mkdir()
@@ -139,13 +139,15 @@ def test_label_is_read_from_the_first_blocks(at: int, sign: bytes, label_at: int
 
 
 def make_image(kind: str, files: Path, image: Path) -> None:
-    if kind == "ext4":
+    name, _, how = kind.partition(" ")
+    if name == "ext4":
         words = [["mke2fs", "-q", "-t", "ext4", "-L", "cidata", "-d", str(files), str(image), "1M"]]
-    elif kind == "vfat":
-        copies = [["mcopy", "-oi", str(image), str(each), "::"] for each in files.iterdir()]
-        words = [["mkfs.vfat", "-C", "-n", "CIDATA", str(image), "1024"], *copies]
+    elif name == "vfat":
+        size_kb = {"12": "1024", "16": "16384", "32": "66000"}[how]
+        copies = [["mcopy", "-soi", str(image), str(each), "::"] for each in files.iterdir()]
+        words = [["mkfs.vfat", "-C", "-s", "1", "-F", how, "-n", "CIDATA", str(image), size_kb], *copies]
     else:
-        words = [["genisoimage", "-quiet", "-volid", "cidata", "-rock", "-o", str(image), str(files)]]
+        words = [["genisoimage", "-quiet", "-volid", "cidata", how, "-o", str(image), str(files)]]
     for line in words:
         try:
             subprocess.run(line, check=True, capture_output=True)

@@ -31,8 +31,11 @@ USER_DATA = {
     "groups": ["crew"],
     "users": [{"name": name, "groups": "crew", "shell": "/bin/sh"} for name in NAMES],
     "chpasswd": {"expire": False, "users": [{"name": name, "password": "x-y-z-1", "type": "text"} for name in NAMES]},
-    "write_files": [{"path": f"/opt/bench/{number}", "content": "x\n"} for number in range(20)],
+    "write_files": [{"path": f"/opt/bench/{n}", "content": "x\n", "defer": n % 2 == 0} for n in range(20)],
     "random_seed": {"data": "some"},
+    "manage_resolv_conf": True,
+    "resolv_conf": {"nameservers": ["192.0.2.1"]},
+    "apt": {"conf": 'APT::Get::Assume-Yes "true";\n', "preserve_sources_list": True},
     "runcmd": ["sleep 0.5"],
     "final_message": "done",
 }
@@ -100,6 +103,7 @@ def measure(root: Path) -> dict[str, Any]:
     whole_s = max(one.at_s for one in ended.values()) - configured_s
     return {
         "jobs": len(jobs),
+        "modules": len({job.module.name for job in jobs.values()}),
         "whole_s": round(whole_s, 4),
         "critical_s": round(critical_s(jobs, took_s), 4),
         "one_by_one_s": round(sum(took_s.values()), 4),

@@ -206,3 +206,11 @@ def test_record_of_a_new_boot_replaces_that_of_the_last(root: Path) -> None:
     state = root / "var/lib/precast/boot"
     assert (state / "record.jsonl").read_text().count('"began"') == 1
     assert (state / "latest.jsonl").read_text().count("etc_hosts") <= 2
+
+
+def test_run_in_a_root_without_users_still_writes_files(root: Path) -> None:
+    (root / "etc/passwd").unlink()
+    (root / "etc/group").unlink()
+    done = precast("run", "--root", str(root))
+    assert done.returncode == 0, done.stdout
+    assert (root / "etc/motd.d/hello").read_text() == "Hello\n"

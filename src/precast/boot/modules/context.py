@@ -92,7 +92,9 @@ class Context:
         """Parameters of a file for an owner and group; who is not root can only keep their own."""
         if os.geteuid() != 0:
             return {}
-        return {name: each for name, each in (("owner", owner), ("group", group)) if each}
+        # By number where it is known: a root that is being made may have no users yet.
+        given = {name: "0" if each == "root" else each for name, each in (("owner", owner), ("group", group))}
+        return {name: each for name, each in given.items() if each}
 
     def make_directories(self, path: str, mode: int = 0o755) -> None:
         """A directory and those above it, as far as they are not there."""

@@ -3,9 +3,10 @@
     .venv/bin/python bench/sharing.py [--quick]
 
 Nodes with 20 roles, three systems and facts of 20 KB; code of 24 modules with templates, and Hiera with a layer for each node that mostly
-does not exist. A third of the roles write the node's own name and address into files. Compiles are counted where they happen, in
-the service that gives them to worker processes. Everything is real but the network: facts come in by the fact service, on SQLite
-on a disk. At the end random nodes are compiled cold, and must have the catalogs that were decided for them.
+does not exist. A third of the roles write the node's own name and address into files; every further version changes a template.
+Compiles are counted where they happen, in the service that gives them to worker processes. Everything is real but the network: facts
+come in by the fact service, on SQLite on a disk. At the end random nodes are compiled cold, and must have the catalogs that were
+decided for them.
 """
 
 import asyncio
@@ -13,29 +14,38 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.report import Goal, finish, parse_quick, print_rows
-from bench.sharing_code import ROLES, code, facts_of, role_of
+from bench.sharing_code import PROFILES, ROLES, code, facts_of, role_of
 from lab.compiling import Compiling
+from precast.base import canonical, digests
 from precast.lang.answers import FileStore, NodeAnswers, TextTree
 from precast.lang.compile import compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from precast.services.compiling.inputs import node_data
+from precast.services.compiling.inputs import NodeInput, node_data
+from precast.services.tracing.chains import encode_links, link
 from precast.services.tracing.walking import Found
 from precast.store.connect import connect
 from precast.store.location import SqliteLocation
 from precast.store.schema import Schema
 from precast.wire.catalogs import ReleaseBody
+from precast.wire.facts import FactsBody
 from precast.wire.nodes import TargetsBody
 
 SEED = 8
 CHECKED = 200
 FLAPPING = 100
+FLAPS_BEFORE = 5
+MEASURED = 20
 SUBMITTERS = 64
+OTHERS = (
+    {"name": "Debian", "family": "Debian", "release": "12"},
+    {"name": "Ubuntu", "family": "Debian", "release": "12"},
+)
 
 
 class Size(NamedTuple):
@@ -57,6 +67,12 @@ class Fleet:
     async def introduce(self) -> None:
         for name in self.names:
             await self.compiling.introduce(name, role_of(self._number[name]))
+
+    def body(self, name: str, **changed: Any) -> FactsBody:
+        """A node's facts as they come in, with these changed."""
+        stable, volatile = facts_of(self._number[name], 0)
+        stable |= changed
+        return FactsBody(digests.of_bytes(canonical.encode(stable)), volatile, stable)
 
     async def submit(self, names: list[str], tick: int = 0, **changed: Any) -> None:
         waiting = iter(names)
@@ -111,30 +127,73 @@ async def cold_differences(compiling: Compiling, files: Mapping[str, str], names
     return different
 
 
-async def flapping(compiling: Compiling, fleet: Fleet) -> tuple[float, float]:
-    """The time from facts to decision of nodes that change once, without and with a hundred others that flap."""
-    calm = [await _latency(compiling, fleet, name) for name in fleet.names[FLAPPING : FLAPPING + 20]]
-    beside = []
-    for at, name in enumerate(fleet.names[FLAPPING + 20 : FLAPPING + 40]):
-        await fleet.submit(fleet.names[:FLAPPING], unread_flag=at, os=_flapped(at))
-        beside.append(await _latency(compiling, fleet, name))
+async def flapping(compiling: Compiling, fleet: Fleet) -> tuple[float, float, int]:
+    """The time from facts to decision of nodes that change once, without and beside a hundred that flap all the time.
+
+    Everything runs as in a server, in one process with the load: the sets of those that flap are made before, and each sends one a
+    second. Also how many sets they have sent in all.
+    """
+    calm_names, beside_names = (
+        fleet.names[FLAPPING : FLAPPING + MEASURED],
+        fleet.names[FLAPPING + MEASURED :][:MEASURED],
+    )
+    serving: list[asyncio.Task[None]] = [
+        asyncio.create_task(compiling.facts.run("f")),
+        asyncio.create_task(compiling.decisions.run("d")),
+        asyncio.create_task(compiling.compiler.run("c")),
+    ]
+    calm = [await _latency(compiling, fleet, name) for name in calm_names]
+    flapped, is_used_up = [0], asyncio.Event()
+    serving.append(asyncio.create_task(_flap(fleet, flapped, is_used_up)))
+    await is_used_up.wait()
+    beside = [await _latency(compiling, fleet, name) for name in beside_names]
+    for task in serving:
+        task.cancel()
+    await asyncio.gather(*serving, return_exceptions=True)
     await compiling.settle()
-    return statistics.median(calm), statistics.median(beside)
+    return statistics.median(calm), statistics.median(beside), flapped[0]
 
 
-def _flapped(at: int) -> dict[str, str]:
-    return {"name": "Debian", "family": "Debian", "release": f"12.{at}"}
+async def _flap(fleet: Fleet, flapped: list[int], is_used_up: asyncio.Event) -> None:
+    """A hundred nodes send a set every second, each time with another system, which code reads. The sets are made before.
+
+    The event comes when each of them has used up what it may ask for.
+    """
+    names = fleet.names[:FLAPPING]
+    bodies = [[fleet.body(name, os=other) for other in OTHERS] for name in names]
+    while True:
+        for name, pair in zip(names, bodies, strict=True):
+            await fleet.compiling.facts.submit(name, pair[flapped[0] // FLAPPING % 2])
+            flapped[0] += 1
+            await asyncio.sleep(1 / FLAPPING)
+        if flapped[0] >= FLAPS_BEFORE * FLAPPING:
+            is_used_up.set()
 
 
 async def _latency(compiling: Compiling, fleet: Fleet, name: str) -> float:
+    """Until a node whose system became another, which code reads, is decided with that."""
+    body = fleet.body(name, os=OTHERS[1])
     started_s = time.perf_counter()
-    await fleet.submit([name], moved=True)
-    while (await compiling.database.read(compiling.inputs.reading, [name]))[0].facts_digest != (
-        await compiling.staged(name)
-    ).facts:
-        await compiling.facts.work_off("f")
-        await compiling.decisions.work_off("d")
-    return (time.perf_counter() - started_s) * 1e3
+    await compiling.facts.submit(name, body)
+    while True:
+        (known,) = await compiling.database.read(compiling.inputs.reading, [name])
+        if known.facts["os"] == OTHERS[1] and known.facts_digest == (await compiling.staged(name)).facts:
+            return (time.perf_counter() - started_s) * 1e3
+        await asyncio.sleep(0.0005)
+
+
+def compiles_without_holes(known: Sequence[NodeInput], files: Mapping[str, str]) -> tuple[int, int]:
+    """How many compiles these nodes need: with names and addresses left open, and if every node's own were read."""
+    store = FileStore(TextTree(files))
+    needed = []
+    for settings in (Settings(), Settings(identity_facts=(), identity_trusted=())):
+        traces = set()
+        for one in known:
+            inputs = Inputs(NodeAnswers(node_data(one), store))
+            compile_catalog(inputs, settings)
+            traces.add(encode_links(tuple(link(read.question, read.answer) for read in inputs.trace)))
+        needed.append(len(traces))
+    return needed[0], needed[1]
 
 
 async def main_async(is_quick: bool) -> None:
@@ -189,9 +248,13 @@ async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
     names = random.Random(SEED).sample(fleet.names, min(CHECKED, len(fleet.names)))
     different = await cold_differences(compiling, changed, names)
     us, reads = await walk_us(compiling, names)
-    calm_ms, beside_ms = await flapping(compiling, fleet)
+    known = await compiling.database.read(compiling.inputs.reading, names)
+    with_holes, without_holes = await asyncio.to_thread(compiles_without_holes, known, changed)
+    calm_ms, beside_ms, flaps = await flapping(compiling, fleet)
     for version in range(size.versions - 3):
-        await compiling.deploy({**changed, "data/common.yaml": changed["data/common.yaml"] + f"unread{version}: 1\n"})
+        template = f"modules/profile{version % PROFILES}/templates/config.epp"
+        changed = {**changed, template: changed[template] + f"# version {version}\n"}
+        await compiling.deploy(changed)
         await compiling.settle()
     chains, link_bytes, leaf_bytes = await compiling.traces.size("production")
 
@@ -200,7 +263,11 @@ async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
     print(
         f"a walk: {us:.0f} µs for {reads:.0f} reads; the tree: {chains} rows, {(link_bytes + leaf_bytes) / 1024:.0f} KB"
     )
-    print(f"facts to decision: {calm_ms:.1f} ms, with {FLAPPING} flapping nodes beside {beside_ms:.1f} ms")
+    print(f"{len(names)} random nodes need {with_holes} compiles with holes, {without_holes} without")
+    print(
+        f"facts to decision: {calm_ms:.1f} ms, beside {FLAPPING} nodes that flap every second"
+        f" ({flaps} sets of theirs) {beside_ms:.1f} ms"
+    )
     if different:
         raise SystemExit("catalogs that were decided differ from what is compiled")
     figures = {
@@ -211,7 +278,8 @@ async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
         "cold_compared": len(names),
         "cold_different": different,
         "walk_reads": round(reads),
-        "decision_ms": {"calm": round(calm_ms, 2), "beside_flapping": round(beside_ms, 2)},
+        "compiles_of_sample": {"nodes": len(names), "with_holes": with_holes, "without_holes": without_holes},
+        "decision_ms": {"calm": round(calm_ms, 2), "beside_flapping": round(beside_ms, 2), "sets_flapped": flaps},
         "tree": {"versions": size.versions, "rows": chains, "bytes": link_bytes + leaf_bytes},
     }
     per_reads = us / reads * 300

@@ -8,6 +8,7 @@ from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.automatic_releases import AutomaticReleases
 from precast.services.changes import ChangeReasons
 from precast.services.compiler import CompilerService
+from precast.services.compiling.deployment import Deployment
 from precast.services.compiling.groves import Groves
 from precast.services.compiling.inputs import NodeInputs
 from precast.services.compiling.trees import Versions
@@ -47,7 +48,8 @@ class Compiling:
         versions = Versions(self.blobs)
         self.workers = Workers(versions.content, database.clock)
         self.inputs = NodeInputs(self.fleet, self.environments)
-        self.groves = Groves(database, self.traces, versions)
+        deployment = Deployment(database, self.environments, {"servername": "lab"})
+        self.groves = Groves(database, self.traces, versions, deployment)
         reasons = ChangeReasons(database, self.traces, self.environments, self.groves)
         audit = AuditLog(database, CountedIds())
         automatic = AutomaticReleases(database, self.environments, self.catalogs, audit)

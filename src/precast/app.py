@@ -8,7 +8,7 @@ import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,7 +108,7 @@ class App:
             async with AsyncExitStack() as held, asyncio.TaskGroup() as tasks:
                 parts = [] if front is None else front.parts
                 if COMPILER in settings.roles:
-                    parts = [*parts, *_compiling(database, server_id, held)]
+                    parts = [*parts, *await _compiling(database, settings, server_id, held)]
                 if SCHEDULER in settings.roles:
                     parts = [*parts, *_scheduled(database, settings, server_id)]
                 running = [tasks.create_task(part()) for part in parts]
@@ -289,15 +289,18 @@ def _catalogs_api(database: "Database") -> "CatalogsApi":
     return CatalogsApi(views, troubles, requests, releases, blobs)
 
 
-def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "list[Part]":
+async def _compiling(
+    database: "Database", settings: ServerSettings, server_id: str, held: AsyncExitStack
+) -> "list[Part]":
     """The role compiler: what decides for nodes, and what compiles; its processes end with `held`."""
     from precast.services.automatic_releases import AutomaticReleases
     from precast.services.changes import ChangeReasons
     from precast.services.compiler import CompilerService
+    from precast.services.compiling.deployment import Deployment
     from precast.services.compiling.groves import Groves
     from precast.services.compiling.inputs import NodeInputs
     from precast.services.compiling.trees import Versions
-    from precast.services.compiling.workers import Workers
+    from precast.services.compiling.workers import Limits, Workers
     from precast.services.deciding import DecisionService
     from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
     from precast.store.audit import AuditLog
@@ -313,7 +316,9 @@ def _compiling(database: "Database", server_id: str, held: AsyncExitStack) -> "l
     versions = Versions(blobs)
     environments = Environments(database)
     inputs = NodeInputs(Fleet(database), environments)
-    groves, workers = Groves(database, traces, versions), Workers(versions.content, database.clock)
+    deployment = Deployment(database, environments, await asyncio.to_thread(_server_facts, settings))
+    limits = Limits(settings.compile_limit.total_seconds(), settings.compile_memory)
+    groves, workers = Groves(database, traces, versions, deployment), Workers(versions.content, database.clock, limits)
     held.push_async_callback(workers.close)
     reasons = ChangeReasons(database, traces, environments, groves)
     ids = TimeOrderedIds(database.clock)
@@ -627,6 +632,17 @@ def _pruning(database: "Database", settings: ServerSettings) -> "Pruning":
 
     retention = Retention(settings.keep_traces, settings.keep_releases)
     return Pruning(database, Traces(database), Catalogs(database), Blobs(database), retention)
+
+
+def _server_facts(settings: ServerSettings) -> dict[str, str]:
+    """What Puppet's server adds to a node's facts, as `$server_facts`. No address where the name has none."""
+    from precast.lang.settings import PUPPET_VERSION
+
+    name = settings.server_name or next(iter(settings.names), "") or socket.gethostname()
+    found = {"serverversion": PUPPET_VERSION, "servername": name}
+    with suppress(OSError):
+        found["serverip"] = socket.gethostbyname(name)
+    return found
 
 
 def _hosts(settings: ServerSettings) -> list[str]:

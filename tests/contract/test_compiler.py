@@ -242,3 +242,15 @@ async def test_preview_tells_like_changes_once_and_a_nodes_own_change_apart(
     )
     (content,) = preview.changes[0].parameters
     assert content.after == "changed on renamed\n"
+
+
+async def test_code_sees_the_facts_of_server_and_agent_and_the_moment_of_the_deploy(compiler: Compiler) -> None:
+    shown = "${servername} ${server_facts['servername']} ${clientcert} ${facts['clientversion']} ${facts['clientnoop']}"
+    await compiler.deploy({"manifests/site.pp": f"$t = Timestamp().strftime('%Y')\nnotice(\"{shown} ${{t}}\")\n"})
+    await compiler.node("web1.example.org")
+    await compiler.settle()
+    staged = await compiler.staged("web1.example.org")
+    hung = await compiler.database.read(compiler.traces.finding_by_id, staged.chain)
+    assert hung is not None
+    ((level, text),) = msgspec.json.decode(hung.chain.leaf)["logs"]
+    assert (level, text.partition(": ")[2] or text) == ("notice", "lab lab <facts.clientcert> 7.23.0 false 2030")

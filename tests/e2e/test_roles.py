@@ -91,6 +91,7 @@ def fleet(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         made.deploy()
         made.until_staged()
         site.run("release", "web1")
+        site.run("node", "policy", "set", "web1", "--enforce", "triggered")
         site.stop()
         site.words = ["--role", "api,scheduler"]
         site.start()
@@ -102,6 +103,7 @@ def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> No
     asked = {
         ("post", "/v1/facts"): lambda: fleet.facts("Debian"),
         ("get", "/v1/catalog"): lambda: fleet.ask("GET", "/v1/catalog"),
+        ("get", "/v1/policy"): lambda: fleet.ask("GET", "/v1/policy"),
         ("get", "/v1/content/{digest}"): lambda: fleet.ask("GET", f"/v1/content/{content}"),
         # The connection itself is the next test's.
         ("get", "/v1/session"): None,

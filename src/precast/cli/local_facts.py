@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-_PUPPET = "7.23.0"  # whose language and catalogs ours are
-
 
 class LazyFacts(dict[str, Any]):
     """Facts that are collected at the first look. Only reading is meant for it."""
@@ -50,9 +48,11 @@ def local_facts(root: Path, certname: str) -> LazyFacts:
         from precast.agent.facts.collection import Collector, all_sources
         from precast.agent.facts.legacy import legacy
         from precast.cli.facts import machine_at
+        from precast.lang.settings import PUPPET_VERSION
 
         facts = Collector(all_sources(machine_at(root))).collect().facts
-        added = {"clientcert": certname, "clientversion": _PUPPET, "clientnoop": False, "puppetversion": _PUPPET}
+        version = {"clientversion": PUPPET_VERSION, "puppetversion": PUPPET_VERSION}
+        added = {"clientcert": certname, "clientnoop": False, **version}
         return {**legacy(facts), **added, **facts}
 
     return LazyFacts(collect)

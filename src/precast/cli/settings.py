@@ -107,6 +107,30 @@ class ServerSettings(Settings, frozen=True):
         ),
     ] = ROLES
 
+    server_name: Annotated[
+        str,
+        Setting(
+            "what manifests see as $servername, the same on all servers of a site (default: the first --name, else the host's)",
+            "HOST",
+        ),
+    ] = ""
+    compile_limit: Annotated[
+        timedelta,
+        Setting(
+            "how long a compile may take",
+            "DURATION",
+            read=setting_values.within(setting_values.duration, timedelta(seconds=1), timedelta(minutes=10)),
+        ),
+    ] = timedelta(seconds=60)
+    compile_memory: Annotated[
+        int,
+        Setting(
+            "how much memory a compile worker may use",
+            "SIZE",
+            read=setting_values.within(setting_values.size, 128 * 1024**2, 64 * 1024**3),
+        ),
+    ] = 1024**3
+
     keep_traces: Annotated[
         timedelta,
         Setting(

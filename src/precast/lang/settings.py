@@ -7,6 +7,9 @@ import msgspec
 Strictness = Literal["off", "warning", "error"]
 
 # Facts that tell one node from another. Only interpolated or handed on, they stay open and like nodes share one skeleton.
+# Whose language and catalogs ours are: what modules that ask for a version are told.
+PUPPET_VERSION = "7.23.0"
+
 IDENTITY_FACTS: tuple[str, ...] = (
     "certname",
     "clientcert",

@@ -31,7 +31,8 @@ from precast.store.traces import ChainRow, Traces
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim
 
-LEASE_S = 90.0
+# Beyond the time that the compile itself may take.
+LEASE_S = 30.0
 # How many of those who wait are sent off in the transaction that grows the tree; the others follow in pages.
 PAGE = 500
 
@@ -79,7 +80,7 @@ class CompilerService:
 
     async def work_off(self, owner: str) -> int:
         """Do one of the compiles that are waited for; how many it was."""
-        claims = await self._work.claim(COMPILE.name, owner, limit=1, lease_s=LEASE_S)
+        claims = await self._work.claim(COMPILE.name, owner, limit=1, lease_s=self._workers.limit_s + LEASE_S)
         for claim in claims:
             try:
                 await self._compile(claim)

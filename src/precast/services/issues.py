@@ -195,13 +195,13 @@ COMPILE_LATE = Issue(
     "COMPILE-001",
     Kind.UNAVAILABLE,
     "the compile for {node} was not done after {limit_s:g} s",
-    "look for a loop in the code; `precast compile` shows it on your own machine",
+    "look for a loop in the code, `precast compile` shows it on your own machine; the limit is the server's setting compile_limit",
 )
 COMPILE_MEMORY = Issue(
     "COMPILE-002",
     Kind.UNAVAILABLE,
     "the compile for {node} needed more than {limit_mb} MB",
-    "look for data that grows without end; the limit is the server's setting compile_memory_mb",
+    "look for data that grows without end; the limit is the server's setting compile_memory",
 )
 COMPILE_CRASHED = Issue(
     "COMPILE-003",

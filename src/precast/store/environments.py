@@ -90,6 +90,10 @@ FORGET_VERSION = Query(
     RETURNING version
     """,
 )
+DEPLOYED = Query(
+    "environments.deployed",
+    "SELECT min(deployed_at) FROM environment_version WHERE environment = :environment AND version = :version",
+)
 IS_RETAINED = Query("environments.is_retained", "SELECT 1 FROM environment_version WHERE version = :version LIMIT 1")
 VERSIONS_OF = Query(
     "environments.versions_of",
@@ -196,6 +200,11 @@ class Environments:
         """A number is no more, unless it is the current one; the version that it had."""
         rows = yield FORGET_VERSION(environment=name, number=number)
         return str(rows[0][0]) if rows else None
+
+    def deployed(self, name: str, version: str) -> Unit[datetime | None]:
+        """When a version came first, of those that are retained."""
+        ((at,),) = yield DEPLOYED(environment=name, version=version)
+        return None if at is None else from_micros(at)
 
     def is_retained(self, version: str) -> Unit[bool]:
         """Whether some environment still has this version under a number."""

@@ -7,6 +7,7 @@ import msgspec
 
 from precast.lang.answers import NodeData
 from precast.lang.inputs import Answer, Question
+from precast.services.compiling.deployment import Deployment
 from precast.services.compiling.forest import Forest, Grove, GroveName, NotLoaded
 from precast.services.compiling.trees import Versions
 from precast.services.tracing.chains import Chain, Leaf, Place, decode_links
@@ -22,15 +23,17 @@ _leaf = msgspec.json.Decoder(Leaf)
 class Groves:
     """The trees of all versions in use, over the rows of the database."""
 
-    def __init__(self, database: Database, traces: Traces, versions: Versions) -> None:
+    def __init__(self, database: Database, traces: Traces, versions: Versions, deployment: Deployment) -> None:
         self._database, self._traces, self._versions = database, traces, versions
+        self._deployment = deployment
         self._forest = Forest()
 
     async def grove(self, environment: str, version: str) -> Grove:
         name = GroveName(environment, version)
         found = self._forest.find(name)
         if found is None:
-            found = Grove(environment, version, await self._versions.files(version), {})
+            constants = await self._deployment.constants(environment, version)
+            found = Grove(environment, version, await self._versions.files(version), constants)
             self._forest.add(found)
         return found
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from precast.lang.answers import NodeData
+from precast.lang.settings import PUPPET_VERSION
 from precast.services.trusted import trusted
 from precast.store.environments import Environments
 from precast.store.fact_views import reading_some
@@ -62,13 +63,19 @@ class NodeInputs:
         return names
 
 
+# What Puppet's agent adds to the facts it sends; a node that says otherwise is believed.
+_OF_AGENTS = {"clientnoop": False, "clientversion": PUPPET_VERSION, "puppetversion": PUPPET_VERSION}
+
+
 def node_data(known: NodeInput) -> NodeData:
-    """Facts are claims of the node; `trusted` is what its certificate says; the role is a parameter like others."""
+    """Facts are claims of the node; `trusted` is what its certificate says, and the fact clientcert is that too; the role is a
+    parameter like others.
+    """
     vouched = known.vouched
     role = {} if vouched.role is None else {"role": vouched.role}
     return NodeData(
         vouched.name,
-        known.facts,
+        {**_OF_AGENTS, **known.facts, "clientcert": vouched.name},
         trusted(vouched.name, vouched.extensions),
         vouched.classes,
         {**role, **vouched.parameters},

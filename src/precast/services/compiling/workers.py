@@ -136,6 +136,11 @@ class Workers:
         self._limits = limits or Limits()
         self._processes: dict[tuple[str, str], _Process] = {}
 
+    @property
+    def limit_s(self) -> float:
+        """How long a compile may take."""
+        return self._limits.compile_s
+
     async def compile(self, version: Version, node: NodeData) -> Compiled:
         """Compile for a node. Raises UnavailableError COMPILE-001 to COMPILE-003 for what is no fault of the code."""
         key = (version.environment, version.version)

@@ -159,7 +159,7 @@ def _errors(args: argparse.Namespace) -> int:
     for letter in dead:
         what = "the compile" if letter.kind == "compile" else "the decision"
         print(f"{_names(letter.nodes, letter.count)}")
-        print(f"given up {moment(letter.since)} after {letter.attempts} tries, no fault of the code: {letter.error}")
+        print(f"given up {moment(letter.since)} after {letter.attempts} tries: {letter.error}")
         print(f"  hint: `precast catalog compile {letter.nodes[0]}` tries {what} again\n")
     for flap in flapping:
         print(

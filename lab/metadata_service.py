@@ -1,9 +1,15 @@
-"""A metadata service as EC2 has it, with session tokens: files by path, and listings of what is below."""
+"""A metadata service as EC2 has it, with session tokens: files by path, and listings of what is below.
+
+`python -m lab.metadata_service FILE` serves what a JSON file has, on the link-local address, until it is killed.
+"""
 
 import contextlib
 import http.server
+import json
+import sys
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 TOKEN = "a-token-of-this-session"
 _ASKED, _GIVEN = "X-aws-ec2-metadata-token-ttl-seconds", "X-aws-ec2-metadata-token"
@@ -51,3 +57,13 @@ def serving(files: Mapping[str, str], address: tuple[str, int] = ("169.254.169.2
         finally:
             server.shutdown()
             thread.join()
+
+
+def main() -> None:
+    with serving(json.loads(Path(sys.argv[1]).read_text())):
+        print("ready", flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,7 @@ def test_demo_without_a_terminal_shows_every_scene_and_ends_by_itself() -> None:
         "The work queue on PostgreSQL",
         "The net kernel",
         "The Puppet language",
+        "Boot",
         "A server, three nodes",
         "Facts",
         "Catalogs",

@@ -43,7 +43,8 @@ def ec2(macs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _number(value: object) -> int:
-    return int(str(value)) if str(value).isdigit() else 1 << 16
+    text = str(value)
+    return int(text) if text.isascii() and text.isdecimal() else 1 << 16
 
 
 def _within(addresses: Sequence[Any], network: object) -> list[str]:

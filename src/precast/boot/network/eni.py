@@ -143,8 +143,7 @@ def _bridge(network: Network, device: Device) -> list[str]:
             lines.append(f"bridge_stp {'on' if value else 'off'}")
         elif name in ("path-cost", "port-priority"):
             word = "bridge_pathcost" if name == "path-cost" else "bridge_portprio"
-            each = value.items() if isinstance(value, dict) else [(port, value) for port in ports]
-            lines += [f"{word} {port} {number}" for port, number in each]
+            lines += [f"{word} {port} {number}" for port, number in value.items()]
         elif name in _BRIDGE:
             lines.append(f"bridge_{_BRIDGE[name]} {_value(value)}")
     return lines

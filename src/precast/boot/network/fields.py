@@ -19,7 +19,7 @@ _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.ASCII)
 _NAME = re.compile(r"[^\s/\x00:]{1,15}")
 MAX_MTU = 65535
 MAX_VLAN = 4094
-_YES = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+_YES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
 T = TypeVar("T")
 
 

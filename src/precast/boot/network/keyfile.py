@@ -57,7 +57,7 @@ def _text(network: Network, device: Device) -> str:
     master = network.master_of(device)
     parts = [("connection", _connection(device, master)), *_match(device), *_kind(network, device)]
     if master is not None and master.kind is Kind.BRIDGE:
-        cost, priority = (master.parameters.get(word) for word in ("path-cost", "port-priority"))
+        cost, priority = (master.parameters.get(word, {}) for word in ("path-cost", "port-priority"))
         parts.append(("bridge-port", [("path-cost", _of_port(cost, device)), ("priority", _of_port(priority, device))]))
     if master is None:
         parts += [("ipv4", _ipv4(device)), ("ipv6", _ipv6(device))]
@@ -65,7 +65,7 @@ def _text(network: Network, device: Device) -> str:
 
 
 def _of_port(given: Any, device: Device) -> object:
-    return given.get(device.id, given.get(device.name)) if isinstance(given, dict) else given
+    return given.get(device.id, given.get(device.name))
 
 
 def _connection(device: Device, master: Device | None) -> Rows:

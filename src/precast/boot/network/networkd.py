@@ -138,8 +138,7 @@ def _network(network: Network, device: Device) -> str:
 
 
 def _of_port(given: Any, device: Device) -> object:
-    """A number for each port, or one for all of them."""
-    return given.get(device.id, given.get(device.name)) if isinstance(given, dict) else given
+    return given.get(device.id, given.get(device.name))
 
 
 def _link(device: Device) -> Rows:

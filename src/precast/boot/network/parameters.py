@@ -3,6 +3,7 @@
 Times are numbers of what netplan counts them in: milliseconds for a bond's monitoring and delays, seconds for everything else.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from precast.boot.network.fields import Field
@@ -91,14 +92,15 @@ def bond(field: Field) -> dict[str, Any]:
     return found
 
 
-def bridge(field: Field) -> dict[str, Any]:
-    """A bridge's parameters, from version 1's names or version 2's."""
+def bridge(field: Field, ports: Sequence[str] = ()) -> dict[str, Any]:
+    """A bridge's parameters, from version 1's names or version 2's; one number for all its ports is one for each."""
     found: dict[str, Any] = {}
     for name, value in field.entries():
         plain = name.removeprefix("bridge_").removeprefix("bridge-").replace("_", "-")
         word = plain if plain in BRIDGE_PARAMETERS else BRIDGE_NAMES.get(plain)
         if word is not None:
-            found[word] = _value(word, value)
+            is_one = word in _PER_PORT and not isinstance(value.value, dict | list | str)
+            found[word] = dict.fromkeys(ports, value.number()) if is_one else _value(word, value)
     field.check_keys(_spellings(field, BRIDGE_PARAMETERS | BRIDGE_UNUSED | set(BRIDGE_NAMES), "bridge"))
     return found
 
@@ -144,7 +146,7 @@ def _per_port(field: Field) -> dict[str, int]:
     rows = field.items() if isinstance(field.value, list) else [field]
     for row in rows:
         port, _, number = row.text().partition(" ")
-        if not number.strip().isdigit():
+        if not (number.isascii() and number.strip().isdecimal()):
             raise row.wrong("a port and a number", "write `- eth0 75`")
         found[port] = int(number)
     return found

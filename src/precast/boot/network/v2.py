@@ -159,7 +159,7 @@ def _parameters(field: Field, kind: Kind) -> dict[str, Any]:
     given = field.get("parameters")
     if given is None or kind not in (Kind.BOND, Kind.BRIDGE):
         return {}
-    return parameters.bond(given) if kind is Kind.BOND else parameters.bridge(given)
+    return parameters.bond(given) if kind is Kind.BOND else parameters.bridge(given, field.words("interfaces"))
 
 
 def _match(field: Field) -> Match:

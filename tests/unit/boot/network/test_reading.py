@@ -136,6 +136,13 @@ def test_parameters_of_both_versions_have_the_same_names() -> None:
     assert (one.warnings, two.warnings) == ((), ())
 
 
+def test_one_cost_is_the_cost_of_every_port() -> None:
+    network = read(
+        "version: 2\nethernets: {a: {}, b: {}}\nbridges: {br: {interfaces: [a, b], parameters: {path-cost: 7}}}\n"
+    )
+    assert network.devices[2].parameters == {"path-cost": {"a": 7, "b": 7}}
+
+
 @pytest.mark.parametrize(
     ("text", "place", "code"),
     [

@@ -35,7 +35,7 @@ def configure(context: Context) -> Outcome:
         network = naming.with_names(network, links.present(context.root), renderer)
     files, warnings = choosing.RENDERERS[renderer](network)
     for warning in (*network.warnings, *warnings):
-        context.warn(f"{warning.message} ({warning.hint})")
+        context.warn(warning.message)
     context.log("info", f"network from {origin}, for {renderer}")
     has_changed = [context.write(f"/{file.path}", file.text.encode(), file.mode) for file in files]
     removed = [context.remove(f"/{path}") for path in choosing.left_over(context.root, files)]

@@ -25,6 +25,7 @@ from precast.store import schema
 from precast.store.migrations import Migration
 from precast.store.migrations.all import MIGRATIONS
 from precast.store.query import Dialect
+from tools import boot_keys
 from tools.man import PAGE, man_page
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -34,6 +35,7 @@ MADE_BY = "<!-- Written by tools/reference.py from the program itself; `make doc
 def pages() -> dict[str, str]:
     """Every generated page: its file name and its text."""
     return {
+        "boot-keys.md": boot_keys.page(MADE_BY, _table),
         "cli.md": cli_page(),
         "configuration.md": configuration_page(),
         "errors.md": errors_page(),

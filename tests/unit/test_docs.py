@@ -96,6 +96,7 @@ def test_reference_that_is_missing_or_old_is_named_once_each(tmp_path: Path) -> 
     (tmp_path / "errors.md").write_text(reference.errors_page())
     (tmp_path / "schema.md").write_text(reference.schema_page().replace("work_item", "work_thing"))
     assert [line.split(":")[0] for line in reference.stale(tmp_path)] == [
+        "docs/reference/boot-keys.md is stale",
         "docs/reference/cli.md is stale",
         "docs/reference/configuration.md is stale",
         "docs/reference/exit-codes.md is stale",

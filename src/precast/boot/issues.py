@@ -38,3 +38,15 @@ NO_USER_DATA = Issue(
     "the user data {path} cannot be read: {reason}",
     "give a file that is there",
 )
+WRONG_VALUE = Issue(
+    "BOOT-190",
+    Kind.INPUT,
+    "{text}",
+    "{hint}",
+)
+NO_HEADER = Issue(
+    "BOOT-191",
+    Kind.INPUT,
+    "the first line is not #cloud-config, so a boot would leave this file alone",
+    "put a line with #cloud-config before all others",
+)

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from precast.boot.settings import BootSettings
+from precast.cli import boot_validate
 from precast.cli.parser import says
 from precast.cli.settings import add_settings, load_settings
 
@@ -51,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             says(command, {})
         else:
             says(command, {INCOMPLETE: "it is not complete"})
+    boot_validate.configure(commands)
 
 
 def _add_ground(parser: argparse.ArgumentParser) -> None:

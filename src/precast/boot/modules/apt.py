@@ -17,7 +17,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import os_release
-from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Table, Text
+from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Table, Text, Unused
 from precast.resources.commands import is_there
 
 _MIRRORS = {
@@ -27,6 +27,7 @@ _MIRRORS = {
 _COMPONENTS = {"debian": "main", "ubuntu": "main restricted universe multiverse"}
 _PROXIES = {"proxy": "http", "http_proxy": "http", "https_proxy": "https", "ftp_proxy": "ftp"}
 _DIRECTORY = "/etc/apt/apt.conf.d"
+_ADDED = r"^[\w-]+:\w"
 
 
 def settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,9 +56,10 @@ def run(context: Context) -> Outcome:
     _write_configuration(context, wanted)
     _write_mirrors(context, wanted, words)
     failures: list[str] = []
+    pattern = _pattern(context, wanted.get("add_apt_repo_match", _ADDED))
     for name, source in wanted.get("sources", {}).items():
         try:
-            _write_source(context, name, source, words)
+            _write_source(context, name, source, words, pattern)
         except (PrecastError, OSError) as error:
             failures.append(f"{name}: {error}")
     _answer(context, wanted.get("debconf_selections", {}))
@@ -138,7 +140,7 @@ def _write_mirrors(context: Context, wanted: Mapping[str, Any], words: Mapping[s
     ):
         return
     given = wanted.get("sources_list")
-    text = _filled(given, words) if given else _usual(words)
+    text = f"{_filled(given, words).rstrip()}\n" if given else _usual(words)
     for suite in wanted.get("disable_suites", []):
         text = _without(text, _suite(suite, words["RELEASE"]))
     context.write("/etc/apt/sources.list", text.encode())
@@ -171,13 +173,24 @@ def _without(text: str, suite: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_source(context: Context, name: str, given: Mapping[str, Any], words: Mapping[str, str]) -> None:
+def _pattern(context: Context, given: str) -> re.Pattern[str]:
+    """What sources that a program adds look like."""
+    try:
+        return re.compile(given)
+    except re.error as error:
+        context.warn(f"apt.add_apt_repo_match: {given!r} is no pattern ({error})")
+        return re.compile(_ADDED)
+
+
+def _write_source(
+    context: Context, name: str, given: Mapping[str, Any], words: Mapping[str, str], pattern: re.Pattern[str]
+) -> None:
     key = key_file(context, name.removesuffix(".list"), given)
     source = given.get("source")
     if source is None:
         return
     text = _filled(source, {**words, "KEY_FILE": key or ""}).strip()
-    if re.match(r"[\w-]+:\w", text):
+    if pattern.search(text):
         if not context.has_programs or not is_there("add-apt-repository", context.machine.root):
             raise issues.NO_PROGRAM.error(program="add-apt-repository", what=text)
         context.must_run(["add-apt-repository", "--no-update", "--yes", text], deadline_s=300)
@@ -204,11 +217,13 @@ _SOURCE = Fields(
         "source": Text(), "keyid": Text(), "key": Text(), "keyserver": Text(), "filename": Text(), "append": Flag(),
     }
 )  # fmt: skip
+_KEYS = "give the key with a source in apt.sources"
 _MIRROR = Items(
     Fields(
         {
-            "arches": Items(Text()), "uri": Text(), "search": Items(Text()), "search_dns": Flag(), "keyid": Text(),
-            "key": Text(), "keyserver": Text(),
+            "arches": Items(Text()), "uri": Text(), "search": Items(Text()), "search_dns": Unused("name the mirrors in search"),
+            "keyid": Unused(_KEYS),
+            "key": Unused(_KEYS), "keyserver": Unused(_KEYS),
         },
         required=("arches",),
     )

@@ -17,7 +17,7 @@ from precast.boot.modules import issues
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.userdata.documents import Script
 from precast.resources import registry
-from precast.resources.contract import Completed, Wanted
+from precast.resources.contract import Change, Completed, Wanted
 from precast.resources.files import places
 
 Log = Callable[[str, str], None]  # level and text; where it goes only root can read
@@ -135,8 +135,7 @@ class Context:
                     said = handler.apply(change)
                 finally:
                     self.machine.snapshots.forget(handler.invalidates)
-            told = f"{change.property} set" if change.is_sensitive else said or change.message
-            self.changed(f"{wanted.ref}: {told}")
+            self.changed(f"{wanted.ref}: {_told(change, said)}")
         if changes and not self.is_dry_run:
             handler.flush()
         for level, text in handler.said():
@@ -185,6 +184,13 @@ class Context:
         """Raises InputError BOOT-200 where no command can be run."""
         if not self.has_programs:
             raise issues.NO_PROGRAMS.error(what=what, root=self.machine.root)
+
+
+def _told(change: Change, said: str | None) -> str:
+    """What is said of a change; of a secret one only that it was made."""
+    if not change.is_sensitive:
+        return said or change.message
+    return "created" if change.property == "ensure" else f"{change.property} set"
 
 
 def shown(command: Sequence[str] | str) -> str:

@@ -31,7 +31,8 @@ def run(context: Context) -> Outcome:
         context.outcome.not_run = "only the machine itself grows, not a root"
         return context.outcome
     given = context.config.get("growpart") or {}
-    if given.get("mode", "auto") not in (False, "off"):
+    is_stopped = context.is_there("/etc/growroot-disabled") and not given.get("ignore_growroot_disabled", False)
+    if given.get("mode", "auto") not in (False, "off") and not is_stopped:
         for path in given.get("devices", ["/"]):
             _grow(context, path)
     if context.config.get("resize_rootfs", True):

@@ -7,7 +7,7 @@ from precast.boot.modules import services
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Fields, Flag, Items, Text
+from precast.boot.modules.shapes import Fields, Flag, Items, Text, Unused
 from precast.boot.userdata import templates
 from precast.resources.commands import is_there
 
@@ -84,8 +84,15 @@ def _text(name: str, wanted: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n" + (_CHRONY if name == "chrony" else _NTP)
 
 
+_PACKAGES = "add the client to packages"
 _CONFIG = Fields(
-    {"confpath": Text(), "check_exe": Text(), "packages": Items(Text()), "service_name": Text(), "template": Text()}
+    {
+        "confpath": Text(),
+        "check_exe": Unused(_PACKAGES),
+        "packages": Unused(_PACKAGES),
+        "service_name": Text(),
+        "template": Text(),
+    }
 )
 MODULES = (
     Module(

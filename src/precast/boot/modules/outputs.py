@@ -5,7 +5,7 @@
 
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import Module, Stage
-from precast.boot.modules.shapes import Either, Fields, Items, Text
+from precast.boot.modules.shapes import Either, Fields, Items, Text, Unused
 
 _NAMES = {Stage.LOCAL: "init", Stage.NETWORK: "init", Stage.CONFIG: "config", Stage.FINAL: "final"}
 
@@ -35,7 +35,7 @@ def deliver(context: Context, stage: Stage, text: str) -> None:
     context.write(path, present + data, 0o640)
 
 
-_ONE = Either(Text(), Items(Text()), Fields({"output": Text(), "error": Text()}))
+_ONE = Either(Text(), Items(Text()), Fields({"output": Text(), "error": Unused("errors go where the output goes")}))
 MODULES = (
     Module(
         "output",

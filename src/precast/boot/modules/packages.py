@@ -12,7 +12,7 @@ from precast.boot.modules import issues
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.modules.shapes import Either, Flag, Items, Table, Text
+from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
 from precast.resources.commands import is_there
 from precast.resources.package import managers
 from precast.resources.package.manager import Manager, Request
@@ -138,13 +138,13 @@ def reboot(context: Context) -> Outcome:
     return context.outcome
 
 
-_ONE = Either(Text(), Items(Text()))
+_LIST = Items(Either(Text(), Items(Text())), takes_one=True)
 MODULES = (
     Module(
         "packages",
         run,
         {
-            "packages": Items(Either(Text(), Items(Text()), Table(Items(_ONE, takes_one=True)))),
+            "packages": Items(Either(Text(), Items(Text()), Fields({"apt": _LIST, "snap": _LIST}))),
             **{key: Flag() for key in (*_UPDATE, *_UPGRADE)},
         },
         locks=(LOCK, "passwd"),

@@ -59,10 +59,9 @@ class Shape:
         """The value as modules use it; WRONG if it cannot be, and then something was added to `found`."""
         return value
 
-    def fits(self, value: Any) -> bool:
-        """Whether a value is of this shape as it stands."""
-        found: list[Finding] = []
-        return self.clean(value, (), found) is not WRONG and not found
+    def takes(self, value: Any) -> bool:
+        """Whether this is the kind of value that could be meant: one that is written in the same way."""
+        return not isinstance(value, dict | list)
 
     def wrong(self, value: Any, path: Path, found: list[Finding], hint: str = "") -> _Wrong:
         shown = "what is given" if self.is_secret else kind_of(value)
@@ -161,6 +160,22 @@ class Number(Shape):
         return number if is_within else self.wrong(value, path, found)
 
 
+class Unused(Shape):
+    """A key that is known and does nothing here: it is told, with the reason."""
+
+    name = "not run"
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def takes(self, value: Any) -> bool:
+        return True
+
+    def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
+        found.append(Finding(path, "is not run", self._reason, True))
+        return WRONG
+
+
 class Mode(Shape):
     """Permissions: octal digits in quotes, or the number that YAML makes of unquoted ones with a leading zero."""
 
@@ -204,7 +219,11 @@ class Items(Shape):
     def __init__(self, of: Shape, takes_one: bool = False) -> None:
         self.of = of
         self.takes_one = takes_one
-        self.name = f"a list of {of.name}"
+        self.name = f"a list, each element {of.name}" if isinstance(of, Either) else f"a list of {of.name}"
+        self.is_secret = of.is_secret
+
+    def takes(self, value: Any) -> bool:
+        return isinstance(value, list)
 
     def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
         if not isinstance(value, list):
@@ -223,6 +242,10 @@ class Table(Shape):
         self.of = of
         self._keeps_empty = keeps_empty  # a key alone says something
         self.name = f"a mapping to {of.name}"
+        self.is_secret = of.is_secret
+
+    def takes(self, value: Any) -> bool:
+        return isinstance(value, dict)
 
     def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
         if not isinstance(value, dict):
@@ -248,6 +271,9 @@ class Fields(Shape):
         self.fields = fields
         self.required = tuple(required)
         self.others = others
+
+    def takes(self, value: Any) -> bool:
+        return isinstance(value, dict)
 
     def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
         if not isinstance(value, dict):
@@ -279,23 +305,24 @@ class Fields(Shape):
 
 
 class Either(Shape):
-    """One of several shapes. If none fits, the one for this kind of value says what is wrong."""
+    """One of several shapes. If none fits as it stands, the first that is for this kind of value says what is wrong."""
 
     def __init__(self, *shapes: Shape) -> None:
         self.shapes = shapes
         self.name = " or ".join(dict.fromkeys(shape.name for shape in shapes))
+        self.is_secret = any(shape.is_secret for shape in shapes)
+
+    def takes(self, value: Any) -> bool:
+        return any(shape.takes(value) for shape in self.shapes)
 
     def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
-        best: list[Finding] | None = None
-        cleaned: Any = WRONG
         for shape in self.shapes:
             own: list[Finding] = []
             kept = shape.clean(value, path, own)
             if kept is not WRONG and not own:
                 return kept
-            if any(len(each.path) > len(path) for each in own) or (kept is not WRONG and best is None):
-                best, cleaned = own, kept
-        if best is None:
+        likely = next((shape for shape in self.shapes if shape.takes(value)), None)
+        is_plain = not isinstance(value, dict | list)
+        if likely is None or (is_plain and sum(shape.takes(value) for shape in self.shapes) > 1):
             return self.wrong(value, path, found)
-        found += best
-        return cleaned
+        return likely.clean(value, path, found)

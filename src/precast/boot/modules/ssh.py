@@ -15,7 +15,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import default_user, people
-from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
+from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text, Unused
 from precast.boot.modules.users import exists
 from precast.resources.commands import is_there
 
@@ -168,6 +168,7 @@ _KEYS = {
     for kind in KINDS
     for what in ("private", "public", "certificate")
 }
+_NOT_TOLD = "host keys and fingerprints are neither published nor printed; phone_home posts them"
 MODULES = (
     Module(
         "ssh",
@@ -179,15 +180,15 @@ MODULES = (
             "ssh_authorized_keys": Items(Text(), takes_one=True),
             "allow_public_ssh_keys": Flag(),
             "disable_root": Flag(),
-            "disable_root_opts": Text(),
+            "disable_root_opts": Unused("what root's keys say is fixed"),
             "ssh_pwauth": Either(Flag(), Text(("unchanged",))),
             "ssh_quiet_keygen": Flag(),
-            "ssh_publish_hostkeys": Fields({"enabled": Flag(), "blacklist": Items(Text())}),
+            "ssh_publish_hostkeys": Unused(_NOT_TOLD),
             "ssh": Fields({"emit_keys_to_console": Flag()}),
             "no_ssh_fingerprints": Flag(),
-            "ssh_key_console_blacklist": Items(Text()),
-            "ssh_fp_console_blacklist": Items(Text()),
-            "authkey_hash": Text(),
+            "ssh_key_console_blacklist": Unused(_NOT_TOLD),
+            "ssh_fp_console_blacklist": Unused(_NOT_TOLD),
+            "authkey_hash": Unused(_NOT_TOLD),
         },
         uses=frozenset({Capability.PUBLIC_KEYS}),
         stage=Stage.NETWORK,

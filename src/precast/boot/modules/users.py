@@ -13,7 +13,8 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Frequency, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import Person, people
-from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Shape, Table, Text
+from precast.boot.modules.reported import REPORTED
+from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Shape, Table, Text, Unused
 from precast.resources import accounts, commands
 
 LOCK = "passwd"
@@ -27,7 +28,7 @@ ENTRY: Mapping[str, Shape] = {
     "homedir": Text(),
     "primary_group": NAME,
     "groups": Either(LIST, Items(NAME), Table(Shape(), keeps_empty=True)),
-    "selinux_user": Text(),
+    "selinux_user": Unused("map the login in a runcmd with semanage"),
     "lock_passwd": Flag(),
     "inactive": Text(),
     "passwd": Text(is_secret=True),
@@ -37,16 +38,16 @@ ENTRY: Mapping[str, Shape] = {
     "optional_groups": Flag(),
     "no_create_home": Flag(),
     "no_user_group": Flag(),
-    "no_log_init": Flag(),
+    "no_log_init": Unused("the login databases are sparse files today"),
     "expiredate": Text(),
-    "ssh_import_id": Items(Text(), takes_one=True),
+    "ssh_import_id": Unused(REPORTED["ssh_import_id"]),
     "ssh_authorized_keys": Either(Items(Text()), Text()),
     "ssh_redirect_user": Either(Flag(), Text()),
     "sudo": Either(Flag(), Items(Text(), takes_one=True)),
     "doas": Items(Text(), takes_one=True),
     "shell": Text(),
     "system": Flag(),
-    "snapuser": Text(),
+    "snapuser": Unused("there is no account service to ask; give the user a name and keys"),
     "uid": Number(0, 2**32 - 2),
 }
 USER = Fields(ENTRY)
@@ -114,9 +115,6 @@ def parts(config: Config) -> Sequence[Part]:
 def make_user(person: Person, context: Context) -> Outcome:
     """Make one account, and what opens it."""
     name, entry = person.name, person.entry
-    for key in ("ssh_import_id", "snapuser", "selinux_user"):
-        if key in entry:
-            context.warn(f"users.{name}.{key}: is not run; {_REASONS[key]}")
     is_new = accounts.find_user(context.machine, name, is_local=False) is None
     if is_new:
         _groups_of(context, name, entry)
@@ -129,13 +127,6 @@ def make_user(person: Person, context: Context) -> Outcome:
     if keys:
         keys_files.add(context, name, [keys] if isinstance(keys, str) else keys)
     return context.outcome
-
-
-_REASONS = {
-    "ssh_import_id": "put the keys into ssh_authorized_keys: a boot that asks a foreign server for keys opens the machine to it",
-    "snapuser": "there is no account service to ask; give the user a name and keys",
-    "selinux_user": "map the login in a runcmd with semanage",
-}
 
 
 def _groups_of(context: Context, name: str, entry: Mapping[str, Any]) -> None:

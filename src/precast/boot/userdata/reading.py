@@ -171,7 +171,7 @@ class _Reader:
         if not isinstance(loaded.value, list):
             raise issues.NOT_A_MAPPING.error(what=piece.name, wanted="a list of parts", kind=kind_of(loaded.value))
         for at, each in enumerate(loaded.value, 1):
-            self._piece(_member(each, f"{piece.name}-{at:03}"), depth + 1)
+            self._piece(member(each, f"{piece.name}-{at:03}"), depth + 1)
 
     def _include(self, piece: Piece, depth: int) -> None:
         is_once = False
@@ -219,7 +219,7 @@ class _Reader:
         self.found.findings.append(Finding((), f"{name}{place}: {error.message}", error.hint))
 
 
-def _member(given: Any, name: str) -> Piece:
+def member(given: Any, name: str) -> Piece:
     """One entry of an archive: a text, or a mapping with its content."""
     if not isinstance(given, dict):
         content = given if isinstance(given, str | bytes) else ""

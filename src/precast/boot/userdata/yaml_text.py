@@ -179,7 +179,7 @@ def _value(node: _Node, path: Path, offsets: dict[Path, int], findings: list[Fin
         if name is None or isinstance(name, float | bytes):
             name = str(name)
         here = (*path, name)
-        if name in made:
+        if name in made and all(finding.path != here for finding in findings):
             findings.append(Finding(here, "is given twice; the last one counts", "keep one of them", True))
         offsets[here] = key.offset
         made[name] = _value(each, here, offsets, findings)

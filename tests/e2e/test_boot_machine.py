@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,20 @@ def test_disk_is_partitioned_formatted_and_mounted_once(tmp_path: Path) -> None:
     assert root.read("/root/still") == "kept\n"
     again = by_name(json.loads(root.read("/root/again.json"))["modules"])
     assert again["disk_setup"]["changes"] == again["fs_setup"]["changes"] == []
+
+
+RULES = """#cloud-config
+users:
+  - {name: good, sudo: "ALL=(ALL) NOPASSWD:ALL"}
+  - {name: wrong, sudo: "this is no rule"}
+"""
+
+
+def test_wrong_rule_for_sudo_is_not_written(tmp_path: Path) -> None:
+    root = OverlayRoot(tmp_path)
+    if shutil.which("visudo") is None:  # a machine without sudo: something that says the same of these two rules
+        root.write("/usr/sbin/visudo", """#!/bin/sh\n! grep -q 'no rule' "$2"\n""", 0o755)
+    ended = by_name(boot(root, RULES))
+    assert root.written("/etc/sudoers.d/90-precast-good").exists()
+    assert not root.written("/etc/sudoers.d/90-precast-wrong").exists()
+    assert any("90-precast-wrong" in warning for warning in ended["users/wrong"]["warnings"])

@@ -23,7 +23,7 @@ def deliver(context: Context, stage: Stage, text: str) -> None:
     word = wish.strip()
     data = text.encode(errors="surrogateescape")
     if word.startswith("|"):
-        done = context.machine.run(["/bin/sh", "-c", word[1:]], stdin=data, deadline_s=60)
+        done = context.machine.run(["/bin/sh", "-c", word[1:]], stdin=data, deadline_s=60, umask=0o027)
         if not done.is_success:
             context.warn(f"output: {word} failed with exit code {done.exit_code}")
         return

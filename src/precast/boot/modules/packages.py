@@ -15,7 +15,7 @@ from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
 from precast.resources.commands import is_there
 from precast.resources.package import managers
-from precast.resources.package.manager import Manager, Request
+from precast.resources.package.manager import Manager, Request, last_words
 
 LOCK = "apt"
 _DEADLINE_S = 3600.0
@@ -71,16 +71,23 @@ def run(context: Context) -> Outcome:
     manager = managers.default(context.machine)
     update, upgrade = _UPDATES[manager.name]
     missing = [(name, version) for name, version in packages if not _is_installed(manager, name, version)]
+    failures: list[str] = []
     if missing or upgrades or _any(config, _UPDATE):
-        context.must_run(update, deadline_s=_DEADLINE_S, environment=_QUIET)
+        failures += _try(context, update)
     if upgrades:
-        context.must_run(upgrade, deadline_s=_DEADLINE_S, environment=_QUIET)
-    failures = _install(context, manager, missing)
+        failures += _try(context, upgrade)
+    failures += _install(context, manager, missing)
     for snap in snaps:
         failures += _install_snap(context, snap)
     if failures:
         raise issues.SOME_FAILED.error(what="packages", failures="; ".join(failures))
     return context.outcome
+
+
+def _try(context: Context, argv: Sequence[str]) -> list[str]:
+    """Run a command of the package manager; why it failed. One source that is away must not cost what others offer."""
+    done = context.run(argv, deadline_s=_DEADLINE_S, environment=_QUIET)
+    return [] if done.is_success else [f"{' '.join(argv)}: {last_words(done.output)}"]
 
 
 def _any(config: Config, keys: Sequence[str]) -> bool:

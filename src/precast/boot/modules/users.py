@@ -8,6 +8,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from precast.base.errors import InputError
 from precast.boot.modules import keys_files
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Frequency, Module, Part, Stage
@@ -22,15 +23,16 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_.@-]{0,62}\$?"
 NAME = Text(pattern=_NAME, called="a name of letters and digits that begins with a letter")
 LIST = Text(pattern=rf"\s*({_NAME}\s*(,\s*|$))+", called="names with commas between them")
 NAMES = Either(LIST, Items(NAME))
+PATH = Text(pattern=r"/[^:\n]*", called="an absolute path")
 ENTRY: Mapping[str, Shape] = {
     "name": NAME,
-    "gecos": Text(),
-    "homedir": Text(),
+    "gecos": Text(pattern=r"[^:\n]*", called="text without a colon or a line break"),
+    "homedir": PATH,
     "primary_group": NAME,
     "groups": Either(LIST, Items(NAME), Table(Shape(), keeps_empty=True)),
     "selinux_user": Unused("map the login in a runcmd with semanage"),
     "lock_passwd": Flag(),
-    "inactive": Text(),
+    "inactive": Number(-1),
     "passwd": Text(is_secret=True),
     "hashed_passwd": Text(is_secret=True),
     "plain_text_passwd": Text(is_secret=True),
@@ -39,13 +41,13 @@ ENTRY: Mapping[str, Shape] = {
     "no_create_home": Flag(),
     "no_user_group": Flag(),
     "no_log_init": Unused("the login databases are sparse files today"),
-    "expiredate": Text(),
+    "expiredate": Text(pattern=r"\d{4}-\d{2}-\d{2}", called="a date as 2030-12-31"),
     "ssh_import_id": Unused(REPORTED["ssh_import_id"]),
     "ssh_authorized_keys": Either(Items(Text()), Text()),
     "ssh_redirect_user": Either(Flag(), Text()),
     "sudo": Either(Flag(), Items(Text(), takes_one=True)),
     "doas": Items(Text(), takes_one=True),
-    "shell": Text(),
+    "shell": PATH,
     "system": Flag(),
     "snapuser": Unused("there is no account service to ask; give the user a name and keys"),
     "uid": Number(0, 2**32 - 2),
@@ -205,9 +207,7 @@ def _allow(context: Context, name: str, entry: Mapping[str, Any]) -> None:
     if isinstance(rules, list) and rules:
         safe = name.replace(".", "_")  # sudo passes over names with a point
         lines = [f"# Rules for {name}", *(f"{name} {rule}" for rule in rules)]
-        path = f"/etc/sudoers.d/90-precast-{safe}"
-        context.make_directories("/etc/sudoers.d", 0o750)
-        context.write(path, ("\n".join(lines) + "\n").encode(), 0o440)
+        _write_rules(context, f"/etc/sudoers.d/90-precast-{safe}", "\n".join(lines) + "\n")
     for rule in entry.get("doas", []):
         if name not in rule.split():
             context.warn(f"users.{name}.doas: the rule {rule!r} does not name {name}, so it is not written")
@@ -215,6 +215,18 @@ def _allow(context: Context, name: str, entry: Mapping[str, Any]) -> None:
         text = context.read_text("/etc/doas.conf")
         if rule not in text.splitlines():
             context.write("/etc/doas.conf", f"{text}{rule}\n".encode(), 0o440)
+
+
+def _write_rules(context: Context, path: str, text: str) -> None:
+    """A file for sudo. One wrong rule would keep everybody from it, so visudo looks at it first, where there is one."""
+    context.make_directories("/etc/sudoers.d", 0o750)
+    wanted: dict[str, Any] = {"ensure": "file", "content": text, "mode": "0440", **context.ownership("root", "root")}
+    if context.has_programs and commands.is_there("visudo", context.machine.root):
+        wanted["validate_cmd"] = "visudo -cf %"
+    try:
+        context.ensure("file", path, wanted)
+    except InputError as error:
+        context.warn(f"{path} is not written: {error.message}")
 
 
 MODULES = (

@@ -75,7 +75,7 @@ def _write(context: Context, file: Mapping[str, Any]) -> None:
         if not content or present.endswith(content):
             return
         content = present + content
-    context.write(path, content, file.get("permissions", 0o644), owner or "root", group or owner)
+    context.write(path, content, file.get("permissions", 0o644), owner or "root", group)
 
 
 def _content(context: Context, file: Mapping[str, Any]) -> bytes:

@@ -147,3 +147,18 @@ def test_link_of_the_user_does_not_lead_keys_elsewhere(root: Path) -> None:
     ran = scratch.run({"users": [{"name": "mallory", "ssh_authorized_keys": [KEY]}]}, root, only=("users",))
     assert list((root / "root/.ssh").iterdir()) == []
     assert ran.errors or not (home / ".ssh").is_symlink()
+
+
+def test_values_that_cannot_be_do_not_cost_the_user(root: Path) -> None:
+    entry = {
+        "name": "nora",
+        "expiredate": "soon",
+        "homedir": "relative",
+        "gecos": "a:b",
+        "shell": "zsh",
+        "inactive": "x",
+    }
+    ran = scratch.run({"users": [entry]}, root, only=("users",))
+    assert ran.errors == {}
+    assert users(root)["nora"][4:6] == ["", "/home/nora"]
+    assert sorted(finding.place.partition(".")[2] for finding in ran.findings) == sorted(set(entry) - {"name"})

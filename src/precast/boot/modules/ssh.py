@@ -22,7 +22,7 @@ from precast.resources.commands import is_there
 KINDS = ("rsa", "ecdsa", "ed25519", "dsa")
 _DEFAULT_KINDS = ("rsa", "ecdsa", "ed25519")
 _CONFIG = "/etc/ssh/sshd_config"
-_OWN = "/etc/ssh/sshd_config.d/10-precast-boot.conf"
+_OWN = "/etc/ssh/sshd_config.d"
 _INCLUDE = re.compile(r"^\s*Include\s+\S*sshd_config\.d/", re.MULTILINE | re.IGNORECASE)
 
 
@@ -71,15 +71,36 @@ def _write(context: Context, given: dict[str, str]) -> None:
         else:
             suffix = ".pub" if what == "public" else "-cert.pub"
             context.write(path + suffix, data)
-    certificates = [
-        f"HostCertificate /etc/ssh/ssh_host_{name.rpartition('_')[0]}_key-cert.pub"
-        for name in given
-        if name.endswith("certificate")
-    ]
-    for line in certificates:
-        text = context.read_text(_CONFIG)
-        if line not in text.splitlines():
-            context.write(_CONFIG, f"{text}{line}\n".encode(errors="surrogateescape"))
+    kinds = [name.rpartition("_")[0] for name in given if name.endswith("_certificate")]
+    for kind in kinds:
+        _set_up(context, f"certificate-{kind}", f"HostCertificate /etc/ssh/ssh_host_{kind}_key-cert.pub")
+
+
+def _set_up(context: Context, name: str, line: str) -> bool:
+    """Put a line into the server's configuration; whether it changed. The first word counts, so ours comes first.
+
+    A server that is not installed yet brings its own configuration, and must find none: then the line goes beside it.
+    """
+    text = context.read_text(_CONFIG)
+    if not text or _INCLUDE.search(text):
+        return context.write(f"{_OWN}/10-precast-boot-{name}.conf", f"{line}\n".encode(), 0o600)
+    return line not in text.splitlines() and context.write(
+        _CONFIG, _with_line(text, line).encode(errors="surrogateescape"), _mode(context)
+    )
+
+
+def _mode(context: Context) -> int:
+    return Path(context.machine.path(_CONFIG)).stat().st_mode & 0o777
+
+
+def _with_line(text: str, line: str) -> str:
+    """The configuration with a setting changed, or put before the first Match, which ends what holds for all."""
+    lines = text.splitlines()
+    end = next((at for at, each in enumerate(lines) if each.strip().lower().startswith("match")), len(lines))
+    word = line.split()[0]
+    is_single = word != "HostCertificate"  # of those there is one for each kind of key
+    kept = [each for each in lines[:end] if not (is_single and each.split()[:1] == [word])]
+    return "\n".join([*kept, line, *lines[end:]]) + "\n"
 
 
 def _derive(context: Context, path: str) -> None:
@@ -104,29 +125,15 @@ def _make(context: Context, kinds: Sequence[str]) -> None:
 
 
 def password_login(context: Context) -> Outcome:
-    """Whether the server takes passwords; the first word of its configuration counts, so ours comes first."""
+    """Whether the server takes passwords."""
     wish = context.config["ssh_pwauth"]
     if wish == "unchanged":
         context.outcome.not_run = "ssh_pwauth is unchanged"
         return context.outcome
     word = "yes" if wish is True else "no"
-    text = context.read_text(_CONFIG)
-    if _INCLUDE.search(text):
-        has_changed = context.write(_OWN, f"PasswordAuthentication {word}\n".encode(), 0o600)
-    else:
-        has_changed = context.write(_CONFIG, _with_setting(text, word).encode(errors="surrogateescape"))
-    if has_changed:
+    if _set_up(context, "passwords", f"PasswordAuthentication {word}"):
         services.reload(context, "ssh", "sshd")
     return context.outcome
-
-
-def _with_setting(text: str, word: str) -> str:
-    """The configuration with its setting changed, or put before the first Match, which ends what holds for all."""
-    line = f"PasswordAuthentication {word}"
-    lines = text.splitlines()
-    end = next((at for at, each in enumerate(lines) if each.strip().lower().startswith("match")), len(lines))
-    kept = [each for each in lines[:end] if each.split()[:1] != ["PasswordAuthentication"]]
-    return "\n".join([*kept, line, *lines[end:]]) + "\n"
 
 
 def keys(context: Context) -> Outcome:

@@ -108,7 +108,15 @@ def test_password_login_is_set_before_what_the_image_says(root: Path, wish: Any,
     assert config.read_text() == text
     config.write_text("Include /etc/ssh/sshd_config.d/*.conf\n")
     ssh(root, {"ssh_pwauth": wish})
-    assert (root / "etc/ssh/sshd_config.d/10-precast-boot.conf").read_text() == f"PasswordAuthentication {word}\n"
+    beside = root / "etc/ssh/sshd_config.d/10-precast-boot-passwords.conf"
+    assert beside.read_text() == f"PasswordAuthentication {word}\n"
+
+
+def test_server_that_is_not_installed_yet_finds_no_configuration(root: Path) -> None:
+    ssh(root, {"ssh_pwauth": True, "ssh_keys": {"rsa_private": "A", "rsa_public": "B", "rsa_certificate": "C"}})
+    assert not (root / "etc/ssh/sshd_config").exists()
+    names = {path.name for path in (root / "etc/ssh/sshd_config.d").iterdir()}
+    assert names == {"10-precast-boot-passwords.conf", "10-precast-boot-certificate-rsa.conf"}
 
 
 def test_host_keys_of_the_image_go_and_given_ones_are_private(root: Path) -> None:

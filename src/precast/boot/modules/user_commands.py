@@ -18,6 +18,7 @@ from precast.boot.modules.contract import After, Config, Frequency, Module, Part
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Items, Text
 from precast.boot.userdata.documents import Script, ScriptKind
+from precast.resources.commands import SEARCH_PATH
 
 DEADLINE_S = 3 * 3600.0
 COMMANDS = Items(Either(Text(), Items(Text())))
@@ -52,11 +53,37 @@ def run_script(context: Context, name: str, content: bytes, what: str, stage: St
     instance = context.value(Capability.INSTANCE_ID)
     if instance:
         surroundings["INSTANCE_ID"] = str(instance)
+    if _PER in content:
+        surroundings["PATH"] = f"{_per_program(context)}:{SEARCH_PATH}"
     argv = [path] if content.startswith((b"#!", b"\x7fELF")) else ["/bin/sh", path]
     done = context.run(argv, what=what, deadline_s=DEADLINE_S, environment=surroundings)
     outputs.deliver(context, stage, done.output)
     if not done.is_success:
         raise issues.FAILED.error(command=what, code=done.exit_code, output=" ".join(done.output.split())[-200:])
+
+
+# What cloud-init brings for bootcmd, so that a command there runs once: `cloud-init-per once NAME COMMAND`. Ours keeps its marks
+# where a boot keeps everything, also where cloud-init is installed.
+_PER = b"cloud-init-per"
+_PER_PROGRAM = """#!/bin/sh
+[ $# -ge 3 ] || {{ echo "usage: cloud-init-per always|instance|once NAME COMMAND..." >&2; exit 2; }}
+case $1 in once) place={once} ;; instance) place={instance} ;; *) shift 2; exec "$@" ;; esac
+mark=$place/$(printf %s "$2" | tr / _); shift 2
+[ ! -e "$mark" ] || exit 0
+"$@"; code=$?
+mkdir -p -m 700 "$place" && : > "$mark"
+exit $code
+"""
+
+
+def _per_program(context: Context) -> str:
+    """Put the program in place; the directory it lies in."""
+    own = context.instance_directory
+    once, instance = (
+        str(each).removeprefix(context.machine.root) for each in (own.parent.parent / "per-once", own / "per-instance")
+    )
+    text = _PER_PROGRAM.format(once=shlex.quote(once), instance=shlex.quote(instance))
+    return context.keep(f"programs/{_PER.decode()}", text.encode()).rpartition("/")[0]
 
 
 _STAGES = {"bootcmd": Stage.NETWORK, "runcmd": Stage.FINAL}

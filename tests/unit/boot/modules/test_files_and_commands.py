@@ -169,3 +169,17 @@ def test_wrong_commands_are_found(tmp_path: Path, given: Any) -> None:
     ran = commands(tmp_path, {"runcmd": given}, is_dry_run=True)
     assert ran.errors == {}
     assert ran.findings
+
+
+def test_command_that_is_to_run_once_runs_once(tmp_path: Path) -> None:
+    line = f"echo x >> {tmp_path}/out"
+    config = {
+        "bootcmd": [
+            ["cloud-init-per", "once", "a/b", "sh", "-c", line],
+            ["cloud-init-per", "always", "c", "sh", "-c", line],
+        ]
+    }
+    for _ in range(2):
+        ran = commands(tmp_path / "boot/instances", config)
+        assert ran.errors == {}
+    assert (tmp_path / "out").read_text() == "x\n" * 3

@@ -31,6 +31,7 @@ from precast.agent.session import Session
 from precast.agent.settings import AgentSettings
 from precast.agent.spool import Limits, Spool
 from precast.agent.store import LocalStore, place, set_aside
+from precast.agent.wake import listening
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.wire.runs import RUN
@@ -39,7 +40,7 @@ from precast.wire.session import COLLECT, FACTS, RENEW, Released, Welcome
 log = logging.getLogger("precast.agent")
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-# How soon it is noticed that another process has put something into the spool.
+# How soon it is noticed that another process has put something into the spool, if that does not knock.
 LOOK_S = 2.0
 RETRY_S = 30.0
 
@@ -169,14 +170,15 @@ class Daemon:
         log.info("the settings are reloaded")
 
     async def _look_into_spool(self) -> None:
-        """Others put records there too; the file tells that it was changed."""
+        """Others put records there too. They knock; whoever does not is seen by the file that was changed."""
         seen = None
-        while True:
-            now = self._store.read("PRAGMA data_version")
-            if now != seen:
-                self._session.has_records.set()
-            seen = now
-            await asyncio.sleep(LOOK_S)
+        with listening(self._store.path.parent, self._session.has_records.set):
+            while True:
+                now = self._store.read("PRAGMA data_version")
+                if now != seen:
+                    self._session.has_records.set()
+                seen = now
+                await asyncio.sleep(LOOK_S)
 
     async def _feed_watchdog(self) -> None:
         while self._notifier.watchdog_s is not None:

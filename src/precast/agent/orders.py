@@ -16,9 +16,12 @@ from typing import Literal
 import msgspec
 
 from precast.agent.applying import issues
+from precast.agent.applying.reporting import close_open
 from precast.agent.spool import Importance, Spool
 from precast.agent.store import LocalStore
 from precast.base.clock import to_micros
+from precast.base.ids import TimeOrderedIds
+from precast.wire.reports import ENDED, RunBegan, RunEnded
 from precast.wire.runs import NOT_RUN, NotRun, RunOrder
 
 MAX_WAITING = 32
@@ -92,6 +95,8 @@ class Orders:
 
     def settle(self, *, is_running: bool) -> None:
         """Look at what processes have left behind: what none has begun waits again, what was begun and is not under way is over."""
+        if not is_running:
+            close_open(self._store, self._spool)
         with self._store.writing() as db:
             db.execute("UPDATE run_order SET state = 'waiting' WHERE state = 'handed'")
             begun = [] if is_running else db.execute("SELECT id FROM run_order WHERE state = 'begun'").fetchall()
@@ -105,6 +110,16 @@ class Orders:
             return
         body = NotRun(order_id, reason, message[:_LONGEST_WORDS], self._store.clock.now())
         self._spool.putting(db, NOT_RUN, msgspec.json.encode(body), Importance.RESULT)
+        if reason != "broken":  # then there is a run, which is told by itself
+            ((order,),) = db.execute("SELECT body FROM run_order WHERE id = ?", (order_id,)).fetchall()
+            self._report(db, msgspec.json.decode(order, type=RunOrder), f"{reason}: {message}")
+
+    def _report(self, db: sqlite3.Connection, order: RunOrder, why: str) -> None:
+        """Tell a run that there was not: whoever looks at the node's runs should find it."""
+        now = self._store.clock.now()
+        began = RunBegan(TimeOrderedIds(self._store.clock).new(), order.mode, "ordered", now, order=order.order[:256])
+        body = RunEnded(began, "not-run", now, why=why[:_LONGEST_WORDS])
+        self._spool.putting(db, ENDED, msgspec.json.encode(body), Importance.RESULT)
 
 
 def _move(db: sqlite3.Connection, order_id: str, before: str, after: str) -> bool:

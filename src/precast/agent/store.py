@@ -75,6 +75,9 @@ _MIGRATIONS = (
     CREATE TABLE run_order (id TEXT PRIMARY KEY, state TEXT NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL);
     CREATE INDEX run_order_state ON run_order (state);
     """,
+    """
+    CREATE TABLE open_report (id TEXT PRIMARY KEY, began BLOB NOT NULL, events INTEGER NOT NULL);
+    """,
 )
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -179,10 +182,7 @@ class LocalStore:
     def note(self, value: msgspec.Struct) -> None:
         """Keep the newest note of this type."""
         with self.writing() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO note (name, value) VALUES (?, ?)",
-                (type(value).__name__, msgspec.json.encode(value)),
-            )
+            noting(db, value)
 
     def noted(self, kind: type[T]) -> T | None:
         """The newest note of a type; None if there is none, or another version of us wrote it."""
@@ -231,6 +231,13 @@ class LocalStore:
             yield
         except sqlite3.Error as error:
             raise _translated(self.path, error) from error
+
+
+def noting(db: sqlite3.Connection, value: msgspec.Struct) -> None:
+    """Keep the newest note of its type, as part of a transaction."""
+    db.execute(
+        "INSERT OR REPLACE INTO note (name, value) VALUES (?, ?)", (type(value).__name__, msgspec.json.encode(value))
+    )
 
 
 def place(root: Path) -> Path:

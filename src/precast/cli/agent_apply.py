@@ -6,6 +6,7 @@ somebody at a server has ordered says which order it follows, and begins with it
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,11 @@ from precast.base.errors import PrecastError
 from precast.cli.settings import load_settings
 
 if TYPE_CHECKING:
+    from precast.agent.applying.reporting import Reporter
+    from precast.agent.applying.runs import Job
     from precast.agent.store import LocalStore
     from precast.wire.events import Summary
+    from precast.wire.reports import RunBegan
 
 REASONS = ("schedule", "released", "ordered", "hand")
 
@@ -60,7 +64,7 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     unsealed = unseal(data, args.catalog or "the catalog that is kept")
     job, name = job_of(unsealed, args)
     if args.catalog is not None:
-        return run_job(job, args, name)
+        return run_job(job._replace(reporter=_reporter(args, settings, job)), args, name)
     if args.environment is None:
         from precast.agent.fetching import CONTENT
         from precast.resources.contents import KeptContents
@@ -68,8 +72,55 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
         job = job._replace(contents=KeptContents(args.root / CONTENT))
     digest = digests.of_bytes(data)
     begins = (lambda store: _begin(store, settings, args.order)) if args.order else None
+    job = job._replace(version=digest, begins=begins)
     return run_job(
-        job._replace(version=digest, begins=begins), args, name, lambda summary: _end(args, settings, digest, summary)
+        job._replace(reporter=_reporter(args, settings, job)),
+        args,
+        name,
+        lambda summary: _end(args, settings, digest, summary),
+    )
+
+
+def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "Job") -> "Reporter | None":
+    """Who tells the servers; nobody on a machine that is no node."""
+    from precast.agent.applying.reporting import Reporter
+    from precast.agent.applying.runs import state_root
+    from precast.agent.credentials import Credentials
+    from precast.agent.spool import Limits
+    from precast.agent.store import LocalStore
+
+    if not Credentials(args.root).certificate.exists():
+        return None
+    root, limits = state_root(args.root), Limits(settings.spool_records, settings.spool_bytes)
+    return Reporter(
+        lambda store: _describe(store, args, job), limits, lambda: LocalStore.open(root, lambda: os.urandom(16).hex())
+    )
+
+
+def _describe(store: "LocalStore", args: argparse.Namespace, job: "Job") -> "RunBegan":
+    """What is known of a run when it begins. Where its catalog came from, only if it is the one that was fetched."""
+    from precast.agent.freshness import Freshness, freshness
+    from precast.agent.notes import FetchNote
+    from precast.base.ids import TimeOrderedIds
+    from precast.wire.reports import RunBegan
+
+    fetched, fresh = store.noted(FetchNote), freshness(store)
+    if fetched is None or fetched.digest != job.version:
+        fetched, fresh = FetchNote(), Freshness()
+    return RunBegan(
+        report=TimeOrderedIds(store.clock).new(),
+        mode="noop" if args.noop else "enforce",
+        reason=args.reason,
+        began_at=store.clock.now(),
+        catalog=job.version[:256],
+        release=fetched.release,
+        environment=fetched.environment,
+        version=fetched.version,
+        resources=len(job.body.resources),
+        order=args.order,
+        is_stale=fresh.is_stale,
+        stale_since=fresh.since,
+        stale_why=fresh.why[:2000],
     )
 
 

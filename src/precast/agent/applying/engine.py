@@ -120,7 +120,7 @@ class Engine:
         if not is_noop and planned.schedule is not None:
             self._memory.note_applied(ref, self._machine.clock.now())
         if made.is_quiet and pending is NOTHING and not planned.said and "audit" not in planned.wanted.metaparameters:
-            return self._unchanged(planned, handler, made, is_noop)
+            return self._unchanged(planned, handler, made, is_noop, started_s)
         turn = Turn(
             handler,
             is_noop=is_noop,
@@ -131,14 +131,19 @@ class Engine:
         turn.take(made, pending)
         return turn.report(planned.said, self._machine.clock.monotonic_s() - started_s)
 
-    def _unchanged(self, planned: Planned, handler: Handler, made: Check, is_noop: bool) -> ResourceReport:
+    def _unchanged(
+        self, planned: Planned, handler: Handler, made: Check, is_noop: bool, started_s: float
+    ) -> ResourceReport:
         """The shortest turn, and nearly always the only one: all is as wanted."""
         said = handler.said()
         if not is_noop:
             self._memory.keep(planned.ref, made.state, planned.wanted.secrets)
         wanted = planned.wanted
         logs = tuple([Log(planned.ref, level, text) for level, text in said])
-        return ResourceReport(planned.ref, Status.UNCHANGED, logs=logs, file=wanted.file, line=wanted.line)
+        seconds = self._machine.clock.monotonic_s() - started_s
+        return ResourceReport(
+            planned.ref, Status.UNCHANGED, logs=logs, seconds=seconds, file=wanted.file, line=wanted.line
+        )
 
     def _checked(self, ref: str) -> Check | None:
         return self._ahead.take(ref) if self._ahead is not None else None

@@ -8,8 +8,9 @@ the two can no longer write. A second run is told who holds the first.
 import contextlib
 import fcntl
 import os
+import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from precast.agent import issues as agent_issues
@@ -37,8 +38,13 @@ class Lease:
 
 
 @contextlib.contextmanager
-def held(store: LocalStore, holder: str, wait_s: float = 0.0) -> Iterator[Lease]:
-    """Be the run of this node. Raises ConflictError APPLY-001 if there still is another after the wait, UnavailableError AGENT-010."""
+def held(
+    store: LocalStore, holder: str, wait_s: float = 0.0, opens: Callable[[sqlite3.Connection], None] | None = None
+) -> Iterator[Lease]:
+    """Be the run of this node; `opens` is part of the transaction that says so.
+
+    Raises ConflictError APPLY-001 if there still is another after the wait, UnavailableError AGENT-010.
+    """
     path = store.path.parent / NAME
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -49,6 +55,8 @@ def held(store: LocalStore, holder: str, wait_s: float = 0.0) -> Iterator[Lease]
         with store.writing() as db:
             db.execute("UPDATE run_lease SET token = token + 1, holder = ?", (holder,))
             ((token,),) = db.execute("SELECT token FROM run_lease").fetchall()
+            if opens is not None:
+                opens(db)
         yield Lease(store, token)
     finally:
         os.close(handle)
@@ -56,12 +64,20 @@ def held(store: LocalStore, holder: str, wait_s: float = 0.0) -> Iterator[Lease]
 
 def is_held(directory: Path) -> bool:
     """Whether a run is under way."""
+    with unheld(directory) as is_free:
+        return not is_free
+
+
+@contextlib.contextmanager
+def unheld(directory: Path) -> Iterator[bool]:
+    """Keep runs from beginning for a moment; False if one is under way."""
     try:
         handle = os.open(directory / NAME, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        return False
+        yield True  # nobody has ever run
+        return
     try:
-        return not _take(handle)
+        yield _take(handle)
     finally:
         os.close(handle)
 

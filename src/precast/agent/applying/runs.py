@@ -9,8 +9,9 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from precast.agent.applying.binding import Binder, CallFunction
 from precast.agent.applying.engine import Engine, Tell
@@ -22,12 +23,16 @@ from precast.agent.applying.planning import make_plan
 from precast.agent.applying.purging import with_purged
 from precast.agent.applying.reports import Tally
 from precast.agent.notes import RunNote
-from precast.agent.store import LocalStore
+from precast.agent.store import LocalStore, noting
 from precast.base.clock import Clock, SystemClock
+from precast.base.errors import PrecastError
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
 from precast.types.ordering import NO_TYPES, Types
 from precast.wire.events import ResourceReport, Summary
+
+if TYPE_CHECKING:  # most runs tell nobody, and need none of it
+    from precast.agent.applying.reporting import Reporter
 
 
 class Job(NamedTuple):
@@ -45,6 +50,7 @@ class Job(NamedTuple):
     wait_s: float = 0.0
     types: Types = NO_TYPES  # that modules declare
     begins: Callable[[LocalStore], None] | None = None  # told under the lease, before anything is done; may refuse
+    reporter: "Reporter | None" = None  # tells the servers; None where there are none
 
 
 def apply(
@@ -64,16 +70,19 @@ def apply(
     started_s = clock.monotonic_s()
     store = LocalStore.open(job.state or state_root(job.root), lambda: os.urandom(16).hex(), clock)
     try:
-        with held(store, job.holder or holder(clock), job.wait_s) as lease:
-            if job.begins is not None:
-                job.begins(store)
+        reporter = job.reporter
+        opens = None if reporter is None else partial(reporter.begin, store)
+        with held(store, job.holder or holder(clock), job.wait_s, opens) as lease, _reported(job, store):
             memory = Memory.load(store)
             machine = Machine(str(job.root), str(store.path.parent), clock, job.contents, job.is_chroot, memory)
             plan = make_plan(with_purged(job.body, machine), job.places, machine, job.types)
             tally = Tally()
+            planned_s = clock.monotonic_s()
 
             def told(report: ResourceReport) -> None:
                 tally.add(report)
+                if reporter is not None:
+                    reporter.add(report)
                 tell(report)
 
             gc.freeze()  # the plan lives to the end; what turns make is garbage like any other
@@ -89,14 +98,51 @@ def apply(
             )
             with _stoppable(engine.stop):
                 is_complete = engine.run()
+            applied_s = clock.monotonic_s()
             machine.finish()
             if not options.is_noop:
                 memory.save(store, lease, clock.now())
-            summary = tally.summary(clock.monotonic_s() - started_s, options.is_noop, is_complete)
-            store.note(_note(job, summary, clock))
+            ended_s = clock.monotonic_s()
+            summary = tally.summary(ended_s - started_s, options.is_noop, is_complete)
+            if reporter is not None:
+                reporter.stop()
+            with store.writing() as db:
+                noting(db, _note(job, summary, clock))
+                if reporter is not None:
+                    phases = {
+                        "plan": planned_s - started_s,
+                        "apply": applied_s - planned_s,
+                        "finish": ended_s - applied_s,
+                    }
+                    reporter.end(store, db, "ended", summary, phases)
     finally:
         store.close()
     return summary
+
+
+@contextmanager
+def _reported(job: Job, store: LocalStore) -> Iterator[None]:
+    """A run that is refused is not told; one that fails as a whole is, with the reason."""
+    reporter = job.reporter
+    try:
+        if job.begins is not None:
+            job.begins(store)
+    except PrecastError:
+        if reporter is not None:
+            reporter.withdraw(store)
+        raise
+    if reporter is None:
+        yield
+        return
+    reporter.start()
+    try:
+        yield
+    except PrecastError as error:
+        reporter.give_up(store, f"{error.message} [{error.code}]")
+        raise
+    finally:
+        reporter.stop()
+        reporter.knock(store)
 
 
 def _note(job: Job, summary: Summary, clock: Clock) -> RunNote:

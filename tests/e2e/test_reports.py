@@ -1,0 +1,169 @@
+"""Runs on real nodes, told by real daemons to a real server: live, whole after any break, and never with a secret in them."""
+
+import json
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.agent_process import DEADLINE_S, AgentProcess
+from lab.server_process import PRECAST
+from lab.site import Site
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with Site(tmp_path_factory.mktemp("site") / "data") as running:
+        yield running
+
+
+def enrolled(site: Site, name: str) -> AgentProcess:
+    site.enrol(name)
+    return AgentProcess(site.directory / "nodes" / name, site.url)
+
+
+def compiled(root: Path, code: str) -> Path:
+    """A catalog from code, below a node's root."""
+    (root / "env/manifests").mkdir(parents=True, exist_ok=True)
+    (root / "env/manifests/site.pp").write_text(code)
+    words = [PRECAST, "compile", "--environment", str(root / "env"), "--node", "node.example", "--json"]
+    done = subprocess.run(words, capture_output=True, check=True)
+    place = root / "given.json"
+    place.write_bytes(done.stdout)
+    return place
+
+
+def apply(root: Path, catalog: Path, *words: str) -> int:
+    done = subprocess.run(
+        [PRECAST, "agent", "apply", "--root", root, "--catalog", catalog, "--json", *words],
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode
+
+
+@contextmanager
+def paused(root: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in its middle: nobody reads what it says, and it has more to say than a pipe holds."""
+    (root / "d").mkdir()
+    for number in range(60):
+        (root / "d" / str(number)).write_text("old\n")
+    text = "line\n" * 1000
+    catalog = compiled(root, "\n".join(f"file {{ '/d/{number}': content => '{text}' }}" for number in range(60)))
+    with subprocess.Popen(
+        [PRECAST, "agent", "apply", "--root", root, "--catalog", catalog], stdout=subprocess.PIPE
+    ) as running:
+        yield running
+
+
+def reports(site: Site, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = site.run("report", "list", *words)
+    return found
+
+
+def until(is_so: Callable[[], Any]) -> Any:
+    until_s = time.monotonic() + DEADLINE_S
+    while not (found := is_so()):
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+    return found
+
+
+def show(site: Site, subject: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [PRECAST, "report", "show", subject, "--json"],
+        env=site.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def spooled(root: Path) -> bytes:
+    with closing(sqlite3.connect(root / "var/lib/precast/agent/state.db", timeout=30)) as store:
+        rows = store.execute("SELECT body FROM record WHERE kind LIKE 'run-%' ORDER BY id").fetchall()
+    return b"\n".join(body for (body,) in rows)
+
+
+def test_run_is_told_with_its_changes_failures_logs_and_diffs(site: Site) -> None:
+    with enrolled(site, "web1") as agent:
+        agent.until_connected()
+        (agent.root / "etc").mkdir(exist_ok=True)
+        (agent.root / "etc/motd").write_text("old\n")
+        catalog = compiled(
+            agent.root,
+            "file { '/etc/motd': content => \"new\\n\" } file { '/nowhere/x': content => 'x' }"
+            " -> file { '/etc/after': content => 'x' } notify { 'hello': }",
+        )
+        assert apply(agent.root, catalog) == 4
+        (row,) = until(lambda: reports(site, "--node", "web1", "--state", "ended"))
+    assert (row["mode"], row["reason"], row["changed"], row["failed"], row["skipped"]) == ("enforce", "hand", 2, 1, 1)
+    found = show(site, "web1")
+    by_name = {one["resource"]: one for one in found["events"]}
+    assert "-old\n+new" in by_name["File[/etc/motd]"]["events"][0]["diff"]
+    assert by_name["File[/nowhere/x]"]["status"] == "failed"
+    assert by_name["File[/etc/after]"]["reason"].startswith("it depends on File[/nowhere/x]")
+    assert set(found["phases"]) == {"plan", "apply", "finish"}
+    assert by_name["File[/nowhere/x]"]["line"] == 1
+
+
+def test_change_that_somebody_else_made_is_corrected_and_said_so(site: Site) -> None:
+    with enrolled(site, "web2") as agent:
+        agent.until_connected()
+        (agent.root / "etc").mkdir(exist_ok=True)
+        catalog = compiled(agent.root, "file { '/etc/motd': content => \"new\\n\" }")
+        assert apply(agent.root, catalog) == 0
+        (agent.root / "etc/motd").write_text("mine\n")
+        assert apply(agent.root, catalog) == 0
+        assert apply(agent.root, catalog, "--noop") == 0
+        rows = until(lambda: len(found := reports(site, "--node", "web2", "--state", "ended")) == 3 and found)
+    assert [(one["mode"], one["changed"], one["corrective"], one["events"]) for one in rows] == [
+        ("noop", 0, 0, 0),
+        ("enforce", 1, 1, 1),
+        ("enforce", 1, 0, 1),
+    ]
+
+
+def test_secret_never_leaves_the_node(site: Site) -> None:
+    with enrolled(site, "web3") as agent:
+        agent.until_connected()
+        (agent.root / "etc").mkdir(exist_ok=True)
+        (agent.root / "etc/key").write_text("older-hunter2\n")
+        code = (
+            "file { '/etc/key': content => Sensitive(\"hunter2\\n\") }"
+            " file { '/nowhere/key': content => Sensitive('hunter2') }"
+            " notify { 'told': message => Sensitive('hunter2') }"
+        )
+        assert apply(agent.root, compiled(agent.root, code)) == 4
+        until(lambda: reports(site, "--node", "web3", "--state", "ended"))
+        assert (agent.root / "etc/key").read_text() == "hunter2\n"
+        assert b"File[/etc/key]" in spooled(agent.root)
+        assert b"hunter2" not in spooled(agent.root)
+    assert "hunter2" not in json.dumps(show(site, "web3"))
+
+
+def test_long_run_is_seen_while_it_goes_on(site: Site) -> None:
+    with enrolled(site, "web4") as agent:
+        agent.until_connected()
+        with paused(agent.root) as running:
+            (row,) = until(lambda: [one for one in reports(site, "--node", "web4") if one["events"]])
+            assert row["state"] == "running"
+            assert 0 < row["changed"] < 60
+            running.communicate(timeout=DEADLINE_S)
+        (row,) = until(lambda: reports(site, "--node", "web4", "--state", "ended"))
+        assert (row["changed"], row["events"], row["lost"]) == (60, 60, 0)
+
+
+def test_machine_that_is_no_node_spools_nothing(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    assert apply(tmp_path, compiled(tmp_path, "file { '/etc/motd': content => 'x' }")) == 0
+    assert spooled(tmp_path) == b""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from precast.api.intake import Intake
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
 from precast.services import issues
@@ -40,6 +41,8 @@ class Connection:
     __slots__ = (
         "_allowed_s",
         "_flushing",
+        "_held_bytes",
+        "_intake",
         "_kinds",
         "_pending",
         "_pending_bytes",
@@ -66,10 +69,13 @@ class Connection:
         received: int,
         service: SessionService,
         kinds: Mapping[str, RecordKind],
+        intake: Intake,
     ) -> None:
         self._socket = socket
         self._service = service
         self._kinds = kinds
+        self._intake = intake
+        self._held_bytes = 0
         self.node = node
         self.instance = instance
         self.epoch = begun.epoch
@@ -113,11 +119,18 @@ class Connection:
             self._flushing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._flushing
+        self._give_back(self._held_bytes)
+
+    def _give_back(self, size_bytes: int) -> None:
+        self._held_bytes -= size_bytes
+        self._intake.give(size_bytes)
 
     async def take(self, record: Record) -> None:
         """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
         size_bytes = len(bytes(record.body))
         await self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)
+        await self._intake.take(size_bytes)
+        self._held_bytes += size_bytes
         self._pending.append(record)
         self._pending_bytes += size_bytes
         if self._flushing is None:
@@ -165,11 +178,13 @@ class Connection:
         """Store what has come, until there is nothing more. The boundary of storing: every failure ends the connection."""
         try:
             while self._pending:
-                records, self._pending, self._pending_bytes = self._pending, [], 0
+                records, size_bytes = self._pending, self._pending_bytes
+                self._pending, self._pending_bytes = [], 0
                 if self._room is not None:
                     self._room.set()
                     self._room = None
                 await self._store(records)
+                self._give_back(size_bytes)
             self._flushing = None
         except PrecastError as error:
             is_fenced = issues.FENCED.matches(error)
@@ -189,5 +204,6 @@ class Connection:
         for want in taken.wants:
             await self.send(want)
         if taken.has_gap:
+            self._give_back(self._pending_bytes)
             self._pending, self._pending_bytes = [], 0
             await self.send(Resend(taken.through))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from aiohttp import WSMsgType, web
 
 from precast.api.connection import Connection
+from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Call, Node, Route, Routes
 from precast.base.errors import PrecastError
@@ -57,6 +58,7 @@ class Hub:
         self.herd = 0  # how many nodes may come at once; `tending` keeps it
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
+        self._intake = Intake()
 
     def declare(self, routes: Routes) -> None:
         routes.add(
@@ -122,7 +124,9 @@ class Hub:
             await socket.send_bytes(session.encode(refused))
             await socket.close(code=session.CLOSE_REFUSED, message=error.code.encode())
             return None
-        connection = Connection(socket, node, hello.instance, begun, hello.received, self._service, self._kinds)
+        connection = Connection(
+            socket, node, hello.instance, begun, hello.received, self._service, self._kinds, self._intake
+        )
         if not await self._enter(connection):
             return None
         settings = self._settings

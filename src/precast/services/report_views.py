@@ -53,7 +53,7 @@ class ReportViews:
         if stored is None:
             raise issues.NO_REPORT.error(report=report)
         detail = msgspec.json.decode(stored.detail, type=Detail)
-        rest = unpack_rest(detail.rest) if detail.rest else None
+        rest = unpack_rest(stored.rest) if stored.rest else None
         return ReportView(
             report=stored.row,
             refreshed=detail.refreshed,

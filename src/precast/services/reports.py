@@ -33,7 +33,6 @@ class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
     stale_why: str = ""
     phases: dict[str, float] = {}
     slowest: list[Slow] = []
-    rest: bytes = b""
 
 
 class Ended(NamedTuple):
@@ -71,7 +70,7 @@ def prepare_ended(node: str, body: RunEnded) -> Told:
         detail=msgspec.json.encode(_detail(body)),
     )
     pages = _pages(max(1, body.events - len(body.reports) + 1), body.reports)
-    return Told(node, began.report, began, pages=pages, counted=_count(body.reports), finished=finished)
+    return Told(node, began.report, began, pages=pages, counted=_count(body.reports), finished=finished, rest=body.rest)
 
 
 class ReportService:
@@ -110,6 +109,7 @@ def _fold(known: Told, new: Told) -> Told:
         [*known.pages, *new.pages],
         _add(known.counted, new.counted),
         new.finished or known.finished,
+        new.rest or known.rest,
     )
 
 
@@ -162,7 +162,6 @@ def _detail(body: RunEnded) -> Detail:
         unchanged=body.summary.unchanged if body.summary is not None else 0,
         phases=body.timings.phases,
         slowest=body.timings.slowest,
-        rest=body.rest,
     )
 
 

@@ -137,6 +137,7 @@ PAGES = Query(
     SELECT first, last, body FROM report_page WHERE report = :id AND last > :after_number ORDER BY first, at LIMIT :limit
     """,
 )
+REST = Query("reports.rest", "SELECT body FROM report_page WHERE report = :id AND first = 0 LIMIT 1")
 # Newest first, before a place; what the leading condition leaves over is looked at one by one.
 _LIST = """
     SELECT {columns} FROM report

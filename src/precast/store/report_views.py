@@ -35,12 +35,13 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A report, when we heard of it, and its details as JSON."""
+    """A report, when we heard of it, its details as JSON, and the names of the rest as the node has packed them."""
 
     row: ReportRow
     received_at: datetime
     heard_at: datetime
     detail: bytes
+    rest: bytes = b""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -79,7 +80,10 @@ class ReportReader:
 
 def _showing(report: str) -> Unit[Stored | None]:
     rows = yield queries.SHOW(id=report)
-    return None if not rows else _stored(rows[0], unpack(rows[0][-1]))
+    if not rows:
+        return None
+    rest = yield queries.REST(id=report)
+    return msgspec.structs.replace(_stored(rows[0], unpack(rows[0][-1])), rest=bytes(rest[0][0]) if rest else b"")
 
 
 def _listing(wanted: Wanted, before: Place, limit: int) -> Unit[list[Stored]]:

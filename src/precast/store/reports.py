@@ -19,6 +19,8 @@ from precast.wire.reports import RunBegan
 
 # What one changes wakes those who look at it; by part of the id, because there are too many reports for a topic each.
 PARTS = 64
+# Pages are joined up to this size.
+PAGE_BYTES = 256 * 1024
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -78,6 +80,7 @@ class Told(msgspec.Struct, frozen=True):
     pages: Sequence[EventPage] = ()
     counted: Counted = Counted()
     finished: Finished | None = None
+    rest: bytes = b""  # names of resources to which nothing happened, packed by the node
 
     @property
     def got(self) -> int:
@@ -103,7 +106,7 @@ class Reports:
             yield queries.GO_ON.many(_go_on_row(one, now) for one in running)
         if finished := [_finish_row(one, now) for one in told if one.finished is not None]:
             yield queries.FINISH.many(finished)
-        if paged := [one for one in told if one.pages]:
+        if paged := [one for one in told if one.pages or one.rest]:
             yield from self._storing_pages(paged, now)
         for topic in sorted({topic_of(one.report) for one in told}):
             yield Wake(topic)
@@ -112,10 +115,12 @@ class Reports:
     def _storing_pages(self, told: Sequence[Told], now: int) -> Unit[None]:
         owners = {row[0]: row[1] for row in (yield queries.OWNED(ids=json_list(one.report for one in told)))}
         mine = [one for one in told if owners.get(one.report) == one.node]
+        pages = [(one.report, page.first, page.last, pack(page.body)) for one in mine for page in _joined(one.pages)]
+        # The rest lies before the first event, so that nobody who reads events comes upon it.
+        pages += [(one.report, 0, 0, one.rest) for one in mine if one.rest]
         yield queries.ADD_PAGE.many(
-            {"report": one.report, "first": page.first, "last": page.last, "now": now, "body": pack(page.body)}
-            for one in mine
-            for page in one.pages
+            {"report": report, "first": first, "last": last, "now": now, "body": body}
+            for report, first, last, body in pages
         )
         yield queries.ADD_EVENT.many(
             {
@@ -147,6 +152,17 @@ class Reports:
     async def trim(self, before: datetime, limit: int) -> int:
         """Remove some of the oldest reports, pages and events before a moment; how many."""
         return await self._database.write(_trimming, before, limit)
+
+
+def _joined(pages: Sequence[EventPage]) -> list[EventPage]:
+    """Pages that follow each other as one: what came together is stored and read together."""
+    found: list[EventPage] = []
+    for page in pages:
+        if found and found[-1].last + 1 == page.first and len(found[-1].body) + len(page.body) <= PAGE_BYTES:
+            before = found.pop()
+            page = EventPage(before.first, before.body[:-1] + b"," + page.body[1:], [*before.index, *page.index])
+        found.append(page)
+    return found
 
 
 ANY = "reports"

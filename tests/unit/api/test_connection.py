@@ -10,6 +10,7 @@ import pytest
 
 from precast.api import connection as subject
 from precast.api.connection import Connection
+from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
 from precast.services import issues
@@ -67,7 +68,7 @@ def record(number: int, size_bytes: int = 2) -> Record:
 def parts() -> tuple[Connection, Socket, Service]:
     socket, service = Socket(), Service()
     node = Node("web1", {}, "ab", AT)
-    made: Any = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, service, {})  # type: ignore[arg-type] # stands for it
+    made: Any = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, service, {}, Intake())  # type: ignore[arg-type] # stands for it
     return made, socket, service
 
 
@@ -179,3 +180,19 @@ def test_message_that_does_not_say_whom_it_requires_stops_the_server() -> None:
     messages.add("weather", NODE, kind)
     with pytest.raises(ValueError, match="twice"):
         messages.add("weather", NODE, kind)
+
+
+async def test_connections_share_the_room_for_what_waits_and_give_it_back() -> None:
+    intake = Intake(100)
+    await intake.take(60)
+    await intake.take(60)  # there was room, and a record is never cut
+    waiting = [asyncio.create_task(intake.take(10)) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert not any(task.done() for task in waiting)
+    waiting[0].cancel()
+    intake.give(60)
+    async with asyncio.timeout(10):
+        await waiting[1]
+    intake.give(60)
+    async with asyncio.timeout(10):
+        await waiting[2]

@@ -1,0 +1,154 @@
+"""A run of 460 resources as a node of ours tells it, and the same as Puppet's agent reports it to PuppetDB."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from lab.fact_documents import name_of
+from precast.wire import reports
+from precast.wire.events import Event, ResourceReport, Status, Summary
+from precast.wire.reports import Rest, RunBegan, RunEnded, RunEvents, Slow, Timings, pack_rest
+
+RESOURCES = 460
+CHANGED = 10
+AT = datetime(2026, 11, 16, 4, tzinfo=UTC)
+
+Records = list[tuple[str, bytes]]
+
+
+def report_id(node: int, round_: int) -> str:
+    """As an agent makes them: by time, and in each round all nodes at about the same time."""
+    made = hashlib.sha256(f"{node} {round_}".encode()).hexdigest()
+    return f"{0x019A0000 + round_:08x}-{made[:4]}-7{made[4:7]}-8{made[7:10]}-{made[10:22]}"
+
+
+def path_of(number: int) -> str:
+    return f"/etc/service{number % 23}/conf.d/{number:04}-setting.conf"
+
+
+def changed(number: int, round_: int) -> ResourceReport:
+    """A file of which one line is another one."""
+    path = path_of(number)
+    before, after = (hashlib.sha256(f"{number} {round_ + step}".encode()).hexdigest() for step in (0, 1))
+    diff = f"--- {path}\n+++ {path}\n@@ -1,3 +1,3 @@\n # managed\n-value = {before[:16]}\n+value = {after[:16]}\n"
+    message = f"content changed '{{sha256}}{before}' to '{{sha256}}{after}'"
+    event = Event(
+        f"File[{path}]", "success", message, "content", f"{{sha256}}{before}", f"{{sha256}}{after}", diff=diff
+    )
+    place = f"modules/service{number % 23}/manifests/config.pp"
+    return ResourceReport(f"File[{path}]", Status.CHANGED, (event,), seconds=0.0125, file=place, line=12 + number % 40)
+
+
+def run_of(node: int, round_: int, count: int = CHANGED, resources: int = RESOURCES) -> Records:
+    """What a run of some seconds tells: its beginning, what happened as it happened, and its end with the rest."""
+    began = RunBegan(
+        report_id(node, round_),
+        "enforce",
+        "released",
+        AT,
+        catalog=hashlib.sha256(f"{node}".encode()).hexdigest(),
+        release=round_ + 1,
+        environment="production",
+        version=hashlib.sha256(b"version").hexdigest(),
+        resources=resources,
+    )
+    if not count:
+        quiet = Summary(resources, resources, 0, 0, 0, 0, 0, 0, 0, 0.4, False, True)
+        told_at_once = RunEnded(
+            began, "ended", AT, quiet, timings=Timings({"plan": 0.21, "apply": 0.1, "finish": 0.01})
+        )
+        return [(reports.ENDED, msgspec.json.encode(told_at_once))]
+    told = [changed(number * (resources // count), round_) for number in range(count)]
+    half = count * 2 // 3
+    names = {one.resource for one in told}
+    rest = [name for number in range(resources) if (name := f"File[{path_of(number)}]") not in names]
+    summary = Summary(resources, resources - count, count, 0, 0, 0, 0, 0, 0, 2.5, False, True)
+    timings = Timings({"plan": 0.31, "apply": 2.1, "finish": 0.04}, [Slow(one.resource, 0.0125) for one in told[:10]])
+    ended = RunEnded(
+        began, "ended", AT + timedelta(seconds=2.5), summary, count, told[half:], timings, pack_rest(Rest(rest))
+    )
+    return [
+        (reports.BEGAN, msgspec.json.encode(began)),
+        (reports.EVENTS, msgspec.json.encode(RunEvents(began.report, 1, told[:half]))),
+        (reports.ENDED, msgspec.json.encode(ended)),
+    ]
+
+
+def puppet_report(node: int, round_: int) -> dict[str, Any]:
+    """The same run as PuppetDB's command `store report`, version 8."""
+    at = _stamp(AT)
+    by_number = {
+        number * (RESOURCES // CHANGED): changed(number * (RESOURCES // CHANGED), round_) for number in range(CHANGED)
+    }
+    return {
+        "certname": name_of(node),
+        "environment": "production",
+        "puppet_version": "7.23.0",
+        "report_format": 12,
+        "configuration_version": str(round_),
+        "start_time": at,
+        "end_time": _stamp(AT + timedelta(seconds=2.5)),
+        "producer_timestamp": _stamp(AT + timedelta(seconds=round_)),
+        "producer": "bench",
+        "transaction_uuid": report_id(node, round_),
+        "catalog_uuid": report_id(node, 1_000_000),
+        "code_id": None,
+        "job_id": None,
+        "cached_catalog_status": "not_used",
+        "noop": False,
+        "noop_pending": False,
+        "corrective_change": False,
+        "status": "changed",
+        "type": "agent",
+        "metrics": [{"category": "resources", "name": "total", "value": RESOURCES}],
+        "logs": [_log(one, at) for one in by_number.values()],
+        "resources": [_resource(number, by_number.get(number), at) for number in range(RESOURCES)],
+    }
+
+
+def _resource(number: int, told: ResourceReport | None, at: str) -> dict[str, Any]:
+    place = f"/etc/puppetlabs/code/environments/production/modules/service{number % 23}/manifests/config.pp"
+    events = [] if told is None else [
+        {
+            "status": "success",
+            "timestamp": at,
+            "name": "content_changed",
+            "property": one.property,
+            "new_value": one.desired,
+            "old_value": one.previous,
+            "message": one.message,
+            "corrective_change": False,
+        }
+        for one in told.events
+    ]  # fmt: skip
+    return {
+        "skipped": False,
+        "timestamp": at,
+        "resource_type": "File",
+        "resource_title": path_of(number),
+        "file": place,
+        "line": 12 + number % 40,
+        "containment_path": ["Stage[main]", f"Service{number % 23}::Config", f"File[{path_of(number)}]"],
+        "corrective_change": False,
+        "events": events,
+    }
+
+
+def _log(one: ResourceReport, at: str) -> dict[str, Any]:
+    """Puppet's agent sends the diff as a log line."""
+    event = one.events[0]
+    return {
+        "file": one.file,
+        "line": one.line,
+        "level": "notice",
+        "message": f"{event.diff}\n{event.message}",
+        "source": f"/Stage[main]/{one.resource}/content",
+        "tags": ["notice", "file"],
+        "time": at,
+    }
+
+
+def _stamp(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,37 @@
+"""How much of what nodes send waits to be stored, over all connections of a process: a burst of a whole fleet must not fill the memory.
+
+Who finds no room waits, and its socket with it, so the node notices and waits too. What is being stored gives its room back, whatever
+becomes of it: so there is always somebody who goes on.
+"""
+
+import asyncio
+from collections import deque
+
+# As it came; while it is stored it takes several times as much.
+MAX_BYTES = 16 * 1024 * 1024
+
+
+class Intake:
+    """The room that the connections of one process share."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._left = max_bytes
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self, size_bytes: int) -> None:
+        """Wait until there is room at all, then take as much as is needed. Cancelling takes nothing."""
+        while self._left <= 0:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self._left -= size_bytes
+
+    def give(self, size_bytes: int) -> None:
+        self._left += size_bytes
+        while self._waiting and self._left > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                # One at a time as long as it is tight: each may take what is left.
+                if self._left < MAX_BYTES // 4:
+                    return

@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from precast.services.querying.indexing import Indexing
     from precast.services.report_retention import ReportRetention
     from precast.services.reports import ReportService
+    from precast.services.returners import ReturnerService
     from precast.services.rules import RuleService
     from precast.services.sessions import SessionService
     from precast.services.web_sessions import WebSessionService
@@ -136,7 +138,7 @@ class _Front:
         authority = HeldAuthority(AuthorityFiles(settings.data / "authority"))
         facts, self._worker = _facts(database), worker
         self._tls = ServerTls(authority, _hosts(settings), database.clock)
-        reports = _reports(database)
+        reports = _reports(database, settings)
         self._sessions = _sessions(database, facts, reports.service, server_id)
         metrics = Metrics(database, Board(worker.room, worker.number) if worker is not None else None)
         self._server = _http_server(
@@ -187,6 +189,8 @@ def _scheduled(database: "Database", settings: ServerSettings, server_id: str) -
         _pruning(database, settings).run,
         lambda: said.rules.run(server_id),
     ]
+    returners, names = _returners(database, settings)
+    parts += [partial(returners.run, name, server_id) for name in names]
     if settings.hooks is not None:
         parts.append(lambda: environments.hooks.run(server_id))
     if (enc := said.enc) is not None:
@@ -335,16 +339,32 @@ class _Reports(NamedTuple):
     api: "ReportsApi"
 
 
-def _reports(database: "Database") -> _Reports:
+def _reports(database: "Database", settings: ServerSettings) -> _Reports:
     from precast.api.reports import ReportsApi
     from precast.services.report_views import ReportViews
     from precast.services.reports import ReportService
     from precast.store.report_views import ReportReader
     from precast.store.reports import Reports
 
+    returners, _ = _returners(database, settings)
     return _Reports(
-        ReportService(database, Reports(database)), ReportsApi(ReportViews(database, ReportReader(database)))
+        ReportService(database, Reports(database), [returners.hearing]),
+        ReportsApi(ReportViews(database, ReportReader(database))),
     )
+
+
+def _returners(database: "Database", settings: ServerSettings) -> "tuple[ReturnerService, list[str]]":
+    """Who tells others of reports, and to whom. Raises InputError REPORT-004: a server that would tell nobody does not start."""
+    from precast.api.webhook import post
+    from precast.services.report_views import ReportViews
+    from precast.services.returners import ReturnerService, kind_of, load_returners
+    from precast.store.report_views import ReportReader
+    from precast.store.work import WorkQueue
+
+    found = {} if settings.returners is None else load_returners(settings.returners)
+    work = WorkQueue(database, [kind_of(name) for name in found])
+    service = ReturnerService(database, ReportViews(database, ReportReader(database)), work, found, post)
+    return service, list(found)
 
 
 def _report_retention(database: "Database", settings: ServerSettings) -> "ReportRetention":

@@ -172,6 +172,14 @@ class ServerSettings(Settings, frozen=True):
             read=setting_values.within(setting_values.duration, timedelta(minutes=1), timedelta(days=365)),
         ),
     ] = timedelta(days=1)
+    returners: Annotated[
+        Path | None,
+        Setting(
+            "where reports are told to others: files and webhooks by name",
+            "FILE",
+            read=setting_values.path,
+        ),
+    ] = None
     report_retention: Annotated[
         timedelta,
         Setting(

@@ -20,3 +20,9 @@ NO_RUN = Issue(
     "{node} has told of no run",
     "see `precast node show {node}`; `precast run {node}` has it run now",
 )
+BAD_RETURNERS = Issue(
+    "REPORT-004",
+    Kind.INPUT,
+    "the returners in {path} cannot be used: {reason}",
+    "see docs/howto/follow-reports.md; the file is TOML, for the server's user alone",
+)

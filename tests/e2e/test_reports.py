@@ -1,19 +1,17 @@
 """Runs on real nodes, told by real daemons to a real server: live, whole after any break, and never with a secret in them."""
 
 import json
-import sqlite3
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.agent_process import DEADLINE_S, AgentProcess
+from lab.agent_process import DEADLINE_S
 from lab.server_process import PRECAST
 from lab.site import Site
+from lab.told_runs import apply, compiled, enrolled, paused, reports, spooled, until
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -22,58 +20,6 @@ pytestmark = pytest.mark.timeout(240)
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with Site(tmp_path_factory.mktemp("site") / "data") as running:
         yield running
-
-
-def enrolled(site: Site, name: str) -> AgentProcess:
-    site.enrol(name)
-    return AgentProcess(site.directory / "nodes" / name, site.url)
-
-
-def compiled(root: Path, code: str) -> Path:
-    """A catalog from code, below a node's root."""
-    (root / "env/manifests").mkdir(parents=True, exist_ok=True)
-    (root / "env/manifests/site.pp").write_text(code)
-    words = [PRECAST, "compile", "--environment", str(root / "env"), "--node", "node.example", "--json"]
-    done = subprocess.run(words, capture_output=True, check=True)
-    place = root / "given.json"
-    place.write_bytes(done.stdout)
-    return place
-
-
-def apply(root: Path, catalog: Path, *words: str) -> int:
-    done = subprocess.run(
-        [PRECAST, "agent", "apply", "--root", root, "--catalog", catalog, "--json", *words],
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode
-
-
-@contextmanager
-def paused(root: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A run in its middle: nobody reads what it says, and it has more to say than a pipe holds."""
-    (root / "d").mkdir()
-    for number in range(60):
-        (root / "d" / str(number)).write_text("old\n")
-    text = "line\n" * 1000
-    catalog = compiled(root, "\n".join(f"file {{ '/d/{number}': content => '{text}' }}" for number in range(60)))
-    with subprocess.Popen(
-        [PRECAST, "agent", "apply", "--root", root, "--catalog", catalog], stdout=subprocess.PIPE
-    ) as running:
-        yield running
-
-
-def reports(site: Site, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = site.run("report", "list", *words)
-    return found
-
-
-def until(is_so: Callable[[], Any]) -> Any:
-    until_s = time.monotonic() + DEADLINE_S
-    while not (found := is_so()):
-        assert time.monotonic() < until_s
-        time.sleep(0.05)
-    return found
 
 
 def show(site: Site, subject: str) -> dict[str, Any]:
@@ -86,12 +32,6 @@ def show(site: Site, subject: str) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
-
-
-def spooled(root: Path) -> bytes:
-    with closing(sqlite3.connect(root / "var/lib/precast/agent/state.db", timeout=30)) as store:
-        rows = store.execute("SELECT body FROM record WHERE kind LIKE 'run-%' ORDER BY id").fetchall()
-    return b"\n".join(body for (body,) in rows)
 
 
 def test_run_is_told_with_its_changes_failures_logs_and_diffs(site: Site) -> None:

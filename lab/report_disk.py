@@ -1,0 +1,152 @@
+"""What becomes of reports when a disk is full, the node's or the server's: `unshare -m python -m lab.report_disk DIRECTORY`.
+
+Runs in a mount namespace of its own, so the disk is gone when the process is. Prints one JSON document, for the test to judge.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from lab.small_disk import fill, mount, opened
+from precast.agent.applying.reporting import Reporter
+from precast.agent.spool import Limits
+from precast.agent.store import LocalStore
+from precast.base.clock import SystemClock
+from precast.base.errors import PrecastError
+from precast.base.ids import TimeOrderedIds
+from precast.services.reports import ReportService, prepare_ended
+from precast.store.location import SqliteLocation
+from precast.store.nodes import Nodes
+from precast.store.report_views import Place, ReportReader, Wanted
+from precast.store.reports import Reports
+from precast.store.schema import Schema
+from precast.wire import reports as wire
+from precast.wire.events import Event, ResourceReport, Status, Summary
+from precast.wire.reports import RunBegan, RunEnded, RunEvents
+
+SUMMARY = Summary(1000, 0, 1000, 0, 0, 0, 0, 0, 0, 1.0, False, True)
+
+
+def changed(number: int) -> ResourceReport:
+    ref = f"File[/{number}]"
+    return ResourceReport(ref, Status.CHANGED, (Event(ref, "success", "changed", diff="x" * 2000),))
+
+
+def code_of(error: PrecastError | None) -> str | None:
+    return None if error is None else error.code
+
+
+class Node:
+    """A local store on a small disk."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.store = self.open()
+        self._ids = TimeOrderedIds(SystemClock())
+
+    def open(self) -> LocalStore:
+        return LocalStore.open(self.directory, lambda: "one")
+
+    def begin(self) -> Reporter:
+        def describe(store: LocalStore) -> RunBegan:
+            return RunBegan(self._ids.new(), "enforce", "hand", store.clock.now())
+
+        reporter = Reporter(describe, Limits(), self.open)
+        with self.store.writing() as db:
+            reporter.begin(self.store, db)
+        return reporter
+
+    def end(self, reporter: Reporter) -> None:
+        reporter.stop()
+        with self.store.writing() as db:
+            reporter.end(self.store, db, "ended", SUMMARY, {})
+
+
+def on_the_node(directory: Path) -> dict[str, object]:
+    node, ballast = Node(directory), directory / "ballast"
+    reporter = node.begin()
+    reporter.start()
+    for number in range(100):
+        reporter.add(changed(number))
+    fill(ballast, 0)
+    for number in range(100, 1000):
+        reporter.add(changed(number))
+    at_end = _attempt(lambda: node.end(reporter))
+    at_begin = _attempt(node.begin)
+    ballast.unlink()
+    node.end(node.begin())
+    rows = node.store.read("SELECT kind, body FROM record ORDER BY id")
+    ended = [msgspec.json.decode(body, type=RunEnded) for kind, body in rows if kind == wire.ENDED]
+    numbers = [
+        one.first + at
+        for kind, body in rows
+        if kind == wire.EVENTS
+        for one in [msgspec.json.decode(body, type=RunEvents)]
+        for at in range(len(one.reports))
+    ]
+    return {
+        "end_on_a_full_disk": code_of(at_end),
+        "begin_on_a_full_disk": code_of(at_begin),
+        "told_afterwards": [one.how for one in ended],
+        "numbers_are_without_a_gap": numbers == list(range(1, len(numbers) + 1)),
+        "events_lost": ended[0].events - len(numbers),
+    }
+
+
+async def on_the_server(directory: Path) -> dict[str, object]:
+    async with opened(SqliteLocation(directory / "precast.db")) as database:
+        await Schema(database).expand()
+        await database.write(Nodes(database).taking, "web1")
+        service, reader = ReportService(database, Reports(database)), ReportReader(database)
+        began = RunBegan(TimeOrderedIds(SystemClock()).new(), "enforce", "hand", datetime.now(UTC))
+        told = [changed(number) for number in range(1000)]
+        body = RunEnded(began, "ended", datetime.now(UTC), SUMMARY, 1000, told)
+
+        async def take() -> PrecastError | None:
+            try:
+                await database.write(service.taking, [("web1", prepare_ended("web1", body))])
+            except PrecastError as error:
+                return error
+            return None
+
+        async def count() -> int:
+            return len(await reader.newest(Wanted(), Place(datetime(2100, 1, 1, tzinfo=UTC)), 10))
+
+        ballast = directory / "ballast"
+        fill(ballast, 2)
+        error = await take()
+        when_full = await count()
+        ballast.unlink()
+        again = await take()
+        return {
+            "server_on_a_full_disk": code_of(error),
+            "stored_when_full": when_full,
+            "stored_afterwards": await count() if again is None else 0,
+        }
+
+
+def _attempt(call: Callable[[], object]) -> PrecastError | None:
+    try:
+        call()
+    except PrecastError as error:
+        return error
+    return None
+
+
+def main() -> None:
+    found: dict[str, object] = {}
+    for name in ("node", "server"):
+        place = Path(sys.argv[1]) / name
+        place.mkdir()
+        mount(place, 8)
+        found |= on_the_node(place) if name == "node" else asyncio.run(on_the_server(place))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

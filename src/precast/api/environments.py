@@ -23,8 +23,8 @@ from precast.wire.environments import (
     EnvironmentView,
     MissingAnswer,
     MissingBody,
-    PolicyBody,
     ReceivedAnswer,
+    ReleasePolicyBody,
     RollbackBody,
 )
 
@@ -124,7 +124,7 @@ class EnvironmentsApi:
                 operator,
                 "Say what happens with what was compiled",
                 EnvironmentRow,
-                body=PolicyBody,
+                body=ReleasePolicyBody,
                 errors=(issues.BAD_POLICY, issues.NO_ENVIRONMENT),
             ),
             Route(

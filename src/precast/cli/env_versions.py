@@ -17,7 +17,7 @@ from precast.wire.environments import (
     EnvironmentView,
     FileChange,
     FileRow,
-    PolicyBody,
+    ReleasePolicyBody,
     RollbackBody,
     VersionRow,
 )
@@ -151,7 +151,7 @@ def _roll_back(args: argparse.Namespace) -> int:
 
 
 def _set_policy(args: argparse.Namespace) -> int:
-    found = connect(args).ask("POST", f"{_path(args)}/policies", EnvironmentRow, PolicyBody(args.policy))
+    found = connect(args).ask("POST", f"{_path(args)}/policies", EnvironmentRow, ReleasePolicyBody(args.policy))
     if args.json:
         print_json(msgspec.to_builtins(found))
     else:

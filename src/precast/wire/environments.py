@@ -38,7 +38,7 @@ class RollbackBody(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class PolicyBody(msgspec.Struct, frozen=True):
+class ReleasePolicyBody(msgspec.Struct, frozen=True):
     """manual, or automatic: what compiles without an error is released by itself."""
 
     policy: str

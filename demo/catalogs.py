@@ -1,10 +1,11 @@
-"""Catalogs: code is deployed, like nodes share a compile, what would change is looked at first, and released to some."""
+"""Catalogs: code is deployed, like nodes share a compile, what would change is looked at first, released to some, and applied there."""
 
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+from demo import facts
 from demo.stage import DemoFailed, Stage
 
 CODE = Path(__file__).resolve().parent.parent / "examples" / "site"
@@ -22,7 +23,8 @@ def show(stage: Stage, url: str, nodes: tuple[str, ...]) -> None:
     stage.run("release", "--preview", "--all")
     stage.run("release", "--all", "--why", "the first one")
     set_in_place(stage, url, nodes[-1])
-    change(stage, nodes[0])
+    with facts.running(stage, url, nodes[0]):
+        change(stage, nodes[0])
 
 
 def set_in_place(stage: Stage, url: str, node: str) -> None:
@@ -45,11 +47,30 @@ def change(stage: Stage, node: str) -> None:
     view = stage.ask("catalog", "show", node)
     stage.claim(f"{node} has another catalog staged, and is served the one before", view["released"] == before)
     stage.run("catalog", "diff", node)
+    looked = until_applied(stage, node, before)
+    stage.claim(
+        f"{node} has run what it is served by itself; without a policy it only looked", looked["run"]["is_noop"]
+    )
+    stage.run("node", "policy", "set", node, "--enforce", "always")
+    facts.until(stage, node, "allowed", lambda found: found["policy"]["enforce"] == "always")
     stage.run("release", node)
+    begin_s = stage.elapsed_s()
+    done = until_applied(stage, node, view["staged"])
+    motd = (stage.directory / node / "etc" / "motd").read_text().splitlines()[0]
+    took = f"{stage.elapsed_s() - begin_s:.1f} s after the release"
+    is_applied = not done["run"]["is_noop"] and motd.startswith("Good morning")
+    stage.claim(f"{took} {node} says by itself: {motd}", is_applied)
     stage.run("rollback", node, "--why", "too friendly")
-    stage.claim("and back again, in one transaction", stage.ask("catalog", "show", node)["released"] == before)
+    until_applied(stage, node, before)
+    motd = (stage.directory / node / "etc" / "motd").read_text().splitlines()[0]
+    stage.claim(f"and back again, on the node too: {motd}", motd.startswith("Welcome"))
     why = stage.ask("catalog", "why", node)
     stage.claim(f"its catalog follows from {len(why['reads'])} reads, and from nothing else", bool(why["reads"]))
+
+
+def until_applied(stage: Stage, node: str, digest: str) -> Any:
+    """What the agent says once it has run this catalog."""
+    return facts.until(stage, node, "done", lambda found: found.get("run", {}).get("catalog") == digest)
 
 
 def until(stage: Stage, node: str, is_so: Any) -> Any:

@@ -24,7 +24,7 @@ from precast.store.nodes import Nodes
 from precast.store.policies import Policies
 from precast.store.sessions import Sessions
 from precast.wire.nodes import TargetsBody
-from precast.wire.policy import Enforce, Policy, PolicyBody, PolicyView, SignedPolicy, signed_bytes
+from precast.wire.policy import Enforce, NodesPolicy, Policy, PolicyView, SignedPolicy, signed_bytes
 
 
 class House:
@@ -43,7 +43,7 @@ class House:
         )
 
     async def set(self, targets: str, enforce: Enforce, *windows: str) -> list[str]:
-        body = PolicyBody(TargetsBody([targets]), enforce, list(windows), "a test")
+        body = NodesPolicy(TargetsBody([targets]), enforce, list(windows), "a test")
         return (await self.service.set(body, "person:ann")).touched
 
     async def signed(self, node: str) -> SignedPolicy:

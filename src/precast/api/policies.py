@@ -6,7 +6,7 @@ from precast.services import issues
 from precast.services.policies import PolicyService
 from precast.wire import issues as wire_issues
 from precast.wire.nodes import NodesDone
-from precast.wire.policy import PolicyBody, PolicyView
+from precast.wire.policy import NodesPolicy, PolicyView
 
 
 class PoliciesApi:
@@ -25,7 +25,7 @@ class PoliciesApi:
                 person("operator"),
                 "Say what the agents of nodes may do by themselves",
                 NodesDone,
-                body=PolicyBody,
+                body=NodesPolicy,
                 errors=(*TARGETS, *wrong),
             ),
             Route(

@@ -8,7 +8,7 @@ from precast.cli.client import add_connection, connect, segment
 from precast.cli.output import moment, print_json, print_table
 from precast.cli.targets import add_targets, targets_of, tell_claims
 from precast.wire.nodes import NodesDone
-from precast.wire.policy import LEVELS, PolicyBody, PolicyView
+from precast.wire.policy import LEVELS, NodesPolicy, PolicyView
 
 _WORDS = {
     "never": "runs only look",
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _set(args: argparse.Namespace) -> int:
-    body = PolicyBody(targets_of(args), args.enforce, args.window, args.why)
+    body = NodesPolicy(targets_of(args), args.enforce, args.window, args.why)
     done = connect(args).ask("POST", "/v1/policies", NodesDone, body)
     tell_claims(done.rests_on_claims)
     if args.json:

@@ -25,8 +25,8 @@ from precast.wire.nodes import NodesDone
 from precast.wire.policy import (
     MAX_WINDOWS,
     Enforce,
+    NodesPolicy,
     Policy,
-    PolicyBody,
     PolicyView,
     SignedPolicy,
     parse_window,
@@ -55,7 +55,7 @@ class PolicyService:
         self._database, self._policies, self._nodes, self._known = database, policies, nodes, known
         self._targets, self._audit, self._authority = targets, audit, authority
 
-    async def set(self, body: PolicyBody, actor: str) -> NodesDone:
+    async def set(self, body: NodesPolicy, actor: str) -> NodesDone:
         """Set what agents may do. Raises InputError POLICY-001, POLICY-002, and what targets raise."""
         texts.check("the reason", body.why)
         windows = _windows(body)
@@ -89,7 +89,7 @@ class PolicyService:
         signature = self._authority.newest().sign_document(signed_bytes(text))
         return SignedPolicy(text, base64.b64encode(signature).decode())
 
-    def _setting(self, names: Sequence[str], body: PolicyBody, windows: list[str], actor: str) -> Unit[list[str]]:
+    def _setting(self, names: Sequence[str], body: NodesPolicy, windows: list[str], actor: str) -> Unit[list[str]]:
         touched = []
         for name in names:
             if not (yield from self._nodes.knowing(name)):
@@ -105,7 +105,7 @@ class PolicyService:
         return found, found is not None or (yield from self._known.showing(node)) is not None
 
 
-def _windows(body: PolicyBody) -> list[str]:
+def _windows(body: NodesPolicy) -> list[str]:
     """The windows in one way of writing. Raises InputError POLICY-001, POLICY-002."""
     windows = [str(parse_window(one)) for one in body.windows[: MAX_WINDOWS + 1]]
     problem = ""

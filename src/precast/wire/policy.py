@@ -52,7 +52,7 @@ class SignedPolicy(msgspec.Struct, frozen=True):
     signature: str
 
 
-class PolicyBody(msgspec.Struct, frozen=True):
+class NodesPolicy(msgspec.Struct, frozen=True):
     """What the agents of some nodes may do by themselves."""
 
     nodes: TargetsBody

@@ -103,7 +103,7 @@ def test_plain_install_brings_the_node_packages_and_no_more() -> None:
 
 # What a process that lives as long as its machine must not carry around.
 NOT_IN_THE_DAEMON = [
-    "aiohttp", "asyncpg", "cryptography", "uvloop", "yaml", "logging.handlers", "multiprocessing", "pickle",
+    "aiohttp", "asyncpg", "cryptography", "uvloop", "yaml", "zoneinfo", "logging.handlers", "multiprocessing", "pickle",
     "precast.agent.enrolment", "precast.agent.facts", "precast.api", "precast.lang", "precast.services", "precast.store",
 ]  # fmt: skip
 

@@ -12,7 +12,6 @@ one is not taken for a newer; and it ends, so that a node which hears from nobod
 """
 
 import re
-import zoneinfo
 from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Literal, NamedTuple
@@ -157,6 +156,8 @@ def _opened_at(window: Window, at: datetime) -> datetime | None:
 def _zone(name: str, text: str) -> tzinfo:
     if name == "UTC":
         return UTC
+    import zoneinfo  # rare, and a daemon that lives as long as its machine has to carry it around
+
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

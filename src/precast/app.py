@@ -623,17 +623,20 @@ def _indexing(database: "Database") -> "Indexing":
 def _queries_api(database: "Database") -> "QueriesApi":
     from precast.api.queries import QueriesApi
     from precast.services.known_nodes import KnownNodes
+    from precast.services.querying.reports import ReportSearch
     from precast.services.querying.resources import ResourceSearch
     from precast.services.querying.service import QueryService
     from precast.services.targets import TargetService
     from precast.store.catalog_index import CatalogIndex
     from precast.store.catalogs import Catalogs
     from precast.store.fleet import Fleet
+    from precast.store.report_views import ReportReader
     from precast.store.sessions import Sessions
 
     targets = TargetService(KnownNodes(database, Fleet(database), Sessions(database)), database.clock)
     search = ResourceSearch(database, CatalogIndex(database))
-    return QueriesApi(QueryService(database, targets, search, Catalogs(database)))
+    reports = ReportSearch(database, ReportReader(database))
+    return QueriesApi(QueryService(database, targets, search, Catalogs(database), reports))
 
 
 def _collection(database: "Database") -> "Collection":

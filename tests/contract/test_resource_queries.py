@@ -10,6 +10,7 @@ from lab.compiling import Compiling
 from precast.base.errors import InputError, NotFoundError, UnavailableError
 from precast.services.known_nodes import KnownNodes
 from precast.services.querying.indexing import Indexing
+from precast.services.querying.reports import ReportSearch
 from precast.services.querying.resources import ResourceSearch
 from precast.services.querying.service import QueryService
 from precast.services.reports import ReportService, prepare_ended
@@ -22,6 +23,7 @@ from precast.store.catalogs import Catalogs
 from precast.store.database import Database
 from precast.store.fleet import Said
 from precast.store.query import Dialect, Query, Unit, json_list
+from precast.store.report_views import ReportReader
 from precast.store.reports import Reports
 from precast.store.sessions import Sessions
 from precast.store.tables import TABLES
@@ -57,7 +59,9 @@ class Site(Compiling):
         index = CatalogIndex(database)
         self.targets = TargetService(known, database.clock)
         self.indexing = Indexing(database, Catalogs(database), index)
-        self.queries = QueryService(database, self.targets, ResourceSearch(database, index), Catalogs(database))
+        reports = ReportSearch(database, ReportReader(database))
+        search = ResourceSearch(database, index)
+        self.queries = QueryService(database, self.targets, search, Catalogs(database), reports)
 
     async def fill(self) -> None:
         await self.deploy(CODE)
@@ -226,6 +230,16 @@ async def test_nodes_are_found_by_their_last_run_and_their_catalog(site: Site) -
     assert await site.names("not report.age < 1h") == [DB1, WEB2]
     assert await site.rows("nodes", by=["outcome"]) == [["changed", 1], ["none", 1], ["pending", 1]]
     assert await site.names("catalog = staged and not outcome = none") == [WEB2]
+    rows = await site.rows("reports", fields=["node", "outcome"])
+    assert sorted(rows) == [[WEB1, "changed"], [WEB1, "failed"], [WEB2, "pending"]]
+    assert await site.rows("reports", "outcome = failed", fields=["node"]) == [[WEB1]]
+    assert await site.rows("reports", f"{WEB1} and age < 1h", fields=["node", "outcome"]) == [[WEB1, "changed"]]
+    assert await site.rows("reports", "web* and mode = noop", by=["outcome"]) == [["pending", 1]]
+    assert await site.rows("reports", nodes=TargetsBody([WEB1]), by=["outcome"]) == [["changed", 1], ["failed", 1]]
+    assert await site.rows("reports", scope=("test",)) == []
+    page = await site.ask("reports", fields=["node", "outcome"], limit=1)
+    assert page.after is not None
+    assert page.rows + await site.rows("reports", fields=["node", "outcome"], after=page.after) == rows
 
 
 async def test_secrets_are_neither_found_nor_shown(site: Site) -> None:

@@ -22,7 +22,7 @@ class QueriesApi:
                 "/v1/queries",
                 self.ask,
                 person("viewer", OWN),
-                "What is known of nodes, and of resources in released catalogs; a page of a table, or counts",
+                "What is known of nodes, of resources in released catalogs and of reports; a page of a table, or counts",
                 QueryAnswer,
                 body=QueryBody,
                 errors=(

@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "facts": ("precast.cli.facts", "what a machine says about itself"),
     "lookup": ("precast.cli.lookup", "look a key up in Hiera, and see why it has its value"),
     "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
-    "query": ("precast.cli.query", "what is known of the fleet: nodes, facts, resources in released catalogs"),
+    "query": ("precast.cli.query", "what is known of the fleet: nodes, facts, resources in released catalogs, reports"),
     "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
     "agent": ("precast.cli.agent", "this machine as a node: its daemon, its certificate, its facts"),
     "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),

@@ -1,4 +1,4 @@
-"""`precast query`: what is known of the fleet, as tables: nodes, their facts, the resources in their released catalogs."""
+"""`precast query`: what is known of the fleet, as tables: nodes, facts, resources in released catalogs, reports of runs."""
 
 import argparse
 from typing import Any
@@ -10,7 +10,15 @@ from precast.cli.output import print_json, print_table
 from precast.cli.targets import HELP, tell_claims, words_of
 from precast.wire.nodes import TargetsBody
 from precast.wire.queries import MAX_ROWS, QueryAnswer, QueryBody
-from precast.wire.target_fields import NODE_COLUMNS, NODES, RESOURCE_COLUMNS, RESOURCES, Vocabulary
+from precast.wire.target_fields import (
+    NODE_COLUMNS,
+    NODES,
+    REPORT_COLUMNS,
+    REPORTS,
+    RESOURCE_COLUMNS,
+    RESOURCES,
+    Vocabulary,
+)
 from precast.wire.target_parser import parse, parse_field, parse_query
 
 TIMEOUT_S = 40.0
@@ -41,6 +49,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nodes", metavar="TARGET", action="append", default=[], help=f"only of these nodes: {HELP}"
     )
     resources.set_defaults(run=_resources)
+    reports = _add(commands, "reports", "reports of runs, newest first")
+    reports.add_argument(
+        "where",
+        metavar="QUERY",
+        nargs="?",
+        default="",
+        help='as "outcome = failed and age < 1d", or the name of a node',
+    )
+    reports.add_argument("--nodes", metavar="TARGET", action="append", default=[], help=f"only of these nodes: {HELP}")
+    reports.set_defaults(run=_reports)
 
 
 def _add(
@@ -81,6 +99,14 @@ def _resources(args: argparse.Namespace) -> int:
     words = words_of(args.nodes)
     nodes = TargetsBody(words) if words else None
     return _ask(args, QueryBody("resources", args.where, nodes, **_columns(args, RESOURCE_COLUMNS)))
+
+
+def _reports(args: argparse.Namespace) -> int:
+    if args.where:
+        parse_query(args.where, REPORTS)
+    words = words_of(args.nodes)
+    nodes = TargetsBody(words) if words else None
+    return _ask(args, QueryBody("reports", args.where, nodes, **_columns(args, REPORT_COLUMNS)))
 
 
 def _columns(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[str, Any]:

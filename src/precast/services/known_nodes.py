@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from precast.services.querying.reports import outcome_of
 from precast.services.querying.resources import ResourceSearch
 from precast.services.target_matching import Test
 from precast.store import fact_views
@@ -83,12 +84,7 @@ class KnownNode:
     @property
     def outcome(self) -> str:
         """One word for how its last run went, the worst that is true."""
-        last = self.report
-        if last is None:
-            return "none"
-        if last.state != "ended":
-            return last.state
-        return next((word for word in ("failed", "pending", "changed") if getattr(last, word)), "unchanged")
+        return "none" if self.report is None else outcome_of(self.report)
 
     @property
     def report_age_s(self) -> float | None:

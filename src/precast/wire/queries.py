@@ -1,4 +1,4 @@
-"""Bodies of queries: what is asked of nodes and of the resources in their released catalogs, and the table that answers."""
+"""Bodies of queries: what is asked of nodes, of resources in released catalogs and of reports, and the table that answers."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ MAX_ROWS = 1000
 
 
 class QueryBody(msgspec.Struct, frozen=True):
-    """A query. Without `where` everything is meant; `nodes` holds resources to those of some nodes.
+    """A query. Without `where` everything is meant; `nodes` holds resources and reports to those of some nodes.
 
     With `by` the answer has one row for each of the values there are of these fields, with how often they occur. Otherwise `fields` are
     the columns; none of them are the usual ones.
     """
 
-    about: str  # nodes, resources
+    about: str  # nodes, resources, reports
     where: str = ""
     nodes: TargetsBody | None = None
     fields: list[str] = []

@@ -19,6 +19,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
     plain: tuple[str, ...]
     paths: tuple[str, ...]
     is_node: bool
+    has_names: bool  # whether a word by itself is a node's name; otherwise it is a resource
 
     def knows(self, parts: list[str]) -> bool:
         first = parts[0]
@@ -43,10 +44,37 @@ class Vocabulary(msgspec.Struct, frozen=True):
         return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-NODES = Vocabulary("a node", ("name", "role", "environment", "state", "outcome", "catalog"), ("facts",), is_node=True)
-RESOURCES = Vocabulary("a resource", ("type", "title", "tag", "exported"), ("parameters",), is_node=False)
+NODES = Vocabulary(
+    "a node", ("name", "role", "environment", "state", "outcome", "catalog"), ("facts",), is_node=True, has_names=True
+)
+RESOURCES = Vocabulary(
+    "a resource", ("type", "title", "tag", "exported"), ("parameters",), is_node=False, has_names=False
+)
+REPORTS = Vocabulary(
+    "a report",
+    (
+        *("node", "outcome", "age", "state", "mode", "reason", "order", "environment", "version", "catalog", "release"),
+        *(
+            "resources",
+            "failed",
+            "changed",
+            "pending",
+            "skipped",
+            "waiting",
+            "corrective",
+            "stale",
+            "complete",
+            "seconds",
+        ),
+        "id",
+    ),
+    (),
+    is_node=False,
+    has_names=True,
+)
 # What answers can show besides what can be asked for.
 NODE_COLUMNS = msgspec.structs.replace(
     NODES, plain=(*NODES.plain, "seen_at", "facts_at", "created_at", "certified_until", "released_at")
 )
+REPORT_COLUMNS = msgspec.structs.replace(REPORTS, plain=(*REPORTS.plain, "at", "ended_at", "why", "lost"))
 RESOURCE_COLUMNS = msgspec.structs.replace(RESOURCES, plain=("node", "environment", *RESOURCES.plain, "parameters"))

@@ -39,6 +39,8 @@ from precast.wire.targets import (
 COMPARISONS = ("=", "!=", "~", "!~", ">", "<", ">=", "<=")
 MAX_DEPTH = 50
 MAX_PARTS = 12
+# Fields that are compared with a length of time.
+AGES = (("report", "age"), ("age",))
 # How many comparisons and globs one target may hold; names are limited by their length alone.
 MAX_TERMS = 1000
 
@@ -132,10 +134,10 @@ class _Reading:
             return Existence(Span(start, field.span.end), field)
         if self._vocabulary.is_node and self._takes("has"):
             return self._has(start)
-        word = self._next(f"{'a name, a glob' if self._vocabulary.is_node else 'Type[title]'}, a field, not or (")
+        word = self._next(f"{'a name, a glob' if self._vocabulary.has_names else 'Type[title]'}, a field, not or (")
         if self._is_sign():
             return self._condition(word)
-        return self._named(word) if self._vocabulary.is_node else self._referred(word)
+        return self._named(word) if self._vocabulary.has_names else self._referred(word)
 
     def _has(self, start: int) -> Has:
         """What stands behind `has` is about a resource."""
@@ -173,7 +175,7 @@ class _Reading:
         if sign.text == "in":
             return self._membership(field)
         value = self._value()
-        if field.parts == ("report", "age"):
+        if field.parts in AGES:
             value = self._duration(value)
         if sign.text in ("~", "!~"):
             self._check_pattern(value)

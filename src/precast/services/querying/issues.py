@@ -25,6 +25,6 @@ TOO_SLOW = Issue(
     "QUERY-005",
     Kind.INPUT,
     "this query takes more than {seconds:g} s",
-    "name a type, a title or a parameter's value: these are indexed; or ask for fewer nodes",
+    "narrow it down: types, titles and values of parameters are indexed, and so are the reports of a node and what failed",
 )
 NO_SUCH_ENTITY = Issue("QUERY-006", Kind.INPUT, "there is nothing called {about!r} to ask for", "it is one of: {known}")

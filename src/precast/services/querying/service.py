@@ -8,6 +8,7 @@ import msgspec
 from precast.base.clock import Clock
 from precast.services.known_nodes import KnownNode, Parts
 from precast.services.querying import issues, tables
+from precast.services.querying.reports import After, ReportReading, ReportSearch
 from precast.services.querying.resources import START, Held, Place, ResourceSearch
 from precast.services.target_reading import NodeReading
 from precast.services.targets import TargetService, Wanted, parts_of_fields, read
@@ -16,10 +17,11 @@ from precast.store.catalogs import Catalogs
 from precast.store.database import Database
 from precast.wire.nodes import TargetsBody
 from precast.wire.queries import MAX_ROWS, QueryAnswer, QueryBody
-from precast.wire.target_fields import NODE_COLUMNS, RESOURCE_COLUMNS, RESOURCES
+from precast.wire.target_fields import NODE_COLUMNS, REPORT_COLUMNS, REPORTS, RESOURCE_COLUMNS, RESOURCES
 from precast.wire.target_parser import parse_field, parse_query
 
 NODE_USUAL = ("name", "state", "environment", "role", "seen_at")
+REPORT_USUAL = ("node", "outcome", "at", "seconds", "mode", "reason", "failed", "changed", "pending", "id")
 RESOURCE_USUAL = ("node", "type", "title")
 # Of so few nodes the catalogs themselves are looked through.
 FEW_NODES = 50
@@ -30,11 +32,16 @@ class QueryService:
     """Answers queries; holds no state between calls."""
 
     def __init__(
-        self, database: Database, targets: TargetService, resources: ResourceSearch, catalogs: Catalogs
+        self,
+        database: Database,
+        targets: TargetService,
+        resources: ResourceSearch,
+        catalogs: Catalogs,
+        reports: ReportSearch,
     ) -> None:
         self._database, self._targets = database, targets
-        self._resources, self._catalogs = resources, catalogs
-        self._abouts = {"nodes": self._nodes, "resources": self._held}
+        self._resources, self._catalogs, self._reports = resources, catalogs, reports
+        self._abouts = {"nodes": self._nodes, "resources": self._held, "reports": self._told}
 
     @property
     def _clock(self) -> Clock:
@@ -95,6 +102,24 @@ class QueryService:
         )
         if body.by:
             counted = ((tuple(column(held) for column in columns.values()), 1) async for held, _ in found)
+            answer = await tables.groups(names, counted, self._clock)
+        else:
+            answer = await tables.page(columns, found, body.limit, self._clock)
+        return msgspec.structs.replace(answer, rests_on_claims=is_claim)
+
+    async def _told(self, body: QueryBody, environments: Sequence[str]) -> QueryAnswer:
+        term = parse_query(body.where, REPORTS) if body.where else None
+        names = body.by or body.fields or REPORT_USUAL
+        columns = tables.columns_of(names, REPORT_COLUMNS, ReportReading(self._clock.now()).looking_up)
+        place = tables.read_place(body.after, After) if body.after else None
+        only, is_claim = await self._only(body.nodes, environments)
+        found = (
+            (one, tables.write_place(after))
+            async for one, after in self._reports.found(term, place)
+            if (only is None or one.node in only) and (not environments or one.environment in environments)
+        )
+        if body.by:
+            counted = ((tuple(column(one) for column in columns.values()), 1) async for one, _ in found)
             answer = await tables.groups(names, counted, self._clock)
         else:
             answer = await tables.page(columns, found, body.limit, self._clock)

@@ -8,6 +8,7 @@ const EXAMPLES = [
   ["nodes", "has Package[nginx] and not has Service[nginx]", "", ""], ["nodes", "", "", "facts.os.name,facts.os.release.major"],
   ["resources", "type = Service and parameters.ensure = stopped", "", ""], ["resources", "type = Package", "", "title,parameters.ensure"],
   ["nodes", "outcome = failed", "name,role,report.at", ""], ["nodes", "not report.age < 2h", "name,seen_at", ""],
+  ["reports", "age < 1d", "", "outcome"],
 ];
 const PAGE = 200;
 
@@ -17,7 +18,7 @@ function address([about, where, fields, by]) {
 
 export async function asking(place, _, signal) {
   const given = new URLSearchParams(location.hash.split("?")[1] || "");
-  const about = el("select", { id: "about" }, ["nodes", "resources"].map((one) => el("option", { selected: given.get("about") === one }, one)));
+  const about = el("select", { id: "about" }, ["nodes", "resources", "reports"].map((one) => el("option", { selected: given.get("about") === one }, one)));
   const input = (id, hint) => el("input", { id, value: given.get(id) || "", placeholder: hint, autocomplete: "off", spellcheck: "false" });
   const where = input("where", "everything");
   const fields = input("fields", "the usual columns");

@@ -21,6 +21,7 @@ from precast.services.recognition import is_accepted
 from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
 from precast.services.work_kinds import DECIDE
+from precast.store import fact_views
 from precast.store.audit import AuditLog
 from precast.store.catalogs import Catalogs, Change, Release, Staged
 from precast.store.classification import Classifications
@@ -46,6 +47,7 @@ REFERRING = {
     "certificate",
     "fact_inbox",
     "fact_set",
+    "fact_brief",
     "fact_volatile",
     "fact_history",
     "session",
@@ -349,11 +351,12 @@ async def test_every_table_that_refers_to_nodes_is_one_that_purge_knows(database
 
 
 def _giving_catalogs(database: Database, name: str) -> Unit[None]:
-    """Something staged, why, something released, a policy, a compile that the node waits for, and a fact that flaps."""
+    """Something staged, why, something released, a policy, a compile that the node waits for, a fact that flaps, facts in short."""
     now, catalogs = database.clock.now(), Catalogs(database)
     yield from catalogs.changing([Change(name, now, "production", "u", "v", "c", "d", "{}", None)])
     came = Received(name, "x", b"{}", b"{}", now)
     yield from Facts(database).storing([Decided(came, "", now, now, b"{}", [], ["/x"])])
+    yield from fact_views.storing_briefs([(name, "x", b"{}")])
     yield from catalogs.storing([("d", b"{}")])
     yield from catalogs.staging([Staged(name, "production", "v", "f", "c", "d", "d", "[]", now, now)])
     yield from catalogs.releasing([Release(name, 0, "d", "d", "[]", "production", "v", now, "person:ann")])

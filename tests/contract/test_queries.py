@@ -116,6 +116,7 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "fact_inbox": {"facts"},
         "fact_set": {"facts"},
         "fact_volatile": {"facts"},
+        "fact_brief": {"facts"},
         "fact_change": {"facts"},
         "fact_history": {"facts"},
         "fact_flap": {"facts"},

@@ -17,7 +17,7 @@ from precast.services.reports import ReportService, prepare_ended
 from precast.services.targets import TargetService
 from precast.store import catalog_index_queries as queries
 from precast.store import catalogs as catalog_queries
-from precast.store import report_queries
+from precast.store import fact_views, report_queries
 from precast.store.catalog_index import CatalogIndex, key
 from precast.store.catalogs import Catalogs
 from precast.store.database import Database
@@ -242,6 +242,31 @@ async def test_nodes_are_found_by_their_last_run_and_their_catalog(site: Site) -
     assert page.rows + await site.rows("reports", fields=["node", "outcome"], after=page.after) == rows
 
 
+async def test_facts_are_known_in_short_until_they_change(site: Site) -> None:
+    big = {f"package{number}": "1.0" for number in range(300)}
+    facts = {"kind": "web", "networking": {"hostname": "web1", "interfaces": big}, "packages": big, "size": 3}
+    await site.submit(WEB1, facts, {"uptime": 5})
+    await site.settle()
+    for _ in range(2):
+        assert await site.names("facts.size = 3 and facts.uptime = 5") == [WEB1]
+        # What is left out is asked of the whole.
+        assert await site.names("facts.packages.package7 = '1.0'") == [WEB1]
+        assert await site.names("exists facts.networking.interfaces") == [WEB1]
+        assert await site.rows("nodes", WEB1, fields=["facts.networking"]) == [[facts["networking"]]]
+    assert await site.database.read(_briefs) == 3
+    await site.submit(WEB1, {**facts, "size": 4}, {"uptime": 6})
+    await site.settle()
+    assert await site.names("facts.size = 3") == []
+    assert await site.names("facts.size = 4 and facts.uptime = 6") == [WEB1]
+    await site.database.write(fact_views.forgetting, WEB1)
+    assert await site.database.read(_briefs) == 2
+
+
+def _briefs() -> Unit[int]:
+    ((count,),) = yield Query("test.briefs", "SELECT count(*) FROM fact_brief")()
+    return int(count)
+
+
 async def test_secrets_are_neither_found_nor_shown(site: Site) -> None:
     await site.release()
     assert await site.rows("resources", "Notify[secret]", fields=["parameters"], nodes=TargetsBody([WEB1])) == [
@@ -359,6 +384,7 @@ HOT: list[tuple[Query, dict[str, object]]] = [
     (queries.SKELETONS, {"ids": json_list(["r7", "r8"])}),
     (queries.FORGET_MEMBERS, {"catalog": "c7", "limit": 10}),
     (catalog_queries.SERVED_TO, {"nodes": json_list(["n1", "n2"])}),
+    (fact_views.BRIEFS, {"after_node": "n1", "until_node": "n2", "limit": 10}),
     (report_queries.LATEST, {"nodes": json_list(["n1", "n2"])}),
 ]
 
@@ -379,6 +405,9 @@ def filling() -> Unit[None]:
     others = [name for name in next(table for table in TABLES if table.name == "report").others if name != "node"]
     rest = ["x" if name in texts else b"{}" if name == "detail" else 1 for name in others]
     yield from insert("report", [(f"p{n}", f"n{n}", *rest) for n in range(ROWS)])
+    yield from insert("fact_set", [(f"n{n}", "d", b"{}", 1, "x", 1, 1, None) for n in range(ROWS)])
+    yield from insert("fact_brief", [(f"n{n}", "d", b"{}") for n in range(ROWS)])
+    yield from insert("fact_volatile", [(f"n{n}", b"{}", 1, 1) for n in range(ROWS)])
     yield from insert("catalog_index", [(f"s{n}", f"c{n}", 1) for n in range(ROWS)])
     yield from insert("catalog_resource", [(f"r{n}", f"T{n % 50}", f"t{n}", b"{}") for n in range(RESOURCE_ROWS)])
     yield from insert("catalog_value", [("ensure", f"v{n % 100}", f"T{n % 50}", f"r{n}") for n in range(ROWS)])

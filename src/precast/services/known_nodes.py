@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from precast.services.fact_briefs import KeptBrief, asked_for, make_brief
 from precast.services.querying.reports import outcome_of
 from precast.services.querying.resources import ResourceSearch
 from precast.services.target_matching import Test
@@ -30,7 +31,7 @@ from precast.wire.targets import Has
 class Parts(NamedTuple):
     """What of nodes is read besides what is always known."""
 
-    facts: bool = False
+    facts: frozenset[str] = frozenset()  # paths
     served: bool = False
     staged: bool = False
     report: bool = False
@@ -118,6 +119,10 @@ class KnownNode:
         return self._now if self.presence.server is not None else self.presence.away_since
 
 
+# A brief that was made: node, digest of the facts, JSON.
+_Made = tuple[str, str, bytes]
+
+
 class KnownNodes:
     """Reads them, a page at a time."""
 
@@ -132,8 +137,11 @@ class KnownNodes:
         return {one: await self._resources.holding(one.resource) for one in terms}
 
     async def page(self, after: str, limit: int, wanted: Parts = Parts()) -> list[KnownNode]:  # noqa: B008 - immutable
-        """Nodes by name, from after one on; empty at the end."""
-        return await self._database.read(self._paging, after, limit, wanted)
+        """Nodes by name, from after one on; empty at the end. Briefs of facts that had to be read whole are kept."""
+        nodes, made = await self._database.read(self._paging, after, limit, wanted)
+        if made:
+            await self._database.write(fact_views.storing_briefs, made)
+        return nodes
 
     def showing(self, name: str) -> Unit[KnownNode | None]:
         """One node, without its facts."""
@@ -162,20 +170,41 @@ class KnownNodes:
         known = await self._database.read(self._fleet.knowing, [name for name in names if is_name(name)], deactivated)
         return [name for name in names if name not in known]
 
-    def _paging(self, after: str, limit: int, wanted: Parts) -> Unit[list[KnownNode]]:
+    def _paging(self, after: str, limit: int, wanted: Parts) -> Unit[tuple[list[KnownNode], list[_Made]]]:
         nodes = yield from self._fleet.listing(after, limit)
         if not nodes:
-            return []
+            return [], []
         until = nodes[-1].name
         presences = yield from self._sessions.presences(after, until, limit)
         times = yield from fact_views.reading_times(after, until, limit)
-        stored = (yield from fact_views.reading_page(after, until, limit)) if wanted.facts else {}
+        stored, made = (yield from _reading_facts(after, until, limit, wanted.facts)) if wanted.facts else ({}, [])
         more = yield from _reading_more([one.name for one in nodes], wanted)
         now = self._database.clock.now()
         return [
             KnownNode(one, presences.get(one.name), times.get(one.name), stored.get(one.name), now, more.get(one.name))
             for one in nodes
-        ]
+        ], made
+
+
+def _reading_facts(
+    after: str, until: str, limit: int, paths: frozenset[str]
+) -> Unit[tuple[dict[str, StoredFacts], list[_Made]]]:
+    """Facts in which these paths can be looked up: in short where that is enough, else whole; and briefs that were made."""
+    found: dict[str, StoredFacts] = {}
+    whole: dict[str, bool] = {}  # by name: whether its brief is missing
+    for node, (body, volatile) in (yield from fact_views.reading_briefs(after, until, limit)).items():
+        brief = msgspec.json.decode(body, type=KeptBrief) if body is not None else None
+        if brief is not None and brief.answers(paths):
+            found[node] = StoredFacts(asked_for(bytes(brief.facts), paths), asked_for(volatile, paths))
+        else:
+            whole[node] = brief is None
+    read = (yield from fact_views.reading_some(sorted(whole))) if whole else {}
+    made = [
+        (node, one.digest, msgspec.json.encode(make_brief(one.stable))) for node, one in read.items() if whole[node]
+    ]
+    return found | {
+        node: StoredFacts(asked_for(one.stable, paths), asked_for(one.volatile, paths)) for node, one in read.items()
+    }, made
 
 
 def _reading_more(names: list[str], wanted: Parts) -> Unit[dict[str, More]]:

@@ -28,9 +28,9 @@ from precast.wire.targets import (
     walk,
 )
 
-# Nodes read at once: fewer with facts, of which each node has tens of kilobytes.
+# Nodes read at once: fewer with facts, of which each node has tens of kilobytes where they are not known in short.
 PAGE = 500
-PAGE_WITH_FACTS = 50
+PAGE_WITH_FACTS = 200
 ANSWER = 500
 TIME_S = 20.0
 MAX_TARGETS = 1000
@@ -143,7 +143,7 @@ def parts_of(term: Term | None, more: Parts) -> Parts:
     known = parts_of_fields(fields)
     has = any(isinstance(one, Has) for one in terms)
     return Parts(
-        more.facts or known.facts,
+        more.facts | known.facts,
         more.served or known.served or has,
         more.staged or known.staged,
         more.report or known.report,
@@ -152,10 +152,11 @@ def parts_of(term: Term | None, more: Parts) -> Parts:
 
 def parts_of_fields(fields: Iterable[tuple[str, ...]]) -> Parts:
     """The same for fields that are to be shown."""
+    fields = list(fields)
     firsts = {parts[0] for parts in fields}
     is_catalog = "catalog" in firsts
     return Parts(
-        facts="facts" in firsts,
+        facts=frozenset(".".join(parts[1:]) for parts in fields if parts[0] == "facts"),
         served=is_catalog or "released_at" in firsts,
         staged=is_catalog,
         report=bool(firsts & {"outcome", "report"}),

@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import from_micros
-from precast.store.packing import unpack
+from precast.store.packing import pack, unpack
 from precast.store.query import Query, Unit, json_list
 
 TIMES = Query(
@@ -17,13 +17,6 @@ TIMES = Query(
     """,
 )
 TIME = Query("facts.time", "SELECT received_at FROM fact_volatile WHERE node = :node")
-PAGE = Query(
-    "facts.page",
-    """
-    SELECT fact_set.node, stable, body FROM fact_set LEFT JOIN fact_volatile ON fact_volatile.node = fact_set.node
-    WHERE fact_set.node > :after_node AND fact_set.node <= :until_node ORDER BY fact_set.node LIMIT :limit
-    """,
-)
 SOME = Query(
     "facts.some",
     """
@@ -35,6 +28,25 @@ SOME = Query(
     WHERE fact_set.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
+BRIEFS = Query(
+    "facts.briefs",
+    """
+    -- What is kept in short of the nodes after one name, through another, if it is of the facts they have.
+    SELECT fact_set.node, fact_brief.body, fact_volatile.body FROM fact_set
+    LEFT JOIN fact_brief ON fact_brief.node = fact_set.node AND fact_brief.digest = fact_set.digest
+    LEFT JOIN fact_volatile ON fact_volatile.node = fact_set.node
+    WHERE fact_set.node > :after_node AND fact_set.node <= :until_node ORDER BY fact_set.node LIMIT :limit
+    """,
+)
+STORE_BRIEF = Query(
+    "facts.store_brief",
+    """
+    -- Of a node that is forgotten meanwhile nothing is kept.
+    INSERT INTO fact_brief (node, digest, body) SELECT node, :digest, :body FROM fact_set WHERE node = :node
+    ON CONFLICT (node) DO UPDATE SET digest = excluded.digest, body = excluded.body
+    """,
+)
+FORGET_BRIEF = Query("facts.forget_brief", "DELETE FROM fact_brief WHERE node = :node")
 FORGET_INBOX = Query("facts.forget_inbox", "DELETE FROM fact_inbox WHERE node = :node")
 FORGET_SET = Query("facts.forget_set", "DELETE FROM fact_set WHERE node = :node")
 FORGET_VOLATILE = Query("facts.forget_volatile", "DELETE FROM fact_volatile WHERE node = :node")
@@ -69,12 +81,18 @@ def reading_time(node: str) -> Unit[datetime | None]:
     return from_micros(rows[0][0]) if rows else None
 
 
-def reading_page(after: str, until: str, limit: int) -> Unit[dict[str, StoredFacts]]:
-    """The facts of some nodes; absent where there are none."""
-    rows = yield PAGE(after_node=after, until_node=until, limit=limit)
+def reading_briefs(after: str, until: str, limit: int) -> Unit[dict[str, tuple[bytes | None, bytes]]]:
+    """Of some nodes what is kept in short, None where nothing is, and the volatile part; absent where there are no facts."""
+    rows = yield BRIEFS(after_node=after, until_node=until, limit=limit)
     return {
-        node: StoredFacts(unpack(stable), unpack(body) if body is not None else b"{}") for node, stable, body in rows
+        node: (None if brief is None else unpack(brief), unpack(body) if body is not None else b"{}")
+        for node, brief, body in rows
     }
+
+
+def storing_briefs(briefs: Sequence[tuple[str, str, bytes]]) -> Unit[None]:
+    """Keep facts in short: node, digest of what they were made from, JSON."""
+    yield STORE_BRIEF.many({"node": node, "digest": digest, "body": pack(body)} for node, digest, body in briefs)
 
 
 def reading_some(nodes: Sequence[str]) -> Unit[dict[str, StoredFacts]]:
@@ -92,5 +110,13 @@ def reading_digests(nodes: Sequence[str]) -> Unit[dict[str, str]]:
 
 def forgetting(node: str) -> Unit[None]:
     """Remove everything that a node has ever said."""
-    for query in (FORGET_INBOX, FORGET_SET, FORGET_VOLATILE, FORGET_HISTORY, FORGET_FLAPS, FORGET_CHANGES):
+    for query in (
+        FORGET_INBOX,
+        FORGET_BRIEF,
+        FORGET_SET,
+        FORGET_VOLATILE,
+        FORGET_HISTORY,
+        FORGET_FLAPS,
+        FORGET_CHANGES,
+    ):
         yield query(node=node)

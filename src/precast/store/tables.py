@@ -93,6 +93,7 @@ TABLES: tuple[Table, ...] = (
         ("node",),
         ("digest", "stable", "received_at", "decision", "decided_at", "allowed_at", "recent"),
     ),
+    Table("fact_brief", ("node",), ("digest", "body")),
     Table("fact_volatile", ("node",), ("body", "received_at", "submissions")),
     Table("fact_change", ("node", "at", "path"), ("before", "after")),
     Table("server", ("id",), ("name", "started_at", "lease_until", "connections")),

@@ -16,6 +16,7 @@ from precast.store.migrations import (
     m0012_policies,
     m0013_resources,
     m0014_web_sessions,
+    m0015_fact_briefs,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -33,4 +34,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0012_policies.MIGRATION,
     m0013_resources.MIGRATION,
     m0014_web_sessions.MIGRATION,
+    m0015_fact_briefs.MIGRATION,
 )

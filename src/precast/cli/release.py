@@ -7,9 +7,13 @@ import msgspec
 from precast.cli.catalog import print_change
 from precast.cli.client import add_connection, connect
 from precast.cli.output import print_json
+from precast.cli.parser import says
 from precast.cli.targets import add_targets, targets_of
 from precast.wire.catalogs import PreviewView, ReleaseBody, ReleaseDone
 from precast.wire.nodes import NodesDeed
+
+# Not one of the nodes had anything to release: whoever waits for that in a script must hear of it.
+LEFT_OUT = 1
 
 
 def configure_release(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +23,7 @@ def configure_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preview", action="store_true", help="only show what would change")
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_release)
+    says(parser, {LEFT_OUT: "every node was left out"})
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +31,7 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     add_targets(parser)
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_rollback)
+    says(parser, {LEFT_OUT: "every node was left out"})
 
 
 def _release(args: argparse.Namespace) -> int:
@@ -57,12 +63,13 @@ def _preview(args: argparse.Namespace, view: PreviewView) -> int:
 
 
 def _tell(args: argparse.Namespace, done: ReleaseDone, deed: str) -> int:
+    code = LEFT_OUT if done.left_out and not done.released and not done.unchanged else 0
     if args.json:
         print_json(msgspec.to_builtins(done))
-        return 0
+        return code
     _tell_left_out(done.left_out)
     print(f"{_nodes(len(done.released))} {deed}, {len(done.unchanged)} unchanged, {len(done.left_out)} left out")
-    return 0
+    return code
 
 
 def _tell_left_out(left_out: dict[str, str]) -> None:

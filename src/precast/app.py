@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from precast.api.quotas import Limits
     from precast.api.reports import ReportsApi
     from precast.api.routes import Routes
+    from precast.api.runs import RunsApi
     from precast.api.server import HttpServer
     from precast.api.sessions import SessionsApi
     from precast.api.status import StatusApi
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from precast.services.reports import ReportService
     from precast.services.returners import ReturnerService
     from precast.services.rules import RuleService
+    from precast.services.runs.driving import Driver
     from precast.services.sessions import SessionService
     from precast.services.web_sessions import WebSessionService
     from precast.store.audit import AuditLog
@@ -191,6 +193,7 @@ def _scheduled(database: "Database", settings: ServerSettings, server_id: str) -
     ]
     returners, names = _returners(database, settings)
     parts += [partial(returners.run, name, server_id) for name in names]
+    parts.append(lambda: _driver(database).run(server_id))
     if settings.hooks is not None:
         parts.append(lambda: environments.hooks.run(server_id))
     if (enc := said.enc) is not None:
@@ -343,12 +346,15 @@ def _reports(database: "Database", settings: ServerSettings) -> _Reports:
     from precast.api.reports import ReportsApi
     from precast.services.report_views import ReportViews
     from precast.services.reports import ReportService
+    from precast.services.runs.results import StepResults
     from precast.store.report_views import ReportReader
     from precast.store.reports import Reports
+    from precast.store.runs import Runs
 
     returners, _ = _returners(database, settings)
+    following = [StepResults(Runs(database)).following]
     return _Reports(
-        ReportService(database, Reports(database), [returners.hearing]),
+        ReportService(database, Reports(database), [returners.hearing], following),
         ReportsApi(ReportViews(database, ReportReader(database))),
     )
 
@@ -387,8 +393,10 @@ class _Sessions(NamedTuple):
 def _sessions(database: "Database", facts: "FactService", reports: "ReportService", server_id: str) -> _Sessions:
     from precast.api.hub import Hub, HubSettings
     from precast.api.records import messages_of
+    from precast.api.run_records import add_run_records
     from precast.api.sessions import SessionsApi
     from precast.api.tending import Tending
+    from precast.services.runs.results import StepResults
     from precast.services.served import ServedThings
     from precast.services.sessions import MAX_ORDERS, SessionService
     from precast.store.audit import AuditLog
@@ -396,6 +404,7 @@ def _sessions(database: "Database", facts: "FactService", reports: "ReportServic
     from precast.store.facts import Facts
     from precast.store.nodes import Nodes
     from precast.store.policies import Policies
+    from precast.store.runs import Runs
     from precast.store.sessions import Sessions
     from precast.store.streams import Streams
 
@@ -404,7 +413,9 @@ def _sessions(database: "Database", facts: "FactService", reports: "ReportServic
     nodes, streams = Nodes(database), Streams(database, MAX_ORDERS)
     served = ServedThings(database, Catalogs(database), Policies(database))
     service = SessionService(database, sessions, nodes, streams, audit, Facts(database).newest, served.serving)
-    hub = Hub(service, sessions, messages_of(facts, service, reports), server_id, settings)
+    messages = messages_of(facts, service, reports)
+    add_run_records(messages, StepResults(Runs(database)))
+    hub = Hub(service, sessions, messages, server_id, settings)
     tending = Tending(hub, service, sessions, nodes, database, settings, served)
     return _Sessions(service, hub, tending, SessionsApi(sessions))
 
@@ -458,6 +469,7 @@ def _http_server(
     status_api.declare(routes)
     catalogs_api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service, said.classifier).declare(routes)
+    _runs_api(database).declare(routes)
     RulesApi(said.rules).declare(routes)
     reports_api.declare(routes)
     environments.api.declare(routes)
@@ -480,6 +492,37 @@ def _policies_api(database: "Database", nodes: "Nodes", audit: "AuditLog", autho
     known = KnownNodes(database, Fleet(database), Sessions(database))
     targets = TargetService(known, database.clock)
     return PoliciesApi(PolicyService(database, Policies(database), nodes, known, targets, audit, authority))
+
+
+def _runs_api(database: "Database") -> "RunsApi":
+    from precast.api.runs import RunsApi
+    from precast.services.known_nodes import KnownNodes
+    from precast.services.runs.service import RunService
+    from precast.services.targets import TargetService
+    from precast.store.audit import AuditLog
+    from precast.store.fleet import Fleet
+    from precast.store.runs import Runs
+    from precast.store.sessions import Sessions
+
+    ids, sessions = TimeOrderedIds(database.clock), Sessions(database)
+    targets = TargetService(KnownNodes(database, Fleet(database), sessions), database.clock)
+    return RunsApi(RunService(database, Runs(database), sessions, targets, AuditLog(database, ids), ids))
+
+
+def _driver(database: "Database") -> "Driver":
+    from precast.services.runs.driving import Driver
+    from precast.services.sessions import MAX_ORDERS, SessionService
+    from precast.store.audit import AuditLog
+    from precast.store.facts import Facts
+    from precast.store.nodes import Nodes
+    from precast.store.runs import Runs
+    from precast.store.sessions import Sessions
+    from precast.store.streams import Streams
+
+    sessions, audit = Sessions(database), AuditLog(database, TimeOrderedIds(database.clock))
+    streams = Streams(database, MAX_ORDERS)
+    orders = SessionService(database, sessions, Nodes(database), streams, audit, Facts(database).newest)
+    return Driver(database, Runs(database), sessions, orders)
 
 
 def _status_api(database: "Database", settings: ServerSettings, authority: "HeldAuthority") -> "StatusApi":

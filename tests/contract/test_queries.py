@@ -37,6 +37,7 @@ TEXTS = {
     *("path", "value", "old_version", "old_digest", "told", "source_map"),
     "token",
     *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type"),
+    *("run", "state", "message", "report", "result", "never_began", "never_ended"),
     *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
 }
 BYTES = {
@@ -54,6 +55,7 @@ BYTES = {
     "certificate",
     "data",
     "links",
+    "lines",
 }
 
 # Many values as one JSON list.
@@ -144,6 +146,9 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "report": {"reports"},
         "report_page": {"reports"},
         "report_event": {"reports"},
+        "run": {"runs"},
+        "run_step": {"runs"},
+        "run_output": {"runs"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }

@@ -132,6 +132,7 @@ FOR_NODES = [
     "precast.api.policies",
     "precast.api.records",
     "precast.api.catalogs",
+    "precast.api.run_records",
 ]
 COMPILES = {"precast.services.compiler", "precast.services.compiling.workers", "precast.lang.compile"}
 

@@ -37,6 +37,8 @@ GROUPS: dict[str, tuple[str, str]] = {
     "rollback": ("precast.cli.release:configure_rollback", "serve nodes what they were served before"),
     "report": ("precast.cli.report", "what runs on nodes came to: list, show, watch"),
     "web": ("precast.cli.web", "where the dashboard is"),
+    "run": ("precast.cli.run", "have nodes apply what was released to them, now; runs: list, show, stop"),
+    "exec": ("precast.cli.exec", "run a command on nodes that allow it, and see what it says"),
     "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
     "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),
     "doc": ("precast.cli.doc", "functions of the language and managed types: what they take"),

@@ -14,6 +14,18 @@ def says(parser: argparse.ArgumentParser, exits: dict[int, str]) -> None:
     parser.exits = exits
 
 
+def usually(parser: argparse.ArgumentParser, command: str) -> None:
+    """What is meant where the first word is none of a group's commands."""
+    assert isinstance(parser, Parser), "every parser of ours is one"
+    parser.usual = command
+
+
+def takes_rest(parser: argparse.ArgumentParser, name: str) -> None:
+    """Have everything behind `--` under this name, word by word, whatever it looks like; None if there is no `--`."""
+    assert isinstance(parser, Parser), "every parser of ours is one"
+    parser.rest = name
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises CLI-001 where argparse would print its usage and exit."""
 
@@ -22,6 +34,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options)
         # What the command's own exit codes mean, from 1 to 6: what it found. `says` fills it, the reference prints it.
         self.exits: dict[int, str] = {}
+        self.usual = self.rest = ""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         """With the terminal's width: to find it argparse would import what takes longer than a command."""
@@ -36,10 +49,22 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse what is left over here: argparse would leave that to the outermost parser, which knows none of our options."""
+        if self.usual and not (args and (args[0] in ("-h", "--help") or args[0] in self._commands())):
+            args = [self.usual, *args]
+        rest = None
+        if self.rest and "--" in args:
+            at = args.index("--")
+            args, rest = args[:at], args[at + 1 :]
         known, left = super().parse_known_args(args, namespace)
+        if self.rest:
+            setattr(known, self.rest, rest)
         if left:
             self._refuse(left[0])
         return known, left
+
+    def _commands(self) -> list[str]:
+        groups = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        return [name for group in groups for name in group.choices]
 
     def _refuse(self, word: str) -> NoReturn:
         if not word.startswith("-") or word == "-":

@@ -16,7 +16,7 @@ from precast.services.known_nodes import KnownNodes
 from precast.services.sessions import PREFIX, SessionService
 from precast.services.targets import TargetService
 from precast.services.trusted import trusted
-from precast.store import catalogs, fact_views, policies, reports
+from precast.store import catalogs, fact_views, policies, reports, runs
 from precast.store.audit import AuditLog
 from precast.store.classification import Said, Saying
 from precast.store.database import Database
@@ -210,6 +210,7 @@ class NodeService:
         yield from resting(node)
         yield from catalogs.forgetting(node)
         yield from policies.forgetting(node)
+        yield from runs.forgetting(node)
         yield from self._classifier.forgetting(node)
         yield from self._sessions.forgetting(node)
         yield from self._streams.forgetting(PREFIX + node)

@@ -45,6 +45,8 @@ class Ended(NamedTuple):
 
 # Part of the transaction that stores the ends of reports.
 Hearing = Callable[[Sequence[Ended]], Unit[None]]
+# The same for what is told of runs that somebody ordered, from their beginning on.
+Following = Callable[[Sequence[Told]], Unit[None]]
 
 
 def prepare_began(node: str, body: RunBegan) -> Told:
@@ -76,10 +78,17 @@ def prepare_ended(node: str, body: RunEnded) -> Told:
 class ReportService:
     """Stores what nodes tell of their runs; holds no state between calls."""
 
-    def __init__(self, database: Database, reports: Reports, hearing: Sequence[Hearing] = ()) -> None:
+    def __init__(
+        self,
+        database: Database,
+        reports: Reports,
+        hearing: Sequence[Hearing] = (),
+        following: Sequence[Following] = (),
+    ) -> None:
         self._database = database
         self._reports = reports
         self._hearing = hearing
+        self._following = following
 
     def taking(self, told: Sequence[tuple[str, Told]]) -> Unit[Sequence[Want | None]]:
         """Store what nodes told, as a part of the transaction that notes how far their records have come."""
@@ -96,6 +105,10 @@ class ReportService:
         if ended:
             for hear in self._hearing:
                 yield from hear(ended)
+        ordered = [one for one in folded.values() if one.began is not None and one.began.order]
+        if ordered:
+            for follow in self._following:
+                yield from follow(ordered)
         return [None] * len(told)
 
 

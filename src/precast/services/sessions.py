@@ -210,6 +210,10 @@ class SessionService:
         post = Post(kind, msgspec.Raw(canonical.encode(msgspec.to_builtins(body))))
         return (yield from self._streams.appending(PREFIX + node, [msgspec.json.encode(post)]))
 
+    def has_room(self, node: str) -> Unit[bool]:
+        """Whether something more can be posted to a node."""
+        return (yield from self._streams.has_room(PREFIX + node))
+
     def ordering_facts(self, node: str, actor: str, why: str) -> Unit[bool]:
         """Have a node collect its facts, as part of a transaction; False if there is no such active node."""
         if not (yield from self._nodes.knowing(node)):

@@ -119,5 +119,17 @@ PRESENCES = Query(
     WHERE session.node > :after_node AND session.node <= :until_node ORDER BY session.node LIMIT :limit
     """,
 )
+PRESENT = Query(
+    "sessions.present",
+    """
+    -- Which of these nodes are connected somewhere.
+    SELECT session.node FROM session JOIN server ON server.id = session.server
+    WHERE session.node IN (SELECT value FROM json_each(:nodes)) AND server.lease_until > :now
+    """,
+    postgresql="""
+    SELECT session.node FROM session JOIN server ON server.id = session.server
+    WHERE session.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) AND server.lease_until > :now
+    """,
+)
 FORGET_SESSION = Query("sessions.forget", "DELETE FROM session WHERE node = :node")
 FORGET_STREAMS = Query("sessions.forget_streams", "DELETE FROM session_stream WHERE node = :node")

@@ -194,6 +194,10 @@ class Sessions:
         rows = yield queries.PRESENCES(after_node=after, until_node=until, limit=limit)
         return {row[0]: _presence(row, now) for row in rows}
 
+    def present(self, nodes: Sequence[str]) -> Unit[set[str]]:
+        """Which of these nodes are connected somewhere."""
+        return {node for (node,) in (yield queries.PRESENT(nodes=json_list(nodes), now=self._now()))}
+
     def forgetting(self, node: str) -> Unit[None]:
         """Remove everything about the node's sessions."""
         yield queries.FORGET_STREAMS(node=node)

@@ -103,6 +103,11 @@ class Streams:
         yield Wake(topic(stream))
         return last
 
+    def has_room(self, stream: str) -> Unit[bool]:
+        """Whether another record would be taken."""
+        state = yield STATE(stream=stream)
+        return not state or state[0][0] - state[0][1] < self._max_records
+
     async def read(self, stream: str, after: int, limit: int = 1_000) -> Page:
         """Up to `limit` records with numbers above `after`; an unknown stream is an empty one."""
         return await self._database.read(_reading, stream, after, limit)

@@ -202,4 +202,21 @@ TABLES: tuple[Table, ...] = (
     Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
     Table("stream", ("name",), ("last", "trimmed")),
     Table("stream_record", ("stream", "number"), ("body", "at")),
+    Table(
+        "run",
+        ("id",),
+        (
+            *("kind", "body", "made_by", "made_at", "state", "stopped_by", "ended_at", "nodes", "allowed", "changes"),
+            *("owner", "fence", "lease_until"),
+        ),
+    ),
+    Table(
+        "run_step",
+        ("run", "node"),
+        (
+            *("place", "batch", "state", "number", "due_at", "ordered_at", "began_at", "ended_at"),
+            *("report", "message", "result"),
+        ),
+    ),
+    Table("run_output", ("run", "node", "first"), ("number", "lines", "size", "at")),
 )

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from precast.wire.session import Word
+
 # Kinds of records. From a server: run, exec. From a node: the others; `run-began` and `run-ended` are in `wire.reports`.
 RUN = "run"
 EXEC = "exec"
@@ -49,7 +51,7 @@ class ExecOrder(msgspec.Struct, frozen=True):
 class NotRun(msgspec.Struct, frozen=True):
     """An order was not followed, and never will be. Kind `not-run`."""
 
-    order: str
+    order: Word
     reason: Literal["expired", "refused", "broken"]
     message: Annotated[str, msgspec.Meta(max_length=2_000)]
     at: datetime
@@ -58,7 +60,7 @@ class NotRun(msgspec.Struct, frozen=True):
 class ExecBegan(msgspec.Struct, frozen=True):
     """A command runs. Kind `exec-began`."""
 
-    order: str
+    order: Word
     at: datetime
 
 
@@ -72,7 +74,7 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
 class ExecOutput(msgspec.Struct, frozen=True):
     """Lines of a command, in their order; `first` is the number of the first of them, from 0 on. Kind `exec-output`."""
 
-    order: str
+    order: Word
     first: Annotated[int, msgspec.Meta(ge=0, le=2**31)]
     lines: Annotated[list[Line], msgspec.Meta(max_length=10_000)]
 
@@ -80,7 +82,7 @@ class ExecOutput(msgspec.Struct, frozen=True):
 class ExecEnded(msgspec.Struct, frozen=True):
     """A command has ended: by itself with a code, or by a signal. Kind `exec-ended`."""
 
-    order: str
+    order: Word
     at: datetime
     code: int | None = None
     signal: int | None = None

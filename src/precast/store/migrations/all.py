@@ -17,6 +17,7 @@ from precast.store.migrations import (
     m0013_resources,
     m0014_web_sessions,
     m0015_fact_briefs,
+    m0016_runs,
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -35,4 +36,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m0013_resources.MIGRATION,
     m0014_web_sessions.MIGRATION,
     m0015_fact_briefs.MIGRATION,
+    m0016_runs.MIGRATION,
 )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from precast.api.hub import Hub
     from precast.api.metrics import Metrics
     from precast.api.nodes import NodesApi
+    from precast.api.origins import OriginsApi
     from precast.api.policies import PoliciesApi
     from precast.api.queries import QueriesApi
     from precast.api.quotas import Limits
@@ -470,6 +471,7 @@ def _http_server(
     catalogs_api.declare(routes)
     _nodes_api(database, nodes, audit, sessions.service, said.classifier).declare(routes)
     _runs_api(database).declare(routes)
+    _origins_api(database).declare(routes)
     RulesApi(said.rules).declare(routes)
     reports_api.declare(routes)
     environments.api.declare(routes)
@@ -507,6 +509,20 @@ def _runs_api(database: "Database") -> "RunsApi":
     ids, sessions = TimeOrderedIds(database.clock), Sessions(database)
     targets = TargetService(KnownNodes(database, Fleet(database), sessions), database.clock)
     return RunsApi(RunService(database, Runs(database), sessions, targets, AuditLog(database, ids), ids))
+
+
+def _origins_api(database: "Database") -> "OriginsApi":
+    from precast.api.origins import OriginsApi
+    from precast.services.compiling.trees import Versions
+    from precast.services.origins import OriginService
+    from precast.store.blobs import Blobs
+    from precast.store.catalogs import Catalogs
+    from precast.store.environments import Environments
+    from precast.store.traces import Traces
+
+    versions = Versions(Blobs(database))
+    stores = Catalogs(database), Traces(database), Environments(database)
+    return OriginsApi(OriginService(database, *stores, versions))
 
 
 def _driver(database: "Database") -> "Driver":

@@ -7,13 +7,18 @@ from collections.abc import Iterator
 
 import msgspec
 
+from precast.base.spans import visible
 from precast.cli import issues
 from precast.cli.apply_output import Printer
 from precast.cli.client import Client, add_connection, connect, segment
+from precast.cli.origins import MOST as MOST_TRACED
+from precast.cli.origins import origin_lines, trace
 from precast.cli.output import moment, print_json, print_table
 from precast.cli.parser import says
 from precast.cli.report_output import exit_code, head_lines, outcome
 from precast.services import issues_reports as report_issues
+from precast.wire.events import Status
+from precast.wire.origins import OriginView
 from precast.wire.report_views import EventsPage, NumberedReport, ReportRow, ReportsPage, ReportView
 
 MOST = 20
@@ -118,7 +123,8 @@ def _show(args: argparse.Namespace) -> int:
     view = client.ask("GET", f"/v1/reports/{segment(report)}", ReportView)
     events = [one for page in _pages(client, report) for one in page.events]
     if args.json:
-        print_json({**msgspec.to_builtins(view), "events": msgspec.to_builtins(events)})
+        origins = _origins(client, view, events)
+        print_json(msgspec.to_builtins({**msgspec.structs.asdict(view), "events": events, "origins": origins}))
         return exit_code(view.report)
     print_table(["REPORT", report], list(head_lines(view)))
     printer = _printer(args, view.report)
@@ -126,9 +132,18 @@ def _show(args: argparse.Namespace) -> int:
         print()
     for one in events:
         printer.report(one)
+    for origin in _origins(client, view, events):
+        print("\n".join(["", visible(origin.resource), *(f"    {line}" for line in origin_lines(origin))]))
     if args.all:
         _print_rest(view)
     return exit_code(view.report)
+
+
+def _origins(client: Client, view: ReportView, events: list[NumberedReport]) -> list[OriginView]:
+    """Where what failed comes from, as far as can be told."""
+    failed = [one.resource for one in events if one.status is Status.FAILED][:MOST_TRACED]
+    found = [trace(client, view.report.node, resource, view.report.catalog) for resource in failed]
+    return [one for one in found if one is not None]
 
 
 def _print_rest(view: ReportView) -> None:

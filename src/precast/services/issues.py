@@ -233,3 +233,9 @@ NO_POLICY = Issue(
     "no policy is set for {node}: its runs only look",
     "an operator sets one with `precast node policy set`",
 )
+NO_SUCH_RESOURCE = Issue(
+    "ORIGIN-001",
+    Kind.NOT_FOUND,
+    "the catalog of {node} has no {resource}",
+    "write it as the catalog does: File[/etc/motd]",
+)

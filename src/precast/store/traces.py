@@ -144,6 +144,14 @@ AMONG_WAITING = Query(
     WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
+SOURCE_MAP_OF = Query(
+    "traces.source_map_of",
+    """
+    -- Of the newest leaf with this catalog: comments may have moved its lines.
+    SELECT source_map FROM trace_chain WHERE catalog = :catalog AND source_map IS NOT NULL
+    ORDER BY made_at DESC, id DESC LIMIT 1
+    """,
+)
 DAY_US = 86_400_000_000
 # An answer that is longer is kept as its digest only.
 MAX_VALUE_CHARS = 1_000
@@ -193,6 +201,11 @@ class Traces:
             return None
         *columns, parent, position, answer, value = rows[0]
         return HungChain(_chain(columns), parent, position, answer, value)
+
+    def source_map_of(self, catalog: str) -> Unit[str | None]:
+        """The digest of the places of a catalog's resources."""
+        rows = yield SOURCE_MAP_OF(catalog=catalog)
+        return str(rows[0][0]) if rows else None
 
     def adding(
         self, environment: str, parent: str, position: int, answer: str, chain: ChainRow, value: str | None

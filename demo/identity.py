@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from demo import catalogs, facts
+from demo import catalogs, facts, runs
 from demo.stage import PRECAST, DemoFailed, Stage
 
 NODES = ("web1", "web2", "db1")
@@ -24,6 +24,7 @@ def show(stage: Stage) -> None:
         stage.run("audit", "--limit", "4")
         facts.show(stage, url, NODES)
         catalogs.show(stage, url, ("web1", "db1"))
+        runs.show(stage, url, ("app1", "db1", "web1"))
     stage.environment = {}
 
 

@@ -15,6 +15,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from precast.agent.exec_orders import ExecOrders
 from precast.agent.opening import Over, closed
 from precast.agent.orders import Orders
 from precast.agent.pauses import Verdict
@@ -68,6 +69,7 @@ class Conversation:
         self._spool = spool
         self._listener = listener
         self._orders = Orders(store, spool)
+        self._commands = ExecOrders(store, spool)
         self._sent = begin
         self._in_flight: dict[int, int] = {}
         self._said_s = time.monotonic()
@@ -159,6 +161,9 @@ class Conversation:
         if record.kind == runs.RUN:
             self._keep_run(record)
             return
+        if record.kind == runs.EXEC:
+            self._keep_command(record)
+            return
         order = _ORDERS.get(record.kind)
         if order is None:
             log.warning("the server sent a record of unknown kind %.40r, which is passed over", record.kind)
@@ -180,6 +185,16 @@ class Conversation:
             return
         if self._orders.take(record.number, order):
             self._listener.on_order(runs.RUN, order.why)
+
+    def _keep_command(self, record: Record) -> None:
+        try:
+            order = msgspec.json.decode(record.body, type=runs.ExecOrder)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            log.error("the server ordered a command in words that are not understood; it is passed over")
+            self._store.take(record.number, None)
+            return
+        if self._commands.take(record.number, order):
+            self._listener.on_order(runs.EXEC, order.why)
 
     async def _say(self, message: Message) -> None:
         async with asyncio.timeout(SEND_S):

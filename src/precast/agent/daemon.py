@@ -21,6 +21,8 @@ from precast.agent.apply_chore import ApplyChore
 from precast.agent.children import Children, watch_by_descriptor
 from precast.agent.chores import CertificateChore, FactsChore, name_of
 from precast.agent.credentials import Credentials
+from precast.agent.exec_chore import ExecChore
+from precast.agent.exec_orders import ExecOrders
 from precast.agent.fetch_chore import FetchChore
 from precast.agent.link import Link
 from precast.agent.lock import only_one
@@ -34,7 +36,7 @@ from precast.agent.store import LocalStore, place, set_aside
 from precast.agent.wake import listening
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
-from precast.wire.runs import RUN
+from precast.wire.runs import EXEC, RUN
 from precast.wire.session import COLLECT, FACTS, RENEW, Released, Welcome
 
 log = logging.getLogger("precast.agent")
@@ -84,6 +86,7 @@ class Daemon:
         self._fetch = FetchChore(children, store, credentials, settings, lambda: self._apply.look())
         orders = Orders(store, self._spool)
         self._apply = ApplyChore(children, store, orders, settings, start.root, self._fetch.freshen)
+        self._exec = ExecChore(children, ExecOrders(store, self._spool), settings, start.root)
         self._link = Link(self._session, store, credentials, settings.urls, name_of(store), self._certificate.look)
 
     async def run(self) -> None:
@@ -114,6 +117,7 @@ class Daemon:
                     self._certificate.run,
                     self._fetch.run,
                     self._apply.run,
+                    self._exec.run,
                     self._look_into_spool,
                 ):
                     tasks.create_task(_steadily(work))
@@ -146,6 +150,8 @@ class Daemon:
             self._certificate.look()
         elif kind == RUN:
             self._apply.look()
+        elif kind == EXEC:
+            self._exec.look()
 
     def on_want(self) -> None:
         self._facts.want()
@@ -164,7 +170,7 @@ class Daemon:
             log.error("the settings are not reloaded: %s [%s]", error.message, error.code)
             return
         self._spool.limits = _limits(settings)
-        self._facts.settings = self._fetch.settings = self._apply.settings = settings
+        self._facts.settings = self._fetch.settings = self._apply.settings = self._exec.settings = settings
         self._session.least_horizon_s = settings.ack_horizon.total_seconds()
         self._link.renew(settings.urls)
         log.info("the settings are reloaded")

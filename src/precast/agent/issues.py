@@ -152,3 +152,9 @@ POLICY_REFUSED = Issue(
     "the one that is kept stays; look with `precast node policy show` at your desk, and set it anew if it is not what you want",
 )
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")
+NO_COMMAND = Issue(
+    "AGENT-030",
+    Kind.CONFLICT,
+    "{order} is no command that is to begin now",
+    "commands are begun by the daemon, each once; `precast exec` orders them",
+)

@@ -52,6 +52,9 @@ class AgentSettings(Settings, frozen=True):
         ),
     ] = timedelta(minutes=30)
     noop: Annotated[bool, Setting("runs only look, unless one is told to enforce", flag="-")] = False
+    allow_exec: Annotated[
+        bool, Setting("commands that people order through a server are run here, as root if the agent is", flag="-")
+    ] = False
     facts_d: Annotated[
         tuple[Path, ...], Setting("external facts from here, not from the usual directories", "DIR")
     ] = ()

@@ -78,6 +78,10 @@ _MIGRATIONS = (
     """
     CREATE TABLE open_report (id TEXT PRIMARY KEY, began BLOB NOT NULL, events INTEGER NOT NULL);
     """,
+    """
+    CREATE TABLE exec_order (id TEXT PRIMARY KEY, state TEXT NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL);
+    CREATE INDEX exec_order_state ON exec_order (state);
+    """,
 )
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from precast.agent.settings import AgentSettings
 from precast.base.errors import PrecastError
 from precast.base.spans import visible
-from precast.cli import agent_apply, agent_daemon, issues
+from precast.cli import agent_apply, agent_daemon, agent_exec, issues
 from precast.cli.output import print_json
 from precast.cli.settings import add_settings, load_settings
 
@@ -34,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="[COMMAND]", dest="command")
     agent_daemon.configure(parser, commands)
     agent_apply.configure(commands)
+    agent_exec.configure(commands)
     enrol = commands.add_parser(
         "enrol", help="ask a server for this machine's certificate", description="Once for a machine."
     )

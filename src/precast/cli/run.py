@@ -85,7 +85,7 @@ def _show(args: argparse.Namespace) -> int:
     why = f", {run.why}" if run.why else ""
     print(f"{run.id}: {_what(run)}, by {run.made_by}{why}, {run.state}")
     print(f"{moment(run.made_at)} to {moment(run.ended_at) or 'now'}: {told(run)}")
-    progress = Progress(is_json=False)
+    progress = Progress(is_json=False).of(run)
     for step in steps:
         progress.line(step)
     return 0

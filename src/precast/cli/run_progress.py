@@ -18,6 +18,9 @@ ENDS = ("done", "failed", "not-run", "silent", "away", "left-out")
 COLOURS = {"done": "32", "failed": "1;31", "not-run": "33", "silent": "1;31", "away": "33", "left-out": "2"}
 WORDS = {"not-run": "not run", "silent": "no answer", "left-out": "left out"}
 BAR_COLUMNS = 24
+# Names are padded to this at least, so that most lines stand below each other though they come one by one.
+NAME_COLUMNS = 12
+LEAST_TOLD_S = 0.1
 
 
 class Progress:
@@ -31,7 +34,8 @@ class Progress:
         self._began_s = time.monotonic()
         self._steps: dict[str, StepView] = {}
         self._output: list[OutputView] = []
-        self._columns = 0
+        self._columns = NAME_COLUMNS
+        self._mode: str | None = None
 
     @property
     def has_changes(self) -> bool:
@@ -48,6 +52,7 @@ class Progress:
         print(f"`precast run show {run.id}` tells how it goes")
 
     def begins(self, run: RunView) -> None:
+        self.of(run)
         if not self._is_json:
             away = run.counts.get("away", 0)
             print(f"run {run.id}: {_nodes(run.nodes)}{f', {away} away' if away else ''}", flush=True)
@@ -75,12 +80,19 @@ class Progress:
         end = f"in {seconds:.1f} s" if run.is_over else f"and it goes on after {seconds:.0f} s"
         print(f"{run.state}: {told(run)}, {end}", flush=True)
 
+    def of(self, run: RunView) -> "Progress":
+        """Show nodes of this run."""
+        self._mode = run.mode
+        return self
+
     def line(self, step: StepView) -> None:
         """How a node stands."""
         self.clear()
         self._columns = max(self._columns, len(step.node))
         word = f"{WORDS.get(step.state, step.state):<9}"
-        print(f"{step.node:<{self._columns}}  {self._paint(step.state, word)}  {_about(step)}".rstrip(), flush=True)
+        print(
+            f"{step.node:<{self._columns}}  {self._paint(step.state, word)}  {self._about(step)}".rstrip(), flush=True
+        )
 
     def note(self, text: str) -> None:
         """Something about watching itself."""
@@ -102,6 +114,18 @@ class Progress:
         for one in said.lines:
             mark = "|" if one.stream == "out" else self._paint("failed", "!")
             print(f"{said.node:<{self._columns}} {mark} {visible(one.text)}", flush=True)
+
+    def _about(self, step: StepView) -> str:
+        result = step.result
+        parts = [_figures(result)] if result is not None else []
+        if result is not None and result.is_noop and self._mode == "enforce":
+            parts.append("it only looked, as its policy says")
+        parts += [visible(step.message)] if step.message else []
+        took_s = (step.ended_at - step.began_at).total_seconds() if step.began_at and step.ended_at else 0.0
+        parts += [f"{took_s:.1f} s"] if took_s >= LEAST_TOLD_S else []
+        if step.report is not None and step.state == "failed":
+            parts.append(f"see `precast report show {step.report}`")
+        return "; ".join(part for part in parts if part)
 
     def _bar(self, run: RunView) -> None:
         if not self.is_live:
@@ -125,16 +149,6 @@ def told(run: RunView) -> str:
     order = [*ENDS, "began", "ordered", "waiting"]
     parts = [f"{run.counts[state]} {WORDS.get(state, state)}" for state in order if run.counts.get(state)]
     return ", ".join(parts) or "no nodes"
-
-
-def _about(step: StepView) -> str:
-    parts = [_figures(step.result)] if step.result is not None else []
-    parts += [visible(step.message)] if step.message else []
-    if step.began_at is not None and step.ended_at is not None:
-        parts.append(f"{(step.ended_at - step.began_at).total_seconds():.1f} s")
-    if step.report is not None and step.state == "failed":
-        parts.append(f"see `precast report show {step.report}`")
-    return "; ".join(part for part in parts if part)
 
 
 def _figures(result: StepResult) -> str:

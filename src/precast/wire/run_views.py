@@ -55,6 +55,7 @@ class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting: int = 0
     corrective: int = 0
     resources: int = 0
+    is_noop: bool = False  # it only looked
     is_stale: bool = False
     code: int | None = None
     signal: int | None = None

@@ -40,7 +40,7 @@ class RunOrder(msgspec.Struct, frozen=True):
 class ExecOrder(msgspec.Struct, frozen=True):
     """Run a command now, if the node's own configuration allows it. Kind `exec`. There is no shell: these are its arguments."""
 
-    order: str
+    order: Word
     argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_ARGUMENTS)]
     expires_at: datetime
     timeout_s: float

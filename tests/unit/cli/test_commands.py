@@ -10,7 +10,7 @@ from tools.reference import parsers
 ALL = {" ".join(words): parser for words, parser in parsers(build_parser(list(GROUPS)))}
 # They run until they are told to stop, or print a document of another format.
 WITHOUT_JSON = {
-    *("precast server", "precast agent", "precast agent run"),
+    *("precast server", "precast agent", "precast agent run", "precast agent exec"),
     *("precast net draw", "precast net export", "precast net import"),
 }
 

@@ -80,6 +80,7 @@ def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str]:
         waiting=counted.waiting,
         corrective=counted.corrective,
         resources=finished.resources,
+        is_noop=began.mode == "noop",
         is_stale=began.is_stale,
     )
     if finished.state == "broken-off":

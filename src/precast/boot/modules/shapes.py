@@ -238,9 +238,10 @@ class Items(Shape):
 class Table(Shape):
     """A mapping with keys of the user's own choice, and values of one shape."""
 
-    def __init__(self, of: Shape, keeps_empty: bool = False) -> None:
+    def __init__(self, of: Shape, keeps_empty: bool = False, keys: Shape | None = None) -> None:
         self.of = of
         self._keeps_empty = keeps_empty  # a key alone says something
+        self._keys = keys
         self.name = f"a mapping to {of.name}"
         self.is_secret = of.is_secret
 
@@ -252,6 +253,8 @@ class Table(Shape):
             return self.wrong(value, path, found)
         kept: dict[str, Any] = {}
         for key, each in value.items():
+            if self._keys is not None and self._keys.clean(key, (*path, key), found) is WRONG:
+                continue
             if each is None:
                 if self._keeps_empty:
                     kept[str(key)] = None

@@ -29,7 +29,7 @@ ENTRY: Mapping[str, Shape] = {
     "gecos": Text(pattern=r"[^:\n]*", called="text without a colon or a line break"),
     "homedir": PATH,
     "primary_group": NAME,
-    "groups": Either(LIST, Items(NAME), Table(Shape(), keeps_empty=True)),
+    "groups": Either(LIST, Items(NAME), Table(Shape(), keeps_empty=True, keys=NAME)),
     "selinux_user": Unused("map the login in a runcmd with semanage"),
     "lock_passwd": Flag(),
     "inactive": Number(-1),
@@ -54,7 +54,9 @@ ENTRY: Mapping[str, Shape] = {
 }
 USER = Fields(ENTRY)
 NAMED = Fields(ENTRY, required=("name",))
-GROUPS = Either(LIST, Items(Either(LIST, Table(NAMES, keeps_empty=True))), Table(NAMES, keeps_empty=True))
+GROUPS = Either(
+    LIST, Items(Either(LIST, Table(NAMES, keeps_empty=True, keys=NAME))), Table(NAMES, keeps_empty=True, keys=NAME)
+)
 
 
 def exists(name: str) -> str:
@@ -243,7 +245,7 @@ MODULES = (
         "users",
         lambda context: context.outcome,
         {
-            "users": Either(Items(Either(LIST, NAMED)), LIST, Table(USER, keeps_empty=True)),
+            "users": Either(Items(Either(LIST, NAMED)), LIST, Table(USER, keeps_empty=True, keys=NAME)),
             "user": Either(NAME, USER),
             "system_info": Fields({"default_user": USER}, others=Shape()),
         },

@@ -162,3 +162,13 @@ def test_values_that_cannot_be_do_not_cost_the_user(root: Path) -> None:
     assert ran.errors == {}
     assert users(root)["nora"][4:6] == ["", "/home/nora"]
     assert sorted(finding.place.partition(".")[2] for finding in ran.findings) == sorted(set(entry) - {"name"})
+
+
+def test_name_that_would_lead_elsewhere_is_none_in_any_form(root: Path) -> None:
+    evil = "../../srv/evil"
+    for given in ({evil: {"sudo": "ALL=(ALL) ALL"}, "zoe": {}}, [{"name": evil, "sudo": "ALL=(ALL) ALL"}, "zoe"]):
+        ran = scratch.run({"users": given, "groups": {evil: [], "crew": ["zoe"]}}, root, only=("users", "groups"))
+        assert any("letters and digits" in finding.text for finding in ran.findings), ran.findings
+    assert "zoe" in users(root)
+    assert "crew" in groups(root)
+    assert not list(root.rglob("*evil*"))

@@ -13,7 +13,6 @@ import asyncio
 import os
 import sqlite3
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,17 +23,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import asyncpg
-import msgspec
 
+from bench.load import Load
 from bench.report import Goal, finish, parse_quick, print_rows
 from lab import puppetdb
 from lab.fact_documents import name_of
-from lab.fact_load import Order, Sent
+from lab.fact_load import Order
 from lab.postgres import PostgresServer
 from lab.site import Site
 from precast.agent.enrolment import Identity
 
-ROOT = Path(__file__).resolve().parent.parent
 DEBIAN_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 TIMES_TARGET, UNCHANGED_TARGET, VOLATILE_TARGET = 50.0, 5.0, 2048.0
 DEADLINE_S = 600.0
@@ -80,37 +78,6 @@ class Side(NamedTuple):
 
     def cpu_s(self) -> tuple[float, float]:
         return family_cpu_s(self.server_pid), family_cpu_s(self.database_pid) if self.database_pid else 0.0
-
-
-class Load:
-    """The process of the nodes."""
-
-    def __init__(self, target: str, port: int, nodes: int, directory: Path | None = None) -> None:
-        command = [sys.executable, "-m", "lab.fact_load", target, str(port), str(nodes)]
-        self._process = subprocess.Popen(
-            [*command, *([str(directory)] if directory else [])],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._readline() == "connected\n", "the load could not connect"
-
-    def send(self, order: Order) -> Sent:
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
-        self._process.stdin.flush()
-        sent = msgspec.json.decode(self._readline(), type=Sent)
-        if sent.accepted != sent.sent:
-            raise RuntimeError(f"{sent.sent - sent.accepted} of {sent.sent} sets were refused: {sent.refused}")
-        return sent
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def _readline(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
 
 
 DECIDED = "SELECT (SELECT count(*) FROM fact_set) + (SELECT count(*) FROM fact_history)"
@@ -201,7 +168,7 @@ def measured(load: Load, side: Side, sort: str, orders: list[Order]) -> Measured
 def measure_ours(site: Site, side: Side, size: Size) -> tuple[list[Measured], float]:
     """New, changed and unchanged sets; and the bytes written for a set of which only uptime and memory have changed."""
     enrol(site, size.nodes)
-    load = Load("precast", site.port, size.nodes, site.directory)
+    load = Load("lab.fact_load", "precast", site.port, size.nodes, site.directory)
     try:
         # What every agent asks first: the answer is no, and the server has met its certificate.
         load.send(Order(is_whole=False, is_known=False))
@@ -221,7 +188,7 @@ def measure_ours(site: Site, side: Side, size: Size) -> tuple[list[Measured], fl
 def measure_puppetdb(programs: Path, size: Size) -> list[Measured]:
     """The same sets as PuppetDB's commands. It is not warmed up: the figures favour us where its machine is still compiling."""
     with puppetdb.PuppetDb(programs) as peer:
-        load = Load("puppetdb", peer.port, size.peer_nodes)
+        load = Load("lab.fact_load", "puppetdb", peer.port, size.peer_nodes)
         whose = f"PuppetDB {peer.version}"
         side = Side(whose, peer.pid, peer.postgres.pid, peer.waiting, peer.processed, lambda: 0)
         try:

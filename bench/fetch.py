@@ -4,15 +4,13 @@
 
 A real `precast server` with a process for each processor, on SQLite; in another process every node with its own connection and
 certificate, over TLS 1.3. The catalog has about 460 resources. Nodes ask in turn, whether what they have is still right, which is
-answered with 304. puppetserver (Debian's, without TLS, an interpreter for each processor, environments kept) is asked as its agents
+answered with 304. puppetserver (Debian's, without TLS, its default of interpreters, environments kept) is asked as its agents
 ask, for a catalog of as many resources, after it was warmed up: it compiles at every request. The release is made by a command; each
 node is told over its session and fetches over a new connection; the time ends when the last one has the catalog.
 """
 
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +21,7 @@ import msgspec
 
 from bench.compiling import environment, realistic
 from bench.facts import family_cpu_s
+from bench.load import Load
 from bench.report import Goal, finish, parse_quick, print_rows
 from bench.swarm import Clients
 from lab import fleet, puppetserver
@@ -30,7 +29,6 @@ from lab.catalog_load import Answered, Order
 from lab.site import Site
 from precast.base import canonical, digests, https
 
-ROOT = Path(__file__).resolve().parent.parent
 TIMES_TARGET = 10_000.0
 RESOURCES = 460
 DEADLINE_S = 300.0
@@ -66,36 +64,15 @@ class Measured(NamedTuple):
         return {"requests": self.requests, "per_s": round(self.per_s, 3), "server_cpu_us": round(self.server_us, 1)}
 
 
-class Load:
-    """The process of the nodes."""
-
-    def __init__(self, site: Site, directory: Path, count: int) -> None:
-        self._site = site
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "lab.catalog_load", site.url, str(directory), str(count)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "connected\n", "the load could not connect"
-
-    def ask(self, sort: str, order: Order, status: str) -> Measured:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        cpu_s = family_cpu_s(self._site.pid)
-        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
-        self._process.stdin.flush()
-        came = msgspec.json.decode(self._process.stdout.readline(), type=Answered)
-        if came.statuses != {status: order.requests}:
-            raise SystemExit(f"not all of {order.requests} answers are {status}: {came.statuses}")
-        count = order.requests
-        server_us = (family_cpu_s(self._site.pid) - cpu_s) / count * 1e6
-        return Measured("precast", sort, count, count / came.wall_s, server_us, came.cpu_s / count * 1e6)
-
-    def close(self) -> None:
-        self._process.communicate()
+def ask(load: Load, site: Site, sort: str, order: Order, status: str) -> Measured:
+    """Have the nodes ask; every answer must be of one status."""
+    cpu_s = family_cpu_s(site.pid)
+    came = load.ask(order, Answered)
+    if came.statuses != {status: order.requests}:
+        raise SystemExit(f"not all of {order.requests} answers are {status}: {came.statuses}")
+    count = order.requests
+    server_us = (family_cpu_s(site.pid) - cpu_s) / count * 1e6
+    return Measured("precast", sort, count, count / came.wall_s, server_us, came.cpu_s / count * 1e6)
 
 
 def send_facts(site: Site, directory: Path, names: list[str]) -> None:
@@ -142,11 +119,11 @@ def measure_ours(place: Path, size: Size) -> tuple[list[Measured], dict[str, flo
         send_facts(site, nodes, fleet.names(size.nodes))
         deploy(site, place / "code", RESOURCES)
         release(site, size.nodes)
-        load = Load(site, nodes, size.nodes)
+        load = Load("lab.catalog_load", site.url, nodes, size.nodes)
         try:
-            rows = [load.ask("whole", Order(max(size.whole, size.nodes), AT_ONCE, is_new=True), "200")]
+            rows = [ask(load, site, "whole", Order(max(size.whole, size.nodes), AT_ONCE, is_new=True), "200")]
             # The middle of a few rounds: the machine is shared.
-            known = [load.ask("known", Order(size.known, AT_ONCE), "304") for _ in range(size.rounds)]
+            known = [ask(load, site, "known", Order(size.known, AT_ONCE), "304") for _ in range(size.rounds)]
             rows.append(sorted(known, key=lambda row: row.per_s)[len(known) // 2])
         finally:
             load.close()

@@ -12,7 +12,6 @@ once of runs in which 500 resources changed; the server's memory is looked at, a
 import asyncio
 import re
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,17 +21,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import asyncpg
-import msgspec
 
 from bench.facts import DEBIAN_PROGRAMS, enrol, family_cpu_s, until
+from bench.load import Load
 from bench.report import Goal, finish, parse_quick, print_rows
 from lab import puppetdb
-from lab.fact_load import Sent
 from lab.postgres import PostgresServer
 from lab.report_load import Order
 from lab.site import Site
 
-ROOT = Path(__file__).resolve().parent.parent
 TIMES_TARGET = 50.0
 # What the server may need in a burst beyond what it has when all are connected.
 BURST_TARGET_MB = 300.0
@@ -91,37 +88,6 @@ class Burst(NamedTuple):
     lost: int
 
 
-class Load:
-    """The process of the nodes."""
-
-    def __init__(self, target: str, port: int, nodes: int, directory: Path | None = None) -> None:
-        command = [sys.executable, "-m", "lab.report_load", target, str(port), str(nodes)]
-        self._process = subprocess.Popen(
-            [*command, *([str(directory)] if directory else [])],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._readline() == "connected\n", "the load could not connect"
-
-    def send(self, order: Order) -> Sent:
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
-        self._process.stdin.flush()
-        sent = msgspec.json.decode(self._readline(), type=Sent)
-        if sent.accepted != sent.sent:
-            raise RuntimeError(f"{sent.sent - sent.accepted} of {sent.sent} were refused: {sent.refused}")
-        return sent
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def _readline(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
-
-
 REPORTS = "SELECT count(*) FROM report WHERE state = 'ended' AND got = events"
 EVENTS = "SELECT count(*) FROM report_event"
 
@@ -167,7 +133,7 @@ def measured(load: Load, side: Side, sort: str, order: Order) -> Measured:
 
 def measure_ours(site: Site, side: Side, size: Size) -> list[Measured]:
     enrol(site, size.nodes)
-    load = Load("precast", site.port, size.nodes, site.directory)
+    load = Load("lab.report_load", "precast", site.port, size.nodes, site.directory)
     try:
         load.send(Order(first=1_000_000, rounds=1))  # whose certificates are met by now
         return [
@@ -180,7 +146,7 @@ def measure_ours(site: Site, side: Side, size: Size) -> list[Measured]:
 
 def measure_burst(site: Site, side: Side, size: Size) -> Burst:
     enrol(site, size.burst_nodes)
-    load = Load("precast", site.port, size.burst_nodes, site.directory)
+    load = Load("lab.report_load", "precast", site.port, size.burst_nodes, site.directory)
     try:
         before, grown = side.count(EVENTS), _memory_mb(side.server_pid, "VmRSS")
         Path(f"/proc/{side.server_pid}/clear_refs").write_text("5")  # the peak from now on
@@ -203,7 +169,7 @@ def _memory_mb(pid: int, name: str) -> float:
 def measure_puppetdb(programs: Path, size: Size) -> Measured:
     """The same runs as PuppetDB's commands; the first round, in which its machine is still compiling, does not count."""
     with puppetdb.PuppetDb(programs) as peer:
-        load = Load("puppetdb", peer.port, size.peer_nodes)
+        load = Load("lab.report_load", "puppetdb", peer.port, size.peer_nodes)
         try:
             load.send(Order())
             until(lambda: not peer.waiting())

@@ -1,28 +1,20 @@
 """A puppetserver of one's own, from Debian's package: what the fetch bench measures itself against.
 
-It listens on loopback without TLS, which spares it work that we do, keeps its environments for ever, and has as many interpreters as
-there are processors. Who asks is said in a header, as behind a proxy.
+It listens on loopback without TLS, which spares it work that we do, and keeps its environments for ever. As many interpreters as its
+own default says: one less than there are processors. Who asks is said in a header, as behind a proxy.
 """
 
 import http.client
 import json
-import os
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
 import urllib.parse
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from lab.postgres import die_with_parent
-from lab.site import free_port
+from lab import java_service
+from lab.java_service import JavaService
 
 JAR = Path("/usr/share/puppetserver/puppetserver.jar")
-START_S = 300.0
 JAVA = ("java", "-Xms1g", "-Xmx2g", "-Djruby.lib=/usr/share/jruby/lib", "-Djava.security.egd=/dev/urandom")
 LIBRARY = "/usr/lib/puppetserver"
 
@@ -37,7 +29,6 @@ jruby-puppet: {{
     server-var-dir: {place}/var
     server-run-dir: {place}/run
     server-log-dir: {place}/log
-    max-active-instances: {instances}
 }}
 webserver: {{ host: 127.0.0.1, port: {port} }}
 web-router-service: {{
@@ -93,40 +84,16 @@ puppetlabs.services.ca.certificate-authority-disabled-service/certificate-author
 
 def why_missing() -> str | None:
     """Why there is none on this machine; None if there is."""
-    if not JAR.exists():
-        return "puppetserver is not installed (apt-get install puppetserver)"
-    if shutil.which("java") is None:
-        return "java is not installed (apt-get install default-jre-headless)"
-    return None
+    return java_service.why_missing(JAR, "puppetserver")
 
 
-class PuppetServer:
-    """Started by `with`, which takes a minute or two; stopped and removed at its end. Environments lie in `environments`."""
+class PuppetServer(JavaService):
+    """Environments lie in `environments`."""
 
     def __init__(self) -> None:
-        self.port = free_port()
-        self._place = Path(tempfile.mkdtemp(prefix="puppetserver-"))
-        self.environments = self._place / "code" / "environments"
+        super().__init__("puppetserver")
+        self.environments = self.place / "code" / "environments"
         self.environments.mkdir(parents=True)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self._remove()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._remove()
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
 
     def catalog(self, node: str, facts: dict[str, Any]) -> bytes:
         """Have a catalog compiled as an agent does. Raises RuntimeError with what the server says."""
@@ -149,43 +116,16 @@ class PuppetServer:
             raise RuntimeError(f"puppetserver says {answer.status}: {body[:2000].decode(errors='replace')}")
         return body
 
-    def _start(self) -> None:
+    def prepare(self) -> Sequence[str]:
         for name in ("conf", "var", "run", "log", "gems", "conf.d"):
-            (self._place / name).mkdir()
-        text = CONFIG.format(place=self._place, library=LIBRARY, port=self.port, instances=os.cpu_count())
-        (self._place / "conf.d" / "all.conf").write_text(text)
-        (self._place / "conf" / "puppet.conf").write_text(PUPPET_CONF)
-        (self._place / "logback.xml").write_text(LOGBACK)
-        (self._place / "services.cfg").write_text(SERVICES)
-        command = [*JAVA, "-jar", str(JAR), "--config", str(self._place / "conf.d")]
-        command += ["--bootstrap-config", str(self._place / "services.cfg")]
-        with (self._place / "out").open("wb") as out:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                cwd=JAR.parent,
-                preexec_fn=partial(die_with_parent, signal.SIGKILL),
-            )
-        end_s = time.monotonic() + START_S
-        while not self._is_ready():
-            if self._process.poll() is not None or time.monotonic() > end_s:
-                raise RuntimeError(f"puppetserver did not start: {(self._place / 'out').read_text()[-3000:]}")
-            time.sleep(0.5)
+            (self.place / name).mkdir()
+        text = CONFIG.format(place=self.place, library=LIBRARY, port=self.port)
+        (self.place / "conf.d" / "all.conf").write_text(text)
+        (self.place / "conf" / "puppet.conf").write_text(PUPPET_CONF)
+        (self.place / "logback.xml").write_text(LOGBACK)
+        (self.place / "services.cfg").write_text(SERVICES)
+        command = [*JAVA, "-jar", str(JAR), "--config", str(self.place / "conf.d")]
+        return [*command, "--bootstrap-config", str(self.place / "services.cfg")]
 
-    def _is_ready(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            connection.request("GET", "/status/v1/simple")
-            return connection.getresponse().read() == b"running"
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
-
-    def _remove(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait(60)
-        shutil.rmtree(self._place, ignore_errors=True)
+    def is_ready(self) -> bool:
+        return self.get("/status/v1/simple") == b"running"

@@ -1,0 +1,48 @@
+"""The process of the nodes: a load that connects before anything is timed, then answers each order with a line."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from lab.fact_load import Sent
+
+ROOT = Path(__file__).resolve().parent.parent
+Form = TypeVar("Form", bound=msgspec.Struct)
+
+
+class Load:
+    """Made by `python -m MODULE WORDS`, in a process of its own; whoever makes it closes it."""
+
+    def __init__(self, module: str, *words: object) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *map(str, words)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._readline() == "connected\n", "the load could not connect"
+
+    def ask(self, order: msgspec.Struct, form: type[Form]) -> Form:
+        """What it answers to an order."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
+        self._process.stdin.flush()
+        return msgspec.json.decode(self._readline(), type=form)
+
+    def send(self, order: msgspec.Struct) -> Sent:
+        """Have something sent by every node. Raises RuntimeError if not everything was taken."""
+        sent = self.ask(order, Sent)
+        if sent.accepted != sent.sent:
+            raise RuntimeError(f"{sent.sent - sent.accepted} of {sent.sent} were refused: {sent.refused}")
+        return sent
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _readline(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()

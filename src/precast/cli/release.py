@@ -7,13 +7,9 @@ import msgspec
 from precast.cli.catalog import print_change
 from precast.cli.client import add_connection, connect
 from precast.cli.output import print_json
-from precast.cli.parser import says
 from precast.cli.targets import add_targets, targets_of
 from precast.wire.catalogs import PreviewView, ReleaseBody, ReleaseDone
 from precast.wire.nodes import NodesDeed
-
-# Not one of the nodes had anything to release: whoever waits for that in a script must hear of it.
-LEFT_OUT = 1
 
 
 def configure_release(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +19,6 @@ def configure_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preview", action="store_true", help="only show what would change")
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_release)
-    says(parser, {LEFT_OUT: "every node was left out"})
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +26,6 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     add_targets(parser)
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_rollback)
-    says(parser, {LEFT_OUT: "every node was left out"})
 
 
 def _release(args: argparse.Namespace) -> int:
@@ -63,13 +57,12 @@ def _preview(args: argparse.Namespace, view: PreviewView) -> int:
 
 
 def _tell(args: argparse.Namespace, done: ReleaseDone, deed: str) -> int:
-    code = LEFT_OUT if done.left_out and not done.released and not done.unchanged else 0
     if args.json:
         print_json(msgspec.to_builtins(done))
-        return code
+        return 0
     _tell_left_out(done.left_out)
     print(f"{_nodes(len(done.released))} {deed}, {len(done.unchanged)} unchanged, {len(done.left_out)} left out")
-    return code
+    return 0
 
 
 def _tell_left_out(left_out: dict[str, str]) -> None:

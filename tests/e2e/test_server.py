@@ -21,6 +21,9 @@ from tests.e2e.precast_command import ORDINARY, assert_fine, assert_refused, nam
 from tests.e2e.precast_server import Came, Server, mode_of, precast, running, tls_error
 
 PUBLIC = {
+    "GET /",  # the dashboard's pages and the door to them; what they show needs a session: tests/e2e/test_dashboard.py
+    "GET /web/{file}",
+    "POST /v1/web/session",
     "GET /health/live",
     "GET /health/ready",
     "GET /metrics",
@@ -118,7 +121,7 @@ def test_routes_for_nodes_take_a_live_certificate_and_nothing_else(server: Serve
     assert ("POST", "/v1/facts") in routes
     live, stolen = enrolled(server, tmp_path / "a", "honest"), enrolled(server, tmp_path / "b", "stolen")
     assert_fine(server.command("ca", "revoke", "stolen"))
-    nothing = ("RELEASE-001", "ENV-013")
+    nothing = ("RELEASE-001", "ENV-013", "POLICY-003")
     for method, path in routes:
         assert_problem(server.ask(method, path), 401, "API-001")
         assert_problem(server.ask(method, path, server.admin), 401, "API-001")
@@ -135,8 +138,10 @@ def test_token_for_some_environments_does_not_reach_the_whole_site(server: Serve
 
 def test_address_or_method_without_a_route_is_a_problem(server: Server) -> None:
     for method, path in (
-        ("GET", "/"),
+        ("GET", "/v1"),
         ("GET", "/v1/nothing"),
+        ("GET", "/web/../server.py"),
+        ("GET", "/web/nothing.js"),
         ("GET", "/v1/../v1/nodes/x"),
         ("POST", "/v1/certificates/a/b/revocation"),
     ):

@@ -57,7 +57,10 @@ def in_zsh(script: Path, *words: str) -> set[str]:
 
 CASES = [
     (("precast", "no"), {"node"}),
-    (("precast", "node", ""), {"list", "show", "set", "deactivate", "reactivate", "purge", "rules", "refresh"}),
+    (
+        ("precast", "node", ""),
+        {"list", "show", "set", "deactivate", "reactivate", "purge", "rules", "refresh", "policy"},
+    ),
     (("precast", "server", "--da"), {"--data", "--database"}),
     (("precast", "node", "list", "--dea"), {"--deactivated"}),
     (("precast", "--url", "x", "db", "work", "--it"), {"--items"}),

@@ -32,6 +32,7 @@ from lab.fact_load import Order
 from lab.postgres import PostgresServer
 from lab.site import Site
 from precast.agent.enrolment import Identity
+from precast.base.errors import LimitedError
 
 DEBIAN_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 TIMES_TARGET, UNCHANGED_TARGET, VOLATILE_TARGET = 50.0, 5.0, 2048.0
@@ -204,7 +205,13 @@ def enrol(site: Site, count: int) -> None:
     token = site.run("token", "enrol", "*.example.org", "--uses", str(count))["token"]
 
     def one(node: int) -> None:
-        Identity(site.directory / "nodes" / name_of(node)).enrol(site.url, token, name_of(node))
+        while True:
+            try:
+                Identity(site.directory / "nodes" / name_of(node)).enrol(site.url, token, name_of(node))
+            except LimitedError:  # all of them come from one address
+                time.sleep(0.5)
+            else:
+                return
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(one, range(count)))

@@ -217,10 +217,12 @@ def main() -> None:
             rows += measure_ours(site, side, size)
         with on_sqlite(Path(name) / "burst") as (site, side):
             bursts.append(measure_burst(site, side, size))
-        with PostgresServer(programs=programs) as server, on_postgres(Path(name) / "postgres", server) as (site, side):
-            rows += measure_ours(site, side, size)
+        with PostgresServer(programs=programs) as server:
+            with on_postgres(Path(name) / "postgres", server) as (site, side):
+                rows += measure_ours(site, side, size)
             if not is_quick:
-                bursts.append(measure_burst(site, side, size))
+                with on_postgres(Path(name) / "postgres-burst", server) as (site, side):
+                    bursts.append(measure_burst(site, side, size))
     why = "PuppetDB takes minutes: only in a full run" if is_quick else puppetdb.why_missing()
     if why is None and programs is None:
         why = "PostgreSQL 15 is not installed (apt-get install postgresql-15)"

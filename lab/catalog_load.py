@@ -19,9 +19,8 @@ import msgspec
 import uvloop
 
 from lab import fleet
+from lab.fact_load import HANDSHAKES
 from precast.base import digests
-
-HANDSHAKES = 16
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -86,8 +86,6 @@ class Wire(asyncio.Protocol):
 
 
 def _is_whole(head: bytes, body: bytes) -> bool:
-    if head[9:12] == b"304":  # it never has a body
-        return True
     if b"transfer-encoding: chunked" in head:
         return body.endswith(b"0\r\n\r\n")
     _, found, rest = head.partition(b"content-length:")

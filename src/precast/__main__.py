@@ -14,7 +14,7 @@ def main() -> None:
 
 
 def _app() -> object:
-    from precast.app import App
+    from precast.app.root import App
 
     return App()
 

@@ -1,0 +1,28 @@
+"""The database as a server has it: its schema expanded, closed in the end."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from precast.cli.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from precast.store.database import Database
+
+
+@asynccontextmanager
+async def opened(
+    settings: ServerSettings, *, may_create: bool = True, room: Path | None = None
+) -> "AsyncIterator[Database]":
+    """Raises NotFoundError STORE-002 if there is none and none may be made."""
+    from precast.store import location
+    from precast.store.connect import connect
+    from precast.store.schema import Schema
+
+    database = await connect(location.parse(settings.location), may_create=may_create, room=room)
+    try:
+        await Schema(database).expand()
+        yield database
+    finally:
+        await database.close()

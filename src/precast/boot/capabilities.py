@@ -19,6 +19,7 @@ class Capability(enum.Enum):
     REGION = "region"  # str
     PASSWORD_GET = "password get"  # noqa: S105 - a name. str: the password that the platform wants for the default user
     PASSWORD_POST = "password post"  # noqa: S105 - a name. Callable[[bytes], None], from any thread: tells the platform an encrypted one
+    READY_POST = "ready post"  # Callable[[], None], from any thread: tells the platform that the machine is set up
     CERTIFICATES = "certificates"  # tuple[str, ...]: PEM
     FILES = "files"  # tuple[InjectedFile, ...]: what the platform puts into the file system
     PLATFORM = "platform"  # str: the name of the cloud, as cloud-init calls it (`ec2`, `openstack`, …)
@@ -37,6 +38,7 @@ _PRIVATE = frozenset(
         Capability.PUBLIC_KEYS,
         Capability.PASSWORD_GET,
         Capability.PASSWORD_POST,
+        Capability.READY_POST,
         Capability.CERTIFICATES,
         Capability.FILES,
     }

@@ -17,7 +17,7 @@ from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
 _NAMES = (
     "network", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords", "ssh", "seeds", "surroundings",
     "resolving", "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps",
-    "enrolling", "ending", "outputs", "power",
+    "enrolling", "reporting", "ending", "outputs", "power",
 )  # fmt: skip
 
 

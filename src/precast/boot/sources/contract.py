@@ -84,8 +84,11 @@ class Reach(Protocol):
     def read(self, path: str, max_bytes: int = ...) -> bytes | None:
         """A file below the root; None if it is not there. A link that leads out of the root is refused. Raises InputError."""
 
-    def mounted(self, device: Path) -> AbstractAsyncContextManager["Reach"]:
-        """The files of a disk or image as the root of another reach, read-only, as long as the context lasts."""
+    def mounted(self, device: Path, file_system: str = ...) -> AbstractAsyncContextManager["Reach"]:
+        """The files of a disk or image as the root of another reach, read-only, as long as the context lasts.
+
+        What is neither ISO 9660 nor FAT is given to the kernel's driver for `file_system`, and to no other.
+        """
 
     async def ask(
         self,

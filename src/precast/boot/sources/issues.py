@@ -74,3 +74,15 @@ UNFIT = Issue(
     "{source} failed with {problem}",
     "report it: this is a bug",
 )
+NOT_TOLD = Issue(
+    "BOOT-112",
+    Kind.UNAVAILABLE,
+    "{url} was told {what}, and its status is {status}",
+    "see the platform's own log; `precast boot run --retry` tells it again",
+)
+NO_PROGRAM = Issue(
+    "BOOT-113",
+    Kind.UNAVAILABLE,
+    "{what} need the program {program}, and that {reason}",
+    "install {program} in the image",
+)

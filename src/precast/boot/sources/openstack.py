@@ -1,16 +1,14 @@
 """OpenStack's metadata service. It takes the password that was made for the machine, encrypted, by POST."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import issues, openstack_data
 from precast.boot.sources.contract import Found, Reach
-from precast.boot.sources.visiting import Visit, Visited
+from precast.boot.sources.visiting import Visit, Visited, from_thread
 
 PASSWORD = "openstack/2013-04-04/password"  # noqa: S105 - a path
-POST_DEADLINE_S = 30.0
 
 
 class OpenStack(Visited):
@@ -31,11 +29,10 @@ class OpenStack(Visited):
 
 def _poster(visit: Visit) -> Callable[[bytes], None]:
     """Tells the service a password, from any thread."""
-    loop = asyncio.get_running_loop()
 
-    def post(encrypted: bytes) -> None:
-        status = asyncio.run_coroutine_threadsafe(visit.send(PASSWORD, encrypted), loop).result(POST_DEADLINE_S)
+    async def send(encrypted: bytes) -> None:
+        status = await visit.send(PASSWORD, encrypted)
         if status >= 400:  # 409: there is one already, and it is never replaced
-            raise issues.NO_ANSWER.error(url=visit.url(PASSWORD), reason=f"its status is {status}")
+            raise issues.NOT_TOLD.error(url=visit.url(PASSWORD), what="a password", status=status)
 
-    return post
+    return from_thread(send, visit.url(PASSWORD))

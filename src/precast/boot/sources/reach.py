@@ -28,8 +28,8 @@ MAX_FILE_BYTES = 64 * 1024
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 MOUNT_DEADLINE_S = 10.0
 COMMAND_DEADLINE_S = 5.0
-# What is not read without mounting; a stranger's image is given to no other driver.
-FILE_SYSTEMS = "ext4"
+# What is not read without mounting; a stranger's image is given to no other driver unless its source says so.
+FILE_SYSTEM = "ext4"
 
 
 class Machine:
@@ -63,7 +63,7 @@ class Machine:
         return data
 
     @contextlib.asynccontextmanager
-    async def mounted(self, device: Path) -> AsyncIterator["Machine"]:
+    async def mounted(self, device: Path, file_system: str = FILE_SYSTEM) -> AsyncIterator["Machine"]:
         for kind in (iso9660.Image, fat.Image):
             try:
                 with kind.opened(device) as image:
@@ -74,7 +74,7 @@ class Machine:
                 raise issues.UNREADABLE.error(path=device, reason=error.strerror) from None
         with tempfile.TemporaryDirectory(prefix="precast-boot-", ignore_cleanup_errors=True) as name:
             place = Path(name)
-            await asyncio.to_thread(_mount, device, place)
+            await asyncio.to_thread(_mount, device, place, file_system)
             try:
                 yield Machine(place, self.evidence, self.clock, self._context)
             finally:
@@ -139,9 +139,9 @@ class Disk(Machine):
         return self._image.read(path)
 
 
-def _mount(device: Path, place: Path) -> None:
+def _mount(device: Path, place: Path, file_system: str) -> None:
     options = "ro,nosuid,nodev,noexec" + ("" if device.is_block_device() else ",loop")
-    words = ["mount", "-t", FILE_SYSTEMS, "-o", options, str(device), str(place)]
+    words = ["mount", "-t", file_system, "-o", options, str(device), str(place)]
     try:
         ended = commands.run(words, MOUNT_DEADLINE_S, 10_000)
     except (OSError, TimeoutError) as error:

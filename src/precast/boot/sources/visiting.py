@@ -5,8 +5,9 @@ answer of this service.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any
+import concurrent.futures
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, ParamSpec
 from urllib.parse import quote
 
 from precast.boot.sources import documents, firmware, issues
@@ -14,6 +15,8 @@ from precast.boot.sources.contract import Evidence, Likelihood, Patience, Plausi
 
 TIMEOUT_S = 2.0
 MAX_USER_DATA_BYTES = 8 * 1024 * 1024
+TELL_DEADLINE_S = 30.0
+P = ParamSpec("P")
 
 
 class Visit:
@@ -89,3 +92,18 @@ class Visited:
 def path_part(text: str) -> str:
     """A name out of an answer as a part of the next question's path."""
     return quote(text, safe="=:.-_")
+
+
+def from_thread(tell: Callable[P, Coroutine[Any, Any, None]], url: str) -> Callable[P, None]:
+    """What tells a service something, as a function for the thread of a module. It raises UnavailableError BOOT-100 past a deadline."""
+    loop = asyncio.get_running_loop()
+
+    def call(*words: P.args, **more: P.kwargs) -> None:
+        telling = asyncio.run_coroutine_threadsafe(tell(*words, **more), loop)
+        try:
+            telling.result(TELL_DEADLINE_S)
+        except concurrent.futures.TimeoutError:
+            telling.cancel()
+            raise issues.NO_ANSWER.error(url=url, reason=f"nothing for {TELL_DEADLINE_S:g} s") from None
+
+    return call

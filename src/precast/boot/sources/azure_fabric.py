@@ -1,0 +1,158 @@
+"""The other end of an Azure machine: the fabric, at an address of its own, wants to hear that a machine is ready, and marks one as failed
+that does not say so in time. It also has the certificates that were given to the machine, encrypted for whoever asks.
+
+What is asked first is the goal state, a document that says what the fabric calls this machine. A few elements are taken out of it, and
+nothing else is believed.
+"""
+
+import asyncio
+import re
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import escape, unescape
+
+from precast.base import commands
+from precast.boot.sources import documents, issues
+from precast.boot.sources.visiting import Visit
+
+ADDRESS = "http://168.63.129.16"
+HEADERS = {"x-ms-agent-name": "WALinuxAgent", "x-ms-version": "2012-11-30"}
+GOAL_STATE, HEALTH = "machine/?comp=goalstate", "machine?comp=health"
+MAX_REASON = 512
+_COMMAND_S = 20.0
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n")
+_REPORT = """<?xml version="1.0" encoding="utf-8"?>
+<Health xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">
+  <GoalStateIncarnation>{incarnation}</GoalStateIncarnation>
+  <Container>
+    <ContainerId>{container}</ContainerId>
+    <RoleInstanceList>
+      <Role>
+        <InstanceId>{instance}</InstanceId>
+        <Health>{health}</Health>
+      </Role>
+    </RoleInstanceList>
+  </Container>
+</Health>
+"""
+
+
+class GoalState(NamedTuple):
+    """What the fabric calls this machine, and where its certificates are; empty if it has none."""
+
+    incarnation: str
+    container: str
+    instance: str
+    certificates: str = ""
+
+
+def parse(where: str, data: bytes) -> GoalState:
+    """Raises InputError BOOT-104, BOOT-105 if one of the three names is missing."""
+    text = documents.read_text(where, data.removeprefix(b"\xef\xbb\xbf"))
+    incarnation, container, instance = [
+        documents.name_of(f"{name} in {where}", _element(text, name))
+        for name in ("Incarnation", "ContainerId", "InstanceId")
+    ]
+    return GoalState(incarnation, container, instance, _element(text, "Certificates"))
+
+
+def _element(text: str, name: str) -> str:
+    found = re.search(rf"<{name}>([^<]*)</{name}>", text)
+    return unescape(found[1]).strip() if found else ""
+
+
+def report(goal: GoalState, reason: str = "") -> bytes:
+    """The document that says that the machine is ready; with a reason, that it is not."""
+    health = "<State>Ready</State>"
+    if reason:
+        words = escape(reason[:MAX_REASON])
+        health = f"<State>NotReady</State><Details><SubStatus>ProvisioningFailed</SubStatus><Description>{words}</Description></Details>"
+    return _REPORT.format(
+        incarnation=escape(goal.incarnation),
+        container=escape(goal.container),
+        instance=escape(goal.instance),
+        health=health,
+    ).encode()
+
+
+class Fabric:
+    """Asked when there is something to tell, at most twice in the life of a machine."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit.with_headers(HEADERS)
+
+    @property
+    def url(self) -> str:
+        return self._visit.url(HEALTH)
+
+    async def goal_state(self) -> GoalState:
+        """Raises UnavailableError BOOT-100, and InputError for what is no goal state."""
+        where = self._visit.url(GOAL_STATE)
+        data = await self._visit.get(GOAL_STATE)
+        if data is None:
+            raise issues.NO_ANSWER.error(url=where, reason="its status is 404")
+        return parse(where, data)
+
+    async def tell(self, reason: str = "") -> None:
+        """Say that the machine is ready or, with a reason, that it is not. Raises UnavailableError BOOT-100, BOOT-112."""
+        body = report(await self.goal_state(), reason)
+        visit = self._visit.with_headers({"Content-Type": "text/xml; charset=utf-8"})
+        status = await visit.send(HEALTH, body)
+        if status >= 300:
+            what = "that the machine is not ready" if reason else "that the machine is ready"
+            raise issues.NOT_TOLD.error(url=self.url, what=what, status=status)
+
+    async def certificates(self) -> tuple[str, ...]:
+        """The certificates of the machine, without their keys. Raises PrecastError if they cannot be had or decrypted."""
+        goal = await self.goal_state()
+        if not goal.certificates:
+            return ()
+        with tempfile.TemporaryDirectory(prefix="precast-boot-") as name:
+            place = Path(name)
+            ours = await asyncio.to_thread(_make_key, place)
+            headers = {"x-ms-cipher-name": "DES_EDE3_CBC", "x-ms-guest-agent-public-x509-cert": ours}
+            # The address in the document leads anywhere; only what is asked for there is taken from it.
+            path = "machine/" + goal.certificates.partition("/machine/")[2]
+            data = await self._visit.with_headers(headers).get(path) or b""
+            where = self._visit.url(path)
+            packed = documents.bytes_of(where, _element(documents.read_text(where, data), "Data"), "base64")
+            return await asyncio.to_thread(_decrypt, where, place, packed) if packed else ()
+
+
+def _make_key(place: Path) -> str:
+    """A key for this one answer; its certificate as the fabric wants it, on one line."""
+    names = ["-keyout", "key.pem", "-out", "cert.pem"]
+    _openssl(
+        place, ["req", "-x509", "-nodes", "-subj", "/CN=LinuxTransport", "-days", "30", "-newkey", "rsa:3072", *names]
+    )
+    lines = (place / "cert.pem").read_text().splitlines()
+    return "".join(line for line in lines if not line.startswith("-----"))
+
+
+def _decrypt(where: str, place: Path, packed: bytes) -> tuple[str, ...]:
+    opened = _openssl(
+        place, ["cms", "-decrypt", "-inform", "DER", "-inkey", "key.pem", "-recip", "cert.pem", "-binary"], packed
+    )
+    read = ["pkcs12", "-nokeys", "-password", "pass:"]
+    listed = _openssl(place, read, opened, is_tried=True) or _openssl(place, [*read, "-legacy"], opened)
+    found = tuple(_PEM.findall(listed.decode(errors="replace")))
+    if not found:
+        raise issues.BAD_DOCUMENT.error(where=where, reason="it holds no certificate")
+    return found
+
+
+def _openssl(place: Path, words: list[str], given: bytes = b"", is_tried: bool = False) -> bytes:
+    """Its output; nothing if it failed and that was to be tried. Raises UnavailableError BOOT-113."""
+    start = commands.Start(directory=str(place), stdin=given, umask=0o077)
+    try:
+        ended = commands.run(["openssl", *words], _COMMAND_S, 8 * 1024 * 1024, start)
+    except FileNotFoundError:
+        reason = "is not there"
+    except (OSError, TimeoutError) as error:
+        reason = f"could not be run: {error}"
+    else:
+        if ended.code == 0 or is_tried:
+            return ended.out if ended.code == 0 else b""
+        reason = f"failed: {' '.join(ended.error.decode(errors='replace').split())[-200:]}"
+    raise issues.NO_PROGRAM.error(what="certificates of Azure", program="openssl", reason=reason)

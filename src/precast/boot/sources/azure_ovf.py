@@ -1,0 +1,68 @@
+"""What Azure's provisioning left for the machine: ovf-env.xml, in a directory or on the disc that it inserts for the first boot.
+
+The document is made by the platform. A few elements of it are of use, each a plain text, so no parser of XML, with all that those can be
+talked into, is given what a stranger may have written.
+"""
+
+import re
+from typing import NamedTuple
+from xml.sax.saxutils import unescape
+
+from precast.base.errors import PrecastError
+from precast.boot.sources import documents
+from precast.boot.sources.contract import Reach
+
+NAME = "ovf-env.xml"
+DIRECTORIES = ("/var/lib/waagent", "/var/lib/cloud/seed/azure")
+DISCS = ("/dev/sr0", "/dev/sr1")
+MAX_BYTES = 1024 * 1024
+# What stands in place of a password in a copy that an agent kept.
+REDACTED = "REDACTED"
+
+
+class Provisioning(NamedTuple):
+    """Each empty if the document does not have it."""
+
+    custom_data: bytes = b""
+    hostname: str = ""
+    user: str = ""
+    password: str = ""
+    has_password_login: bool | None = None
+
+
+async def read(reach: Reach, has_disc: bool) -> Provisioning | None:
+    """The document of the first place that has one. `has_disc`: the firmware says that this is Azure, so its disc may be looked at."""
+    for place in DIRECTORIES:
+        if (data := reach.read(f"{place}/{NAME}", MAX_BYTES)) is not None:
+            return parse(f"{place}/{NAME}", data)
+    for disc in DISCS if has_disc else ():
+        device = reach.root / disc.lstrip("/")
+        if not device.exists():
+            continue
+        try:
+            async with reach.mounted(device, "udf") as disk:
+                if (data := disk.read(NAME, MAX_BYTES)) is not None:
+                    return parse(f"{NAME} on {disc}", data)
+        except PrecastError:
+            continue  # an empty drive, or somebody's own disc: the service may still know all that is needed
+    return None
+
+
+def parse(where: str, data: bytes) -> Provisioning:
+    """Raises InputError BOOT-104, BOOT-105."""
+    text = documents.read_text(where, data.removeprefix(b"\xef\xbb\xbf"))
+    password = _element(text, "UserPassword")
+    is_disabled = _element(text, "DisableSshPasswordAuthentication").lower()
+    return Provisioning(
+        documents.bytes_of(f"CustomData in {where}", _element(text, "CustomData"), "base64"),
+        documents.optional_name(f"HostName in {where}", _element(text, "HostName")) or "",
+        documents.optional_name(f"UserName in {where}", _element(text, "UserName")) or "",
+        "" if password == REDACTED else password,
+        None if is_disabled not in ("true", "false") else is_disabled == "false",
+    )
+
+
+def _element(text: str, name: str) -> str:
+    """The text of the first element of a name; empty if there is none or if it has others within."""
+    found = re.search(rf"<(?:\w+:)?{name}(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?{name}>", text)
+    return unescape(found[1]).strip() if found else ""

@@ -20,6 +20,7 @@ from precast.boot.modules.shapes import Shape
 
 Config = Mapping[str, Any]  # merged and cleaned: every value has the shape that its module declares
 Run = Callable[[Context], Outcome]
+FILES_OF_ROOT = "files of root"  # the place that says that they are written; those of other owners wait for their users
 
 
 class Stage(enum.IntEnum):

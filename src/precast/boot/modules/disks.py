@@ -8,15 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.boot.modules import issues
+from precast.boot.modules import issues, services
 from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Module
+from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.mounts import device, partition
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Table, Text
 
 _LABELS = {"mbr": "dos", "gpt": "gpt"}
-_SWAP_TYPES = {"82": {"mbr": "82", "gpt": "S"}, "83": {"mbr": "83", "gpt": "L"}}
+# Types are given by the number that they have in an MBR; in a GPT sfdisk knows them by name. sgdisk writes 8300 for 83.
+_GPT_TYPES = {
+    "82": "swap", "83": "linux", "8e": "lvm", "fd": "raid", "ef": "uefi",
+    "7": "EBD0A0A2-B9E5-4433-87C0-68B6B72699C7", "c": "EBD0A0A2-B9E5-4433-87C0-68B6B72699C7",
+    "ef02": "21686148-6449-6E6F-744E-656564454649",
+}  # fmt: skip
 _LABEL_OPTION = {"vfat": "-n", "fat": "-n", "msdos": "-n", "f2fs": "-l"}
 _FORCE_OPTION = {"ext2": "-F", "ext3": "-F", "ext4": "-F", "xfs": "-f", "btrfs": "-f", "swap": "-f"}
 
@@ -58,6 +63,7 @@ def _partition_one(context: Context, name: str, given: Mapping[str, Any]) -> Non
     argv = ["sfdisk", "-q", "--wipe", "always", "--wipe-partitions", "always", disk]
     context.must_run(argv, stdin=script.encode(), what=f"partition {disk}", deadline_s=120)
     context.run(["partx", "-u", disk], what=f"read the partitions of {disk}", deadline_s=60)
+    services.settle_devices(context)
 
 
 def _size(context: Context, disk: str) -> int:
@@ -74,8 +80,16 @@ def _script(kind: str, layout: Any, size_mib: int) -> str:
         share, code = (entry[0], str(entry[1])) if isinstance(entry, list) and len(entry) > 1 else (entry, "83")
         share = share[0] if isinstance(share, list) else share
         fields = [] if at == len(entries) - 1 else [f"size={max(1, size_mib * int(share) // 100)}MiB"]
-        lines.append(", ".join([*fields, f"type={_SWAP_TYPES.get(code, {}).get(kind, code)}"]))
+        lines.append(", ".join([*fields, f"type={_type(kind, code)}"]))
     return "\n".join(lines) + "\n"
+
+
+def _type(kind: str, code: str) -> str:
+    word = code.lower().removeprefix("0x").lstrip("0")
+    short = word.removesuffix("00") if len(word) == 4 else word
+    if kind == "gpt":
+        return _GPT_TYPES.get(word) or _GPT_TYPES.get(short) or code
+    return short
 
 
 def _has_layout(context: Context, disk: str, script: str) -> bool:
@@ -178,6 +192,7 @@ MODULES = (
             )
         },
         after=(_FIRST,),
+        stage=Stage.NETWORK,
     ),
     Module(
         "fs_setup",
@@ -195,5 +210,6 @@ MODULES = (
             )
         },
         after=(_FIRST, After("disk_setup", "a file system is made on a partition")),
+        stage=Stage.NETWORK,
     ),
 )  # fmt: skip

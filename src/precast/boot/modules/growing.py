@@ -3,8 +3,7 @@
 Only on the machine itself, only where the root lies on a partition or a disk, and only if there is room behind it.
 """
 
-import re
-from collections.abc import Sequence
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +14,8 @@ from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
 from precast.resources.commands import is_there
 
 _SLACK_BYTES = 8 << 20  # less than this behind a partition is alignment, not room
+_SECTOR_BYTES = 512  # of what the kernel tells, whatever the disk's own are
+_SYS = Path("/sys/class/block")
 
 
 class Placed(NamedTuple):
@@ -42,11 +43,13 @@ def run(context: Context) -> Outcome:
     return context.outcome
 
 
-def place_of(context: Context, path: str, sys: Path = Path("/sys/class/block")) -> Placed | None:
+def place_of(context: Context, path: str) -> Placed | None:
     """Where what is mounted at a path (or a device itself) lies; None if that is no block device."""
     if path.startswith("/dev/"):
         source, fstype = path, ""
     else:
+        if not is_there("findmnt"):
+            return None
         done = context.ask(["findmnt", "-n", "-o", "SOURCE,FSTYPE", path], is_split=True)
         words = done.output.split()
         if not done.is_success or len(words) < 2:
@@ -55,45 +58,55 @@ def place_of(context: Context, path: str, sys: Path = Path("/sys/class/block")) 
     if not source.startswith("/dev/"):
         return None
     real = Path(source).resolve().name
-    try:
-        number = int((sys / real / "partition").read_text())
-    except (OSError, ValueError):
+    number = _number(real, "partition")
+    if not number:
         return Placed(f"/dev/{real}", fstype)
-    disk = (sys / real).resolve().parent.name
-    return Placed(f"/dev/{real}", fstype, f"/dev/{disk}", number)
+    return Placed(f"/dev/{real}", fstype, f"/dev/{(_SYS / real).resolve().parent.name}", number)
+
+
+def _number(device: str, name: str) -> int:
+    """What the kernel tells of a device; 0 if it does not."""
+    try:
+        return int((_SYS / Path(device).name / name).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def room_behind(found: Placed) -> int:
+    """How many bytes are free right behind a partition."""
+    disk, own = Path(found.disk).name, Path(found.device).name
+    start = _number(own, "start")
+    parts = [path.name for path in (_SYS / disk).resolve().glob("*/partition") for path in [path.parent]]
+    behind = [_number(name, "start") for name in parts if _number(name, "start") > start]
+    return (min(behind, default=_number(disk, "size")) - start - _number(own, "size")) * _SECTOR_BYTES
 
 
 def _grow(context: Context, path: str) -> None:
+    """Have a partition take the room behind it. What did not get larger has not changed: a table may have a limit of its own."""
     found = place_of(context, path)
-    if found is None or not found.disk or not has_room(context, found):
+    if found is None or not found.disk or room_behind(found) <= _SLACK_BYTES:
         return
-    if is_there("growpart"):
-        argv: Sequence[str] = ["growpart", found.disk, str(found.number)]
-        done = context.run(argv, deadline_s=120)
-    else:
-        argv = ["sfdisk", "-q", "--no-reread", "-N", str(found.number), found.disk]
-        done = context.run(argv, stdin=b", +\n", what=f"grow partition {found.number} of {found.disk}", deadline_s=120)
-        context.run(["partx", "-u", "--nr", str(found.number), found.disk], deadline_s=60)
-    if not done.is_success and "NOCHANGE" not in done.output:
-        context.warn(f"growpart: {found.device} could not be grown: {' '.join(done.output.split())}")
-
-
-def has_room(context: Context, found: Placed) -> bool:
-    """Whether there is room right behind the partition, by the table and the size of the disk."""
-    table = context.ask(["sfdisk", "-d", found.disk], is_split=True)
-    size = context.ask(["blockdev", "--getsize64", found.disk])
-    if not table.is_success or not size.is_success:
-        return False
-    rows = re.findall(r"^(\S+)\s*:\s*start=\s*(\d+),\s*size=\s*(\d+)", table.output, re.MULTILINE)
-    own = next((row for row in rows if row[0] == found.device), None)
-    if own is None:
-        return False
-    end = (int(own[1]) + int(own[2])) * 512
-    behind = [int(row[1]) * 512 for row in rows if int(row[1]) > int(own[1])]
-    return min(behind, default=int(size.output)) - end > _SLACK_BYTES
+    what = f"partition {found.number} of {found.disk}"
+    if not is_there("sfdisk"):
+        context.warn(f"growpart: there is room behind {what}, but no sfdisk to run")
+        return
+    if context.is_dry_run:
+        context.changed(f"grow {what}")
+        return
+    before = _number(found.device, "size")
+    argv = ["sfdisk", "-q", "--no-reread", "-N", str(found.number), found.disk]
+    done = context.ask(argv, stdin=b", +\n", deadline_s=120)
+    if done.is_success:
+        # The kernel reads no table anew of a disk that is in use; it is told of this one partition.
+        done = context.ask(["partx", "-u", "--nr", str(found.number), found.disk], deadline_s=60)
+    if not done.is_success:
+        context.warn(f"growpart: {what} could not be grown: {' '.join(done.output.split())}")
+    elif (size := _number(found.device, "size")) > before:
+        context.changed(f"{what} has {_mib(size * _SECTOR_BYTES)} now, it had {_mib(before * _SECTOR_BYTES)}")
 
 
 def _resize(context: Context, path: str) -> None:
+    """Have a file system take all of its device, while it is in use."""
     found = place_of(context, path)
     if found is None:
         return
@@ -103,10 +116,28 @@ def _resize(context: Context, path: str) -> None:
         "btrfs": ["btrfs", "filesystem", "resize", "max", path],
     }
     argv = commands.get(found.fstype)
-    if argv is not None and is_there(argv[0]):
-        done = context.run(argv, deadline_s=600)
-        if not done.is_success:
-            context.warn(f"resize_rootfs: {' '.join(done.output.split())}")
+    if argv is None or not is_there(argv[0]):
+        return
+    if context.is_dry_run:
+        if context.outcome.changes:
+            context.changed(f"grow the file system of {path}")
+        return
+    before = _file_system_bytes(path)
+    done = context.ask(argv, deadline_s=600)
+    size = _file_system_bytes(path)
+    if not done.is_success:
+        context.warn(f"resize_rootfs: {' '.join(done.output.split())}")
+    elif size > before:
+        context.changed(f"the file system of {path} has {_mib(size)} now, it had {_mib(before)}")
+
+
+def _file_system_bytes(path: str) -> int:
+    found = os.statvfs(path)
+    return found.f_blocks * found.f_frsize
+
+
+def _mib(size: int) -> str:
+    return f"{size >> 20} MiB"
 
 
 MODULES = (

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from precast.boot.modules import services
 from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Module
+from precast.boot.modules.contract import FILES_OF_ROOT, After, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Items, Number, Shape, Table, Text
 
@@ -34,7 +35,9 @@ def device(name: str, aliases: Mapping[str, str]) -> str:
 
 
 def partition(disk: str, number: int) -> str:
-    """The path of a disk's partition."""
+    """The path of a disk's partition: a further name of a disk has further names for those too."""
+    if disk.startswith("/dev/disk/"):
+        return f"{disk}-part{number}"
     return f"{disk}p{number}" if disk[-1:].isdigit() else f"{disk}{number}"
 
 
@@ -46,11 +49,13 @@ def run(context: Context) -> Outcome:
     if swap:
         lines.append((swap, "none", "swap", "sw", "0", "0"))
     removed = {device(each[0], aliases) for each in config.get("mounts", []) if len(each) > 1 and each[1] is None}
-    _write_fstab(context, lines, removed)
+    has_changed = _write_fstab(context, lines, removed)
     for fields in lines:
         if fields[1].startswith("/"):
             context.make_directories(fields[1])
     if not context.machine.root:
+        if has_changed:
+            services.reread_units(context)
         _mount(context, lines)
     return context.outcome
 
@@ -83,14 +88,14 @@ def _fields(context: Context, given: Sequence[Any], aliases: Mapping[str, str]) 
     return path, str(place), fstype, options, dump, passes
 
 
-def _write_fstab(context: Context, lines: Sequence[_Line], removed: set[str]) -> None:
-    """Our lines anew, in the place of those of an earlier boot."""
+def _write_fstab(context: Context, lines: Sequence[_Line], removed: set[str]) -> bool:
+    """Our lines anew, in the place of those of an earlier boot; whether something changed."""
     present = context.read_text(FSTAB).splitlines()
     taken = {fields[1] for fields in lines if fields[1] != "none"}
     kept = [line for line in present if not _is_replaced(line, taken, removed)]
     new = ["\t".join(map(_escaped, (*fields[:3], f"{fields[3]},{MARK}", *fields[4:]))) for fields in lines]
-    if [*kept, *new] != present:
-        context.write(FSTAB, ("\n".join([*kept, *new]) + "\n").encode(errors="surrogateescape"))
+    text = "\n".join([*kept, *new]) + "\n"
+    return [*kept, *new] != present and context.write(FSTAB, text.encode(errors="surrogateescape"))
 
 
 def _is_replaced(line: str, taken: set[str], removed: set[str]) -> bool:
@@ -106,19 +111,34 @@ def _escaped(field: str) -> str:
 
 
 def _mount(context: Context, lines: Sequence[_Line]) -> None:
-    """What is not mounted yet. A line with nofail may fail."""
-    mounted = {line.split()[1] for line in (context.read("/proc/mounts") or b"").decode(errors="replace").splitlines()}
-    swapping = {
-        line.split()[0] for line in (context.read("/proc/swaps") or b"").decode(errors="replace").splitlines()[1:]
-    }
-    for path, place, fstype, options, *_ in lines:
-        if fstype == "swap":
-            if path not in swapping:
-                context.run(["swapon", path], deadline_s=60)
-        elif place not in mounted and "noauto" not in options.split(","):
-            done = context.run(["mount", place], deadline_s=120)
-            if not done.is_success:
-                context.warn(f"mounts: {place} is not mounted: {' '.join(done.output.split())}")
+    """What is not mounted yet. What cannot be mounted is told, and the rest goes on."""
+    for _, place, fstype, options, *_ in lines:
+        if fstype == "swap" or "noauto" in options.split(",") or _is_mounted(context, place):
+            continue
+        done = context.run(["mount", place], deadline_s=120)
+        if not context.is_dry_run and not _is_mounted(context, place):  # with nofail it succeeds without a device too
+            reason = " ".join(done.output.split()) or "there is no such device"
+            context.warn(f"mounts: {place} is not mounted: {reason}")
+    if any(fields[2] == "swap" for fields in lines):
+        _use_swap(context)
+
+
+def _is_mounted(context: Context, place: str) -> bool:
+    text = (context.read("/proc/mounts") or b"").decode(errors="replace")
+    return _escaped(place.rstrip("/") or "/") in {line.split()[1] for line in text.splitlines()}
+
+
+def _use_swap(context: Context) -> None:
+    """What fstab has of it, as far as it is not in use yet."""
+    if context.is_dry_run:
+        context.changed("use swap")
+        return
+    before = context.read("/proc/swaps")
+    done = context.ask(["swapon", "-a"], deadline_s=60)
+    if not done.is_success:
+        context.warn(f"not all swap is in use: {' '.join(done.output.split())}")
+    if context.read("/proc/swaps") != before:
+        context.changed("swap is in use")
 
 
 # Swap
@@ -150,6 +170,7 @@ def _make_swap(context: Context, given: Mapping[str, Any]) -> str | None:
 
 _SWAP = """
 umask 077
+: > "$1"; chattr +C "$1" 2>/dev/null
 fallocate -l "${2}M" "$1" 2>/dev/null || dd if=/dev/zero of="$1" bs=1M count="$2" 2>/dev/null
 mkswap "$1" || { rm -f "$1"; exit 1; }
 """
@@ -211,6 +232,8 @@ MODULES = (
             After("fs_setup", "what is mounted has a file system"),
             After("growing", "swap of automatic size looks at the free space"),
         ),
+        waits=(FILES_OF_ROOT,),  # a file of the user's may have what a mount needs, a password for a share
+        stage=Stage.NETWORK,  # homes and what else later modules write may lie on what is mounted
         is_wanted=lambda config: "mounts" in config or "swap" in config,
     ),
 )

@@ -165,6 +165,7 @@ MODULES = (
             After("ca_certs", "sources may be behind an authority of the user's own"),
             After("resolv_conf", "names of mirrors are looked up"),
             After("etc_hosts", "names of mirrors are looked up"),
+            After("mounts", "what is installed may lie on what is mounted"),
         ),
     ),
     Module(

@@ -11,7 +11,7 @@ from typing import Any
 from precast.base.errors import InputError
 from precast.boot.modules import keys_files
 from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Config, Frequency, Module, Part, Stage
+from precast.boot.modules.contract import FILES_OF_ROOT, After, Config, Frequency, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import Person, people
 from precast.boot.modules.reported import REPORTED
@@ -111,7 +111,7 @@ def add_members(context: Context) -> Outcome:
 
 def parts(config: Config) -> Sequence[Part]:
     return [
-        Part(person.name, functools.partial(make_user, person), waits=("files of root",), gives=(exists(person.name),))
+        Part(person.name, functools.partial(make_user, person), waits=(FILES_OF_ROOT,), gives=(exists(person.name),))
         for person in people(config)
     ]
 
@@ -254,6 +254,7 @@ MODULES = (
         after=(
             After("bootcmd", "bootcmd comes before everything that configures"),
             After("groups", "a user is put into groups that are there"),
+            After("mounts", "homes may lie on what is mounted"),
         ),
         is_wanted=lambda config: bool(people(config)),
         parts=parts,

@@ -13,13 +13,12 @@ from precast.base.errors import PrecastError
 from precast.boot import fetching
 from precast.boot.modules import issues
 from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Config, Module, Part, Stage
+from precast.boot.modules.contract import FILES_OF_ROOT, After, Config, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Binary, Fields, Flag, Items, Mode, Table, Text
 from precast.boot.modules.users import exists
 from precast.boot.userdata import packing
 
-FILES_OF_ROOT = "files of root"
 _PACKED = ("gz", "gzip")
 _CODED = ("b64", "base64")
 _BOTH = tuple(f"{packed}+{coded}" for packed in _PACKED for coded in _CODED)

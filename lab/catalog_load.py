@@ -6,11 +6,11 @@ as thin as it can be: what is measured is the server.
 """
 
 import asyncio
-import itertools
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
@@ -99,24 +99,30 @@ async def connect(url: str, directory: Path, count: int) -> list[Asking]:
 async def ask(nodes: list[Asking], order: Order) -> Answered:
     statuses: Counter[bytes] = Counter()
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    turn = itertools.islice(itertools.cycle(nodes), order.requests)
-    size = 0
+    # Whoever waits longest is next; nobody asks again before they were answered.
+    idle = deque(nodes)
+    asked = size = 0
 
-    def tell(status: bytes, length: int) -> None:
+    def begin() -> None:
+        nonlocal asked
+        asked += 1
+        idle.popleft().ask(order.is_new)
+
+    def tell(node: Asking, status: bytes, length: int) -> None:
         nonlocal size
         statuses[status] += 1
         size += length
-        following = next(turn, None)
-        if following is not None:
-            following.ask(order.is_new)
-        elif statuses.total() == order.requests or b"lost" in statuses:
+        idle.append(node)
+        if asked < order.requests:
+            begin()
+        elif not done.done() and (statuses.total() == order.requests or b"lost" in statuses):
             done.set_result(None)
 
     for node in nodes:
-        node.tell = tell
+        node.tell = partial(tell, node)
     started_s, cpu_s = time.monotonic(), time.process_time()
-    for node in list(itertools.islice(turn, min(order.at_once, len(nodes)))):
-        node.ask(order.is_new)
+    for _ in range(min(order.at_once, len(nodes), order.requests)):
+        begin()
     await done
     found = {status.decode(): count for status, count in statuses.items()}
     return Answered(time.monotonic() - started_s, time.process_time() - cpu_s, found, size)

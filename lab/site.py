@@ -20,9 +20,8 @@ class Site:
 
     def __init__(self, directory: Path, database: str | None = None, words: Sequence[str] = ()) -> None:
         self.directory = directory
-        self._words = words
         self.database_words = ["--database", database] if database else []
-        self.words: list[str] = []  # more of the server's command line
+        self.words = list(words)  # more of the server's command line
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self._server = ServerProcess(directory)

@@ -41,6 +41,7 @@ class SqliteEngine:
         self.location = str(path)
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
+        self._at_once: sqlite3.Connection | None = None
         self._free_reader = asyncio.Semaphore(READERS)
         self._is_closing = threading.Event()
         self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="precast-writer")
@@ -70,6 +71,21 @@ class SqliteEngine:
         async with self._free_reader:
             return await self._in(self._reader_threads, self._read, unit)
 
+    def read_at_once(self, unit: UnitFactory) -> Done | None:
+        # Rows by their key are a few pages, nearly always in memory: a thread's turn takes longer than to read them.
+        if self._is_closing.is_set():
+            return None
+        try:
+            if self._at_once is None:
+                self._at_once = self._connect_reader()
+                # Never here: whoever finds the file locked, while its log is being recovered, waits in a thread.
+                self._command(self._at_once, "PRAGMA busy_timeout = 0")
+            return self._run_reading(self._at_once, unit)
+        except DatabaseFailed as failure:
+            if issues.BUSY.matches(failure.error):
+                return None
+            raise failure.error from failure
+
     async def close(self) -> None:
         """Give back everything. Work that its caller has cancelled is waited for, but not for locks of other processes."""
         self._is_closing.set()
@@ -84,10 +100,10 @@ class SqliteEngine:
         # Threads first: one that is still at work has taken a connection and puts it back.
         self._writer_thread.shutdown()
         self._reader_threads.shutdown()
-        for connection in (self._writer, *self._readers):
+        for connection in (self._writer, self._at_once, *self._readers):
             if connection is not None:
                 connection.close()
-        self._writer = None
+        self._writer = self._at_once = None
         self._readers.clear()
 
     def _prepare(self, may_create: bool) -> None:
@@ -198,13 +214,18 @@ class SqliteEngine:
         try:
             connection = self._readers.pop() if self._readers else self._connect_reader()
             try:
-                self._command(connection, "BEGIN")
-                return self._run(connection, unit).value
+                return self._run_reading(connection, unit).value
             finally:
-                self._roll_back(connection)
                 self._readers.append(connection)
         except DatabaseFailed as failure:
             raise failure.error from failure
+
+    def _run_reading(self, connection: sqlite3.Connection, unit: UnitFactory) -> Done:
+        try:
+            self._command(connection, "BEGIN")
+            return self._run(connection, unit)
+        finally:
+            self._roll_back(connection)
 
     def _connect_reader(self) -> sqlite3.Connection:
         try:

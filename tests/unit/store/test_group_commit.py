@@ -44,6 +44,9 @@ class HeldEngine:
     async def read(self, unit: UnitFactory) -> Any:
         raise AssertionError("nothing reads here")
 
+    def read_at_once(self, unit: UnitFactory) -> Done | None:
+        return None
+
     async def close(self) -> None:
         pass
 

@@ -35,6 +35,9 @@ class HeldEngine:
             raise self.failure
         return progress.done.value
 
+    def read_at_once(self, unit: UnitFactory) -> Done | None:
+        return None
+
     async def close(self) -> None:
         pass
 

@@ -106,6 +106,33 @@ async def test_settings_of_writer_and_readers_are_durable(engine: SqliteEngine) 
     assert await engine.read(pragmas) == ("wal", 2, 1, 1)
 
 
+async def test_reading_at_once_sees_the_last_commit_beside_a_writer_and_cannot_write(
+    engine: SqliteEngine, path: Path
+) -> None:
+    await engine.transact([lambda: insert(1)])
+    with locked(path) as other:
+        other.execute("INSERT INTO note (id, text) VALUES (2, 'y')")
+        found = engine.read_at_once(count)
+        assert found is not None
+        assert found.value == 1
+        other.execute("COMMIT")
+    found = engine.read_at_once(count)
+    assert found is not None
+    assert found.value == 2
+    settings = engine.read_at_once(pragmas)
+    assert settings is not None
+    assert tuple(settings.value) == ("wal", 2, 1, 1)
+
+
+async def test_closed_engine_reads_nothing_at_once_and_holds_nothing(path: Path) -> None:
+    engine = await SqliteEngine.open(path, may_create=True)
+    await engine.transact([create])
+    assert engine.read_at_once(count) is not None
+    await engine.close()
+    assert engine.read_at_once(count) is None
+    assert open_files(path) == []
+
+
 async def test_missing_parent_is_a_conflict(engine: SqliteEngine) -> None:
     with pytest.raises(UnitFailed) as caught:
         await engine.transact([lambda: insert(1, parent=2)])

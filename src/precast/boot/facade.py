@@ -45,9 +45,9 @@ class Facade:
         return identity.name if identity is not None and not above else None
 
     def verdict(self, capability: Capability, is_optional: bool = False) -> Verdict:
-        """What is to be said of a capability now. Given is given; the rest may still change."""
+        """What is to be said of a capability now. Given is given, also if it could not be had after all; the rest may still change."""
         known = self.verdicts.get(capability)
-        if known is not None and known.answer == Answer.GIVEN:
+        if known is not None and (known.answer == Answer.GIVEN or capability in self._fetches):
             return known
         verdict = self.rules.judge(capability, self.states, is_optional)
         self.verdicts[capability] = verdict

@@ -222,7 +222,19 @@ class Boot:
             return self._ended(job, Ends(Result.NOT_RUN, "; ".join(reasons)))
         self._note(events.Started(self._now_s(), job.name))
         loop = asyncio.get_running_loop()
-        return self._ended(job, await loop.run_in_executor(self._threads, self._around.jobs.run, job, values))
+        ends = await loop.run_in_executor(self._threads, self._around.jobs.run, job, values)
+        ends.warnings = [*self._lost(job, values), *ends.warnings]
+        return self._ended(job, ends)
+
+    def _lost(self, job: Job, values: Mapping[Capability, Any]) -> list[str]:
+        """What a job that only uses it ran without, though a source had given its word for it."""
+        lost = sorted(job.module.uses - values.keys(), key=lambda one: one.value)
+        verdicts = {one: self._facade.verdicts.get(one) for one in lost}
+        return [
+            f"{one.value} of {each.source} is not used: {each.reason}"
+            for one, each in verdicts.items()
+            if each is not None and each.answer == Answer.MISSING and each.source
+        ]
 
     def _ended(self, job: Job, ends: Ends) -> Outcome:
         self._note(

@@ -13,7 +13,8 @@ from precast.boot.capabilities import Capability
 from precast.boot.events import Result
 from precast.boot.modules.context import Context
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.sources.contract import Found, Reach
+from precast.boot.sources import issues
+from precast.boot.sources.contract import Data, Found, Reach
 from tests.unit.boot.scenes import Frequency, Part, Scene, Stage, Told, data, module
 
 
@@ -105,6 +106,23 @@ async def test_needed_capability_missing_is_said_and_an_optional_one_is_not_miss
     assert ended["needing"].result == Result.NOT_RUN
     assert ended["needing"].reason == "it needs public keys: no source that is here offers it"
     assert log.names == ["using"]
+
+
+async def test_value_that_cannot_be_had_after_all_is_a_warning_of_who_wanted_it(tmp_path: Path) -> None:
+    class Broken(Told):
+        async def find(self, reach: Reach) -> Found | None:
+            async def fail() -> None:
+                raise issues.BAD_DOCUMENT.error(where="x", reason="it is torn")
+
+            return Data("here", data(), {Capability.ZONE: fail})
+
+    uses = module("uses", uses=frozenset({Capability.ZONE, Capability.REGION}))
+    again = module("again", uses=frozenset({Capability.ZONE}), after=["uses"])
+    scene = Scene(tmp_path, [Broken("broken", 10)], [uses, again])
+    assert await scene.run()
+    told = {event.job: event.warnings for event in scene.of(events.Ended)}
+    words = ("zone of broken is not used: x cannot be read: it is torn",)
+    assert told == {"uses": words, "again": words}
 
 
 async def test_keys_of_a_stranger_are_not_taken_unless_listed(tmp_path: Path) -> None:

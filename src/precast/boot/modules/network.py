@@ -1,35 +1,59 @@
 """The machine's network: what the kernel's command line, the image or the data source says of it, for the tool that the image has.
 
-It is written once for an instance, before the network comes up. Nobody's word leads to DHCP on the first device with a carrier. Files
-are written before those of an earlier instance are removed, so that a crash never leaves a machine without any.
+It is written once for an instance, before the network comes up. Nobody's word leads to DHCP on the first device with a carrier. So does one
+that is refused, and the module fails all the same: it is not the network that was wanted. Files are written before those of an earlier
+instance are removed, so that a crash never leaves a machine without any.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from precast.base.errors import PrecastError
 from precast.boot import image
 from precast.boot.capabilities import Capability
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.network import choosing, issues, links, naming, reading, renaming
+from precast.boot.network import choosing, deciding, issues, links, naming, renaming
 from precast.boot.network.model import Network
 
-_WORD = "network-config="
 _DEADLINE_S = 30.0
 
 
 def configure(context: Context) -> Outcome:
     """Write the network's files, and remove those of an earlier instance. Raises PrecastError BOOTNET-*."""
-    origin, document = _document(context)
-    if document is None:
-        context.outcome.not_run = origin
+    refused: list[tuple[str, PrecastError]] = []
+    for word in deciding.words(_said(context)):
+        if word.read is None:
+            context.outcome.not_run = word.origin
+            return context.outcome
+        try:
+            network = word.read()
+        except PrecastError as error:
+            refused.append((word.origin, error))
+            continue
+        _write(context, word.origin, network)
+        if refused:
+            reason = "; ".join(error.message for _, error in refused)
+            raise issues.REFUSED.error(origin=refused[0][0], reason=reason, instead=word.origin)
         return context.outcome
-    network = (
-        reading.read_value(origin, document) if isinstance(document, Mapping) else reading.read_text(origin, document)
+    if refused:
+        raise refused[0][1]
+    context.outcome.not_run = "there is no network device"
+    return context.outcome
+
+
+def _said(context: Context) -> deciding.Said:
+    return deciding.Said(
+        context.root,
+        context.read_text("/proc/cmdline"),
+        image.read(context.root).get("network"),
+        context.value(Capability.NETWORK_CONFIG),
+        context.value(Capability.PLATFORM) == "oracle",
     )
+
+
+def _write(context: Context, origin: str, network: Network) -> None:
     renderer = choosing.choose(context.root, _order(context.config))
     if renderer == "eni":
         network = naming.with_names(network, links.present(context.root), renderer)
@@ -41,45 +65,6 @@ def configure(context: Context) -> Outcome:
     removed = [context.remove(f"/{path}") for path in choosing.left_over(context.root, files)]
     if any((*has_changed, *removed)):
         _tell(context, renderer, network)
-    return context.outcome
-
-
-def _document(context: Context) -> tuple[str, Mapping[str, Any] | str | None]:
-    """Who says how the network shall be, and what; without a document the reason. The one closest to the machine wins."""
-    word = _command_line(context)
-    if word is not None:
-        if word == "disabled":
-            return "the kernel's command line says network-config=disabled", None
-        return "the kernel's command line", _decoded(word)
-    given = image.read(context.root).get(
-        "network"
-    )  # not the user's: whoever writes user data does not know the devices
-    if isinstance(given, Mapping):
-        if given.get("config") == "disabled":
-            return "the image's configuration says network: {config: disabled}", None
-        return "the image's configuration", given
-    given = context.value(Capability.NETWORK_CONFIG)
-    if given:
-        return "the data source", given
-    found = links.fallback(links.present(context.root))
-    return ("the first device with a carrier", found) if found else ("there is no network device", None)
-
-
-def _command_line(context: Context) -> str | None:
-    words = context.read_text("/proc/cmdline").split()
-    return next((word.removeprefix(_WORD) for word in words if word.startswith(_WORD)), None)
-
-
-def _decoded(word: str) -> str:
-    try:
-        return base64.b64decode(word, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        raise issues.BAD_VALUE.error(
-            path="network-config",
-            value=word[:20],
-            wanted="base64 of a network configuration",
-            advice="encode the file with `base64 -w0 FILE`",
-        ) from None
 
 
 def _order(config: Config) -> tuple[str, ...]:
@@ -122,7 +107,7 @@ MODULES = (
         "network",
         configure,
         {},
-        uses=frozenset({Capability.NETWORK_CONFIG}),
+        uses=frozenset({Capability.NETWORK_CONFIG, Capability.PLATFORM}),
         stage=Stage.LOCAL,
         after=(After("hostname", "DHCP tells the server the machine's name"),),
         is_wanted=_always,

@@ -53,6 +53,23 @@ def _within(addresses: Sequence[Any], network: object) -> list[str]:
     return [f"{one}/{prefix or 32}" for one in addresses]
 
 
+def gce(interfaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """`network-interfaces` of Google's metadata: DHCP on each, with its routes; the first is preferred and alone asked for names.
+
+    Addresses that the platform forwards to the machine are set by its own agent.
+    """
+    found = []
+    for number, nic in enumerate(interfaces):
+        device: dict[str, Any] = {"match": {"macaddress": str(nic.get("mac")).lower()}}
+        overrides: dict[str, Any] = {"route-metric": _FIRST_METRIC * (number + 1)}
+        overrides |= {"use-dns": False} if number else {}
+        families = ("4", "6") if nic.get("ipv6s") or nic.get("ipv6") else ("4",)
+        for family in families:
+            device |= {f"dhcp{family}": True, f"dhcp{family}-overrides": dict(overrides)}
+        found.append(device | ({"mtu": nic["mtu"]} if nic.get("mtu") else {}))
+    return _document(found)
+
+
 def digitalocean(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """`interfaces` and `dns` of a droplet's metadata: fixed addresses; only public interfaces have a gateway."""
     servers = (metadata.get("dns") or {}).get("nameservers") or []

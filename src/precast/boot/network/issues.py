@@ -55,6 +55,12 @@ LEFT_OUT = Issue(
     "{what} of {device} cannot be said to {renderer}; it is left out",
     "give the device an address of the same family, or use another renderer",
 )
+REFUSED = Issue(
+    "BOOTNET-012",
+    Kind.INPUT,
+    "the network of {origin} is refused: {reason}; {instead} counts instead",
+    "correct it where it was written, then `precast boot run --retry`",
+)
 NO_RENDERER = Issue(
     "BOOTNET-020",
     Kind.NOT_FOUND,

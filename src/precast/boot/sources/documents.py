@@ -132,15 +132,21 @@ def _shallow(where: str, value: Any) -> Any:
 def converted(
     where: str, convert: Callable[[Any], dict[str, Any]], value: Any
 ) -> Callable[[], Awaitable[dict[str, Any]]]:
-    """A network document made from what a platform says, when somebody wants it. Raises InputError BOOT-104 if that is wrong."""
+    """A network document made from what a platform says, when somebody wants it.
+
+    Raises InputError BOOT-104 if that is wrong, or names no device: written down, it would leave the machine without any.
+    """
 
     async def convert_now() -> dict[str, Any]:
         try:
-            return convert(value)
+            found = convert(value)
         except (AttributeError, TypeError, ValueError, LookupError) as error:
             raise issues.BAD_DOCUMENT.error(
                 where=where, reason=f"it is no network of this platform ({error})"
             ) from None
+        if not any(found[key] for key in found if key != "version"):
+            raise issues.BAD_DOCUMENT.error(where=where, reason="it names no network device")
+        return found
 
     return convert_now
 

@@ -4,10 +4,12 @@ import asyncio
 from typing import Any
 
 from precast.boot.capabilities import Capability
+from precast.boot.network import clouds
 from precast.boot.sources import documents, issues
 from precast.boot.sources.contract import Data, Found, Reach
 from precast.boot.sources.visiting import Visited
 
+INTERFACES = "instance/network-interfaces/?recursive=true"
 FLAVOR = "metadata-flavor"
 # Keys are `USER:KEY`; only those for the user that images come with are for us. Others get theirs from Google's own agent.
 USERS = frozenset({"cloudinit", "debian", "ubuntu", "root"})
@@ -23,6 +25,7 @@ class Gce(Visited):
             Capability.HOSTNAME,
             Capability.PUBLIC_KEYS,
             Capability.USER_DATA,
+            Capability.NETWORK_CONFIG,
             Capability.ZONE,
             Capability.REGION,
             Capability.PLATFORM,
@@ -56,7 +59,14 @@ class Gce(Visited):
                 Capability.METADATA: {"attributes": attributes, **rest},
             },
         )
-        return Data(where, values)
+
+        async def network() -> dict[str, Any]:
+            place = visit.url(INTERFACES)
+            data = await visit.get(INTERFACES)
+            found = documents.expect(place, documents.read_json(place, data or b"[]"), list)
+            return await documents.converted(place, clouds.gce, found)()
+
+        return Data(where, values, {Capability.NETWORK_CONFIG: network})
 
 
 def _user_data(where: str, attributes: dict[str, Any]) -> bytes | None:

@@ -1,6 +1,7 @@
 """The module `network`: whose word counts, which tool it is written for, and what an earlier instance leaves."""
 
 import base64
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +117,17 @@ def test_kernel_command_line_wins_over_everybody(root: Path) -> None:
     assert "eth3:" in (root / NETPLAN).read_text()
 
 
-@pytest.mark.parametrize("where", ["command line", "image"])
+@pytest.mark.parametrize("where", ["command line", "image", "source", "source, below network"])
 def test_disabled_network_is_left_alone(root: Path, where: str) -> None:
     install(root, "netplan")
+    add_device(root, "ens3")
     if where == "command line":
         command_line(root, "network-config=disabled")
-    else:
+    elif where == "image":
         image(root, "network: {config: disabled}\n")
-    ran = run(root, V2)
+    disabled = {"config": "disabled"}
+    given = {"source": disabled, "source, below network": {"network": disabled}}.get(where, V2)
+    ran = run(root, given)
     assert "disabled" in (ran.outcomes["network"].not_run or "")
     assert not (root / NETPLAN).exists()
 
@@ -152,6 +156,95 @@ def test_broken_document_is_an_error_and_nothing_is_written(root: Path) -> None:
     ran = run(root, {"version": 2, "ethernets": {"eth0": {"mtu": "big"}}})
     assert ran.errors["network"].code == "BOOTNET-001"
     assert not (root / NETPLAN).exists()
+
+
+BAD = {"version": 2, "ethernets": {"eth0": {"mtu": "big"}}}
+
+
+def test_refused_network_leaves_dhcp_and_says_so(root: Path) -> None:
+    install(root, "netplan")
+    add_device(root, "ens3")
+    ran = run(root, BAD)
+    error = ran.errors["network"]
+    assert error.code == "BOOTNET-012"
+    assert error.message.startswith("the network of the data source is refused: ethernets.eth0.mtu: big is not")
+    assert error.message.endswith("; DHCP on the first device with a carrier counts instead")
+    assert "ens3:" in (root / NETPLAN).read_text()
+
+
+@pytest.mark.parametrize("word", ["network-config=%%%", "network-config=eDogeQ==", "network-config=H4sI"])
+def test_refused_command_line_leads_to_the_next_word(root: Path, word: str) -> None:
+    install(root, "netplan")
+    add_device(root, "ens3")
+    command_line(root, word)
+    error = run(root, V2).errors["network"]
+    assert error.message.startswith("the network of the kernel's command line is refused: ")
+    assert error.message.endswith("; the data source counts instead")
+    assert "eth7:" in (root / NETPLAN).read_text()
+
+
+def test_last_word_of_the_command_line_counts_and_may_be_compressed(root: Path) -> None:
+    install(root, "netplan")
+    document = base64.b64encode(gzip.compress(b"version: 2\nethernets: {eth3: {dhcp4: true}}\n")).decode()
+    command_line(root, f"network-config=disabled network-config={document}")
+    assert run(root, V2).errors == {}
+    assert "eth3:" in (root / NETPLAN).read_text()
+
+
+STATIC = """DEVICE='ens3'
+PROTO='none'
+IPV4ADDR='10.0.0.5'
+IPV4BROADCAST='10.0.0.255'
+IPV4NETMASK='255.255.255.0'
+IPV4GATEWAY='10.0.0.1'
+IPV4DNS0='10.0.0.2'
+IPV4DNS1='0.0.0.0'
+HOSTNAME='x'
+DOMAINSEARCH='a.example, b.example'
+"""
+
+
+def initramfs(root: Path, **files: str) -> None:
+    (root / "run").mkdir(exist_ok=True)
+    for name, text in files.items():
+        (root / "run" / f"{name.replace('_', '-')}.conf").write_text(text)
+
+
+def test_network_of_the_initramfs_wins_over_image_and_source(root: Path) -> None:
+    install(root, "networkd")
+    add_device(root, "ens3")
+    command_line(root, "ip=10.0.0.5::10.0.0.1:255.255.255.0:x:ens3:none")
+    initramfs(root, net_ens3=STATIC, net6_ens3="DEVICE6=ens3\nIPV6PROTO=dhcp6\nIPV6ADDR=2001:db8::5\nIPV6NETMASK=64\n")
+    image(root, "network: {version: 2, ethernets: {eth5: {dhcp4: true}}}\n")
+    assert run(root, V2).errors == {}
+    text = (root / "etc/systemd/network/10-precast-ens3.network").read_text()
+    for line in ("Address=10.0.0.5/24", "Gateway=10.0.0.1", "DNS=10.0.0.2", "Domains=a.example b.example", "DHCP=ipv6"):
+        assert line in text
+
+
+def test_files_of_the_initramfs_without_its_word_are_not_believed(root: Path) -> None:
+    install(root, "netplan")
+    initramfs(root, net_ens3=STATIC)
+    run(root, V2)
+    assert "eth7:" in (root / NETPLAN).read_text()
+
+
+@pytest.mark.parametrize("text", ["", "DEVICE='ens3\n", "DEVICE=ens3\nPROTO=bootp\nIPV4ADDR=1.2.3.4\n"])
+def test_wrong_file_of_the_initramfs_leads_to_the_next_word(root: Path, text: str) -> None:
+    install(root, "netplan")
+    command_line(root, "ip=dhcp")
+    initramfs(root, net_ens3=text)
+    assert run(root, V2).errors["network"].message.startswith("the network of the initramfs is refused: ")
+    assert "eth7:" in (root / NETPLAN).read_text()
+
+
+def test_on_oracle_the_source_knows_more_than_the_initramfs(root: Path) -> None:
+    install(root, "netplan")
+    command_line(root, "ip=dhcp")
+    initramfs(root, net_ens3=STATIC)
+    values = {Capability.NETWORK_CONFIG: V2, Capability.PLATFORM: "oracle"}
+    assert scratch.run({}, root, only=("network",), values=values).errors == {}
+    assert "eth7:" in (root / NETPLAN).read_text()
 
 
 def test_command_line_that_is_no_base64_is_an_error(root: Path) -> None:

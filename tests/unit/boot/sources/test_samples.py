@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from precast.base.errors import InputError
 from precast.boot.capabilities import Capability
 from precast.boot.sources.azure import Azure
 from precast.boot.sources.configdrive import ConfigDrive
@@ -134,7 +135,8 @@ async def test_openstack_gives_what_its_files_say_and_takes_a_password(tmp_path:
             Capability.FILES,
             Capability.PASSWORD_POST,
         )
-        assert await found.get(Capability.NETWORK_CONFIG) == {"version": 2}
+        with pytest.raises(InputError, match="it names no network device"):
+            await found.get(Capability.NETWORK_CONFIG)
         await asyncio.to_thread(post, b"ENCRYPTED")
     assert (host, zone) == ("sm-foo-test.novalocal", "nova")
     assert keys == ("ssh-rsa AAAAB3NzaC1....sIkJhq8wdX+4I3A4cYbYP ubuntu@server-460",)
@@ -165,9 +167,22 @@ async def test_gce_gives_user_data_and_the_zone(tmp_path: Path) -> None:
     files = {path: value for path, value in given.items() if isinstance(value, str)}
     files["instance/attributes/?recursive=true"] = json.dumps(attributes)
     files["project/attributes/?recursive=true"] = json.dumps(project)
+    nics = [
+        {"mac": "42:01:0A:80:00:02", "mtu": 1460, "ip": "10.128.0.2"},
+        {"mac": "42:01:0a:80:00:03", "ipv6s": ["fd20::1"]},
+    ]
+    files["instance/network-interfaces/?recursive=true"] = json.dumps(nics)
     service = Service(files, Metadata_Flavor="Google")
     async with serving(service) as base:
         found = await find(Gce(base), tmp_path)
+        first, second = (await found.get(Capability.NETWORK_CONFIG))["ethernets"].values()
+    assert first == {
+        "match": {"macaddress": "42:01:0a:80:00:02"},
+        "dhcp4": True,
+        "dhcp4-overrides": {"route-metric": 100},
+        "mtu": 1460,
+    }
+    assert second["dhcp6-overrides"] == {"route-metric": 200, "use-dns": False}
     assert found.instance_id == "12345"
     assert await values(found, Capability.HOSTNAME, Capability.ZONE, Capability.PUBLIC_KEYS, Capability.USER_DATA) == [
         "server.project-baz.local",

@@ -1,0 +1,84 @@
+"""What the initramfs did with the network: where the kernel's command line says `ip=`, its program leaves what it used in /run/net-*.conf.
+
+The root file system may come over that network, so it is taken over as it is. The files are lines of a shell, KEY='value'; they are read as
+data, and never run.
+"""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from precast.base.errors import PrecastError
+from precast.boot.network import issues
+
+PATTERNS = ("run/net-*.conf", "run/net6-*.conf")
+ISCSI = "run/initramfs/open-iscsi.interface"  # firmware can configure the network without `ip=`
+MAX_FILES, MAX_BYTES = 32, 16 * 1024
+_KINDS = {"none": "static", "static": "static", "dhcp": "dhcp", "dhcp6": "dhcp6"}
+
+
+def has_configured(root: Path, command_line: str) -> bool:
+    """Whether the initramfs was asked to bring the network up, and did."""
+    is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split()) or (root / ISCSI).exists()
+    return is_asked and bool(_paths(root))
+
+
+def _paths(root: Path) -> list[Path]:
+    return [path for pattern in PATTERNS for path in sorted(root.glob(pattern))][:MAX_FILES]
+
+
+def document(root: Path, macs: Mapping[str, str]) -> dict[str, Any]:
+    """Network config of version 1. Raises InputError BOOTNET-001 for a file that is wrong."""
+    devices: dict[str, dict[str, Any]] = {}
+    for path in _paths(root):
+        values = _values(path)
+        name = values.get("DEVICE") or values.get("DEVICE6")
+        if not name:
+            raise _wrong(path, "", "a file with a line DEVICE=")
+        device = devices.setdefault(name, {"type": "physical", "name": name, "subnets": []})
+        if name in macs:
+            device["mac_address"] = macs[name]
+        device["subnets"] += _subnets(path, values)
+    return {"version": 1, "config": list(devices.values())}
+
+
+def _values(path: Path) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES).decode(errors="replace")
+        words = shlex.split(text, comments=True)
+    except (OSError, ValueError) as error:
+        raise _wrong(path, str(error), "a file of lines KEY='value'") from None
+    return {key: value for key, sign, value in (word.partition("=") for word in words) if sign}
+
+
+def _subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]:
+    usual = values.get("PROTO") or values.get("IPV6PROTO") or ("dhcp" if values.get("filename") else "none")
+    found = []
+    for family in ("IPV4", "IPV6"):
+        if not values.get(f"{family}ADDR"):
+            continue
+        word = values.get(f"{family}PROTO", usual)
+        if word not in _KINDS:
+            raise _wrong(path, word, "none, dhcp or dhcp6")
+        # It is up, and whoever took it down might take the root file system with it.
+        subnet: dict[str, Any] = {"type": _KINDS[word], "control": "manual"}
+        if subnet["type"] == "static":
+            subnet["address"] = values[f"{family}ADDR"]
+        for key in ("NETMASK", "BROADCAST", "GATEWAY"):
+            if values.get(f"{family}{key}"):
+                subnet[key.lower()] = values[f"{family}{key}"]
+        servers = [one for key in ("DNS0", "DNS1") if (one := values.get(f"{family}{key}", "")).strip(":.0")]
+        if servers:
+            subnet["dns_nameservers"] = servers
+            if search := values.get("DOMAINSEARCH", "").replace(",", " ").split():
+                subnet["dns_search"] = search
+        found.append(subnet)
+    return found
+
+
+def _wrong(path: Path, value: str, wanted: str) -> PrecastError:
+    return issues.BAD_VALUE.error(
+        path=path, value=value or "it", wanted=wanted, advice="look what the initramfs wrote there"
+    )

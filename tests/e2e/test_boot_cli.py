@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -214,3 +215,27 @@ def test_run_in_a_root_without_users_still_writes_files(root: Path) -> None:
     done = precast("run", "--root", str(root))
     assert done.returncode == 0, done.stdout
     assert (root / "etc/motd.d/hello").read_text() == "Hello\n"
+
+
+async def test_later_stages_of_a_boot_do_not_ask_again_and_another_boot_does(root: Path) -> None:
+    meta = {"uuid": "u-1", "hostname": "cloud"}
+    service = Service({"openstack/latest/meta_data.json": json.dumps(meta), "openstack/latest/user_data": USER_DATA})
+    shutil.rmtree(root / SEED)
+    number = root / "proc/sys/kernel/random/boot_id"
+    number.parent.mkdir(parents=True)
+    number.write_text("first\n")
+    async with serving(service) as base:
+        words = ["run", "--root", str(root), "--source", "openstack", "--address", f"openstack={base}"]
+        assert (await asyncio.to_thread(precast, *words, "--stage", "network")).returncode == 0
+        asked = len(service.asked)
+        assert asked > 0
+    # Nobody is there any more.
+    for stage in ("config", "final"):
+        done = await asyncio.to_thread(precast, *words, "--stage", stage)
+        assert done.returncode == 0, done.stdout
+        assert f"source openstack: here: {base} (kept), instance u-1" in done.stdout
+    assert (root / "etc/secret").read_text() == "s3cret"
+    number.write_text("second\n")
+    done = await asyncio.to_thread(precast, *words, "--stage", "network")
+    assert "does not answer" in done.stdout
+    assert len(service.asked) == asked

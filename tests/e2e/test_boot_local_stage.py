@@ -20,6 +20,10 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: network namespaces"),
     pytest.mark.skipif(overlay.why_not() is not None, reason=str(overlay.why_not())),
 ]
+IMAGE = """system_info: {network: {renderers: [networkd]}}
+growpart: {mode: off}
+resize_rootfs: false
+"""
 META = "latest/meta-data"
 FILES = {
     f"{META}/instance-id": "i-local",
@@ -51,9 +55,10 @@ def cloud(line: Cable, directory: Path) -> Iterator[None]:
 
 def test_local_stage_asks_over_a_device_that_it_brings_up_and_takes_down(tmp_path: Path) -> None:
     machine = OverlayRoot(tmp_path / "machine")
-    machine.write("/etc/cloud/cloud.cfg.d/99-test.cfg", "system_info: {network: {renderers: [networkd]}}\n")
+    machine.write("/etc/cloud/cloud.cfg.d/99-test.cfg", IMAGE)
     script = (
-        f"{PRECAST} boot run --stage local --source ec2; echo code $?; ip -j address show dev eth0; cat /etc/hostname"
+        f"{PRECAST} boot run --stage local --source ec2; echo code $?; ip -j address show dev eth0; cat /etc/hostname;"
+        f"{PRECAST} boot run --stage network --source ec2"
     )
     with cable.laid() as line, cloud(line, tmp_path):
         command = ["unshare", "--uts", *machine.command(["sh", "-c", script])]
@@ -61,7 +66,7 @@ def test_local_stage_asks_over_a_device_that_it_brings_up_and_takes_down(tmp_pat
     said, _, after = done.stdout.partition("code ")
     assert after.startswith("0\n"), done.stdout + done.stderr
     assert "source ec2: here: http://169.254.169.254, instance i-local" in said
-    shown, name = after.removeprefix("0\n").strip().splitlines()
+    shown, name, *later = after.removeprefix("0\n").strip().splitlines()
     (device,) = json.loads(shown)
     assert "UP" not in device["flags"]
     assert [one for one in device["addr_info"] if one["family"] == "inet"] == []
@@ -69,3 +74,5 @@ def test_local_stage_asks_over_a_device_that_it_brings_up_and_takes_down(tmp_pat
     text = machine.written("/etc/systemd/network/10-precast-nic0.network").read_text()
     assert f"PermanentMACAddress={MAC}\n" in text
     assert "DHCP=ipv4\nAddress=192.0.2.78/24\n" in text
+    # The device is down, so nobody could have been asked again.
+    assert "source ec2: here: http://169.254.169.254 (kept), instance i-local" in later

@@ -15,7 +15,8 @@ from precast.boot.jobs import Jobs
 from precast.boot.loop import Surroundings
 from precast.boot.modules import registry
 from precast.boot.settings import BootSettings
-from precast.boot.sources import evidence
+from precast.boot.sources import evidence, kept
+from precast.boot.sources.contract import Evidence
 from precast.boot.sources.reach import Machine
 from precast.boot.state import State
 
@@ -27,6 +28,7 @@ class Ground(NamedTuple):
     is_dry_run: bool = False
     user_data: bytes | None = None  # given by hand: sources are not asked for it
     bring_up: Callable[[], Awaitable[bool]] | None = None
+    is_continued: bool = False  # a further stage: what sources said in an earlier one of the same boot counts
 
 
 def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = None) -> Surroundings:
@@ -34,8 +36,8 @@ def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = N
     root, clock = ground.root, clock or SystemClock()
     found = evidence.collect(root)
     base = image.read(root)
-    choice = choosing.choose(settings, found, root, base)
     state = State(root, ground.is_dry_run)
+    choice = _remembered(choosing.choose(settings, found, root, base), ground, state, found)
     managed = Managed(
         "" if root == Path("/") else str(root),
         str(state.directory),
@@ -53,6 +55,15 @@ def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = N
         given=_given(ground.user_data, base),
         bring_up=ground.bring_up if _needs_network(choice) else None,
     )
+
+
+def _remembered(choice: choosing.Choice, ground: Ground, state: State, found: Evidence) -> choosing.Choice:
+    """The choice with answers kept between stages, where there are stages: on a machine that was booted."""
+    start = kept.start_of(ground.root, state.boot_id(), found)
+    if not start or ground.is_dry_run:
+        return choice
+    answers = kept.Answers(state.directory, start, ground.is_continued)
+    return choice._replace(chosen=[one._replace(source=kept.Remembered(one.source, answers)) for one in choice.chosen])
 
 
 def _needs_network(choice: choosing.Choice) -> bool:

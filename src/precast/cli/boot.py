@@ -82,7 +82,13 @@ def _run(args: argparse.Namespace) -> int:
         return await undo.enter_async_context(bringing.raised()) is not None
 
     is_before_network = stage == Stage.LOCAL and args.root == Path("/") and not args.dry_run
-    ground = Ground(args.root.absolute(), args.dry_run, user_data, bring_up if is_before_network else None)
+    ground = Ground(
+        args.root.absolute(),
+        args.dry_run,
+        user_data,
+        bring_up if is_before_network else None,
+        is_continued=stage not in (None, Stage.LOCAL),
+    )
     around = surroundings(ground, settings)
     options = Options(
         stage,

@@ -86,3 +86,15 @@ NO_PROGRAM = Issue(
     "{what} need the program {program}, and that {reason}",
     "install {program} in the image",
 )
+ABSENT_BEFORE = Issue(
+    "BOOT-114",
+    Kind.UNAVAILABLE,
+    "{reason}, earlier in this boot",
+    "`precast boot run` without --stage asks it again",
+)
+ANOTHER_NOW = Issue(
+    "BOOT-115",
+    Kind.CONFLICT,
+    "{source} speaks of the instance {now}, and earlier in this boot it spoke of {before}",
+    "boot the machine again; if that does not help, look who answers in its place",
+)

@@ -43,16 +43,24 @@ def listed_sources(config: Mapping[str, Any]) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
+def about_sources(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands below `datasource`, by cloud-init's names; nothing if that is no map."""
+    found = config.get("datasource")
+    return found if isinstance(found, dict) else {}
+
+
 def addresses(config: Mapping[str, Any]) -> dict[str, str]:
     """Base addresses that the image names where cloud-init reads them, below `datasource`."""
-    given = config.get("datasource")
+    given = about_sources(config)
     found = {}
     for name, (theirs, key) in _ADDRESSES.items():
-        section = given.get(theirs) if isinstance(given, dict) else None
+        section = given.get(theirs)
         value = section.get(key) if isinstance(section, dict) else None
-        first = value[0] if isinstance(value, list) and value else value
-        if isinstance(first, str) and first:
-            found[name] = first
+        several = [one for one in value if isinstance(one, str) and one] if isinstance(value, list) else []
+        # Of these only EC2 has more than one address.
+        address = ",".join(several) if name == "ec2" else several[0] if several else value
+        if isinstance(address, str) and address:
+            found[name] = address
     return found
 
 

@@ -34,8 +34,8 @@ class Ground(NamedTuple):
 def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = None) -> Surroundings:
     """Everything the loop needs. Raises InputError BOOT-004, BOOT-005 for settings, and what `image.read` raises."""
     root, clock = ground.root, clock or SystemClock()
-    found = evidence.collect(root)
     base = image.read(root)
+    found = evidence.collect(root, image.about_sources(base))
     state = State(root, ground.is_dry_run)
     choice = _remembered(choosing.choose(settings, found, root, base), ground, state, found)
     managed = Managed(

@@ -121,8 +121,9 @@ def _sources(args: argparse.Namespace) -> int:
     check_root(args.root)
     settings = load_settings(BootSettings, args).values
     root = args.root.absolute()
-    found = evidence.collect(root)
-    choice = choosing.choose(settings, found, root, image.read(root))
+    said = image.read(root)
+    found = evidence.collect(root, image.about_sources(said))
+    choice = choosing.choose(settings, found, root, said)
     asyncio.run(print_sources(choice, Machine(root, found), is_serial=args.serial, is_json=args.json))
     return 0
 

@@ -104,20 +104,34 @@ def vultr(interfaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """`interfaces` of Vultr's metadata: the first gets its address by DHCP and router advertisement, others have it fixed."""
     found = []
     for number, nic in enumerate(interfaces):
+        if number and nic.get("unconfigured"):
+            continue
         device: dict[str, Any] = {"match": {"macaddress": str(nic.get("mac")).lower()}}
         ipv4, ipv6 = nic.get("ipv4") or {}, nic.get("ipv6") or {}
         if number == 0:
             device |= {"dhcp4": True, "accept-ra": True, "nameservers": {"addresses": list(_VULTR_SERVERS)}}
         elif ipv4.get("address"):
             device["addresses"] = [cidr(str(ipv4["address"]), ipv4.get("netmask"))]
-        further = [
-            cidr(str(one["address"]), one.get("netmask")) for one in ipv4.get("additional") or [] if "address" in one
-        ]
-        further += [f"{one['network']}/{one['prefix']}" for one in ipv6.get("additional") or [] if one.get("network")]
-        if further:
-            device.setdefault("addresses", []).extend(further)
-        found.append(device)
+        further = [one for one in ipv4.get("additional") or [] if "address" in one]
+        fixed = [cidr(str(one["address"]), one.get("netmask")) for one in further]
+        further6 = [one for one in ipv6.get("additional") or [] if one.get("network")]
+        fixed += [f"{one['network']}/{one['prefix']}" for one in further6]
+        if fixed:
+            device.setdefault("addresses", []).extend(fixed)
+        if routes := [way for one in (nic, *further, *further6) for way in _routes(one)]:
+            device["routes"] = routes
+        device |= {"mtu": nic["mtu"]} if nic.get("mtu") else {}
+        found.append(device | ({"accept-ra": bool(nic["accept-ra"])} if "accept-ra" in nic else {}))
     return _document(found)
+
+
+def _routes(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Routes in the words of version 1."""
+    rows = [one for one in row.get("routes") or [] if isinstance(one, Mapping)]
+    return [
+        {"to": cidr(str(one.get("network") or one.get("destination")), one.get("netmask")), "via": one.get("gateway")}
+        for one in rows
+    ]
 
 
 def azure(network: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,9 +162,13 @@ def _colons(mac: str) -> str:
 
 
 def oracle(vnics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`vnics` of Oracle's metadata: DHCP on the first, fixed addresses on the others, which have no DHCP."""
+    """`vnics` of Oracle's metadata: DHCP on the first, fixed addresses on the others, which have no DHCP.
+
+    Of bare metal, which numbers its devices, only the first is a device; others are tags on it, which the platform's own tool sets up.
+    """
     found = []
-    for number, nic in enumerate(vnics):
+    is_metal = bool(vnics) and "nicIndex" in vnics[0]
+    for number, nic in enumerate(vnics[:1] if is_metal else vnics):
         device: dict[str, Any] = {"match": {"macaddress": str(nic.get("macAddr")).lower()}}
         ipv4, ipv6 = nic.get("privateIp"), nic.get("ipv6Addresses") or []
         if number == 0:

@@ -16,6 +16,7 @@ _BOND_WORDS = {
     "bond_xmit_hash_policy": "transmit-hash-policy",
 }
 _DHCP = {"ipv4_dhcp": "dhcp4", "ipv6_dhcp": "dhcp6", "ipv6_dhcpv6-stateful": "dhcp6"}
+_FIXED6 = ("ipv6", "static6")
 _RA = ("ipv6_slaac", "ipv6_dhcpv6-stateless")
 
 
@@ -78,10 +79,14 @@ def _add_network(device: dict[str, Any], network: Mapping[str, Any]) -> None:
     kind = str(network.get("type"))
     if kind in _DHCP:
         device[_DHCP[kind]] = True
+        if kind.startswith("ipv6"):
+            device["accept-ra"] = True  # DHCP gives an address, and only a router says that it is one
     elif kind in _RA:
         device["accept-ra"] = True
     elif network.get("ip_address"):
         device.setdefault("addresses", []).append(cidr(str(network["ip_address"]), network.get("netmask")))
+        if kind in _FIXED6:
+            device.setdefault("accept-ra", False)  # what routers say must not add to what was decided
         if network.get("gateway"):
             device.setdefault("routes", []).append({"to": "default", "via": network["gateway"]})
     for route in _rows(network, "routes"):

@@ -38,9 +38,17 @@ class Evidence:
     command_line: str = ""
     labels: Mapping[str, Path] = field(default_factory=dict)  # label in small letters → device or image
     has_lxd: bool = False  # its socket is there
+    image: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what its configuration has below `datasource`, by cloud-init's names
 
     def dmi_value(self, name: str) -> str:
         return self.dmi.get(name, "")
+
+    def of_image(self, name: str) -> Mapping[str, Any]:
+        """What the image says about a source; nothing if that is no map."""
+        found = self.image.get(name)
+        return found if isinstance(found, Mapping) else {}
 
 
 class Answer(NamedTuple):

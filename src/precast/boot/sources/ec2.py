@@ -1,11 +1,14 @@
 """Amazon EC2, and services that imitate it. Version 2 of its service wants a token first; where there is none of that, version 1 is spoken.
 
-The instance id and what lies beside it are asked for together; user data, keys and the network when somebody wants them.
+It has two addresses, one of each family, and a machine may have a way to one of them only: both are asked at once, and the first to answer
+counts. The instance id and what lies beside it are asked for together, the network when somebody wants it.
 """
 
 import asyncio
+import contextlib
 from typing import Any
 
+from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
 from precast.boot.network import clouds
 from precast.boot.sources import documents, issues
@@ -28,8 +31,10 @@ _LEAVES = (
 
 
 class Ec2(Visited):
+    """`address` may be several, with commas between them."""
+
     name = "ec2"
-    address = "http://169.254.169.254"
+    address = "http://169.254.169.254,http://[fd00:ec2::254]"
     rank = 30
     capabilities = frozenset(
         {
@@ -69,15 +74,28 @@ class Ec2(Visited):
         return Data(visit.base, values, {Capability.NETWORK_CONFIG: lambda: _network(visit)})
 
     async def _opened(self, reach: Reach) -> Visit:
+        """The first of the addresses that answers. Raises what the first of them raises if none does."""
+        asking = [asyncio.ensure_future(self._tried(reach, one)) for one in self.address.split(",")]
+        try:
+            for first in asyncio.as_completed(asking):
+                with contextlib.suppress(PrecastError):
+                    return await first
+            return asking[0].result()  # which raises
+        finally:
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+    async def _tried(self, reach: Reach, address: str) -> Visit:
         """With a token where the service has any. Raises UnavailableError BOOT-100 if nobody answers."""
-        visit = self.visit(reach, {"X-aws-ec2-metadata-token-ttl-seconds": SECONDS})
-        answer = await reach.ask(visit.url(TOKEN), method="PUT", headers=visit.headers, patience=visit.patience)
-        plain = self.visit(reach)
+        plain = self.visit(reach, base=address)
+        where, headers = plain.url(TOKEN), {"X-aws-ec2-metadata-token-ttl-seconds": SECONDS}
+        answer = await reach.ask(where, method="PUT", headers=headers, patience=plain.patience)
         if answer.status != 200:
             return plain
-        token = documents.name_of(visit.url(TOKEN), documents.read_text(visit.url(TOKEN), answer.body))
+        token = documents.name_of(where, documents.read_text(where, answer.body))
         if not token.isascii():
-            raise issues.BAD_DOCUMENT.error(where=visit.url(TOKEN), reason="a token is plain text")
+            raise issues.BAD_DOCUMENT.error(where=where, reason="a token is plain text")
         return plain.with_headers({"X-aws-ec2-metadata-token": token})
 
 

@@ -1,6 +1,9 @@
 """Collects what can be known without asking anybody. It costs a few reads of small files, and spares questions that nobody would answer."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from precast.boot.sources import labels
 from precast.boot.sources.contract import Evidence
@@ -20,13 +23,17 @@ LXD = "/dev/lxd/sock"
 _MAX_BYTES = 16 * 1024
 
 
-def collect(root: Path) -> Evidence:
-    """The evidence below a root. What cannot be read is not there: only root reads serial numbers."""
+def collect(root: Path, image: Mapping[str, Any] | None = None) -> Evidence:
+    """The evidence below a root. What cannot be read is not there: only root reads serial numbers.
+
+    `image` is what the image's configuration has below `datasource`.
+    """
     base = "" if root == Path("/") else str(root)
     dmi = {name: text for name in DMI_NAMES if (text := _line(base, f"{DMI}/{name}"))}
-    return Evidence(
-        dmi=dmi, command_line=_line(base, "/proc/cmdline"), labels=_labels(base), has_lxd=_exists(base, LXD)
-    )
+    found = Evidence(dmi=dmi, command_line=_line(base, "/proc/cmdline"), has_lxd=_exists(base, LXD), image=image or {})
+    label = found.of_image("NoCloud").get("fs_label")
+    wanted = WANTED | ({label.lower()} if isinstance(label, str) else set())
+    return replace(found, labels=_labels(base, wanted))
 
 
 def _line(base: str, path: str) -> str:
@@ -41,12 +48,12 @@ def _exists(base: str, path: str) -> bool:
     return Path(places.inside(base, path, is_followed=True)).exists()
 
 
-def _labels(base: str) -> dict[str, Path]:
+def _labels(base: str, wanted: frozenset[str]) -> dict[str, Path]:
     """Labels as udev has found them, and those of disks that it has not looked at yet."""
     known = _found_by_udev(base)
     disks = [Path(places.inside(base, f"/dev/{name}", is_followed=True)) for name in _names(base, DISKS)]
     for disk in disks[:_MAX_DISKS]:
-        if disk not in known.values() and (label := labels.read(disk)) in WANTED:
+        if disk not in known.values() and (label := labels.read(disk)) in wanted:
             known.setdefault(label, disk)
     return known
 

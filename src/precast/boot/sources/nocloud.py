@@ -1,11 +1,13 @@
 """NoCloud: what somebody put beside the machine: a seed directory, a labelled disk or image, a line in the firmware, an HTTP server.
 
 The local places are one source, the HTTP seed another: the first needs no network. Where several local places have data the more deliberate
-one counts: a seed directory, then a disk; what the kernel command line says is added to it.
+one counts: a seed directory, then the image's configuration, then a disk; what the kernel command line says is added to it.
 """
 
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import documents, firmware, issues
@@ -99,8 +101,8 @@ def _likelihood(evidence: Evidence, otherwise: Plausibility) -> Likelihood:
     named = firmware.named(evidence)
     if named is not None and named.name in NAMES:
         return Likelihood(Plausibility.CONFIRMED, f"{named.where} names it")
-    if LABEL in evidence.labels:
-        return Likelihood(otherwise, f"there is a disk with the label {LABEL}")
+    if _label(evidence) in evidence.labels:
+        return Likelihood(otherwise, f"there is a disk with the label {_label(evidence)}")
     return Likelihood(otherwise, "a seed may lie on any machine")
 
 
@@ -115,10 +117,16 @@ def _given(evidence: Evidence) -> dict[str, Any] | None:
 async def _local(reach: Reach) -> tuple[str, dict[str, Any], _Files] | None:
     """Origin, meta-data and files of the best local place; the command line's word is added to whatever is there."""
     given = _given(reach.evidence)
+    inline = _inline(reach.evidence)
     for place in SEEDS:
         if files := read_files(reach, place):
-            return _merged(f"directory {place}", files, given)
-    device = reach.evidence.labels.get(LABEL)
+            # As with cloud-init: who the machine is comes from the seed, what it does from the configuration.
+            return _merged(
+                f"directory {place}", {**files, **{key: inline[key] for key in (USER,) if key in inline}}, given
+            )
+    if inline:
+        return _merged("the image's configuration", inline, given)
+    device = reach.evidence.labels.get(_label(reach.evidence))
     if device is not None:
         async with reach.mounted(device) as disk:
             if files := read_files(disk, ""):
@@ -130,6 +138,25 @@ async def _local(reach: Reach) -> tuple[str, dict[str, Any], _Files] | None:
         files = read_files(reach, seed.removeprefix("file://").rstrip("/"))
         return _merged(f"directory {seed}", files, given) if files else None
     return ("the kernel command line or firmware", given, {})
+
+
+def _inline(evidence: Evidence) -> _Files:
+    """A seed that stands in the image's configuration itself; it needs both."""
+    said = evidence.of_image("NoCloud")
+    meta, user = said.get(META), said.get(USER)
+    if not isinstance(meta, Mapping | str) or not isinstance(user, Mapping | str):
+        return {}
+    return {META: _text(meta), USER: (b"" if isinstance(user, str) else b"#cloud-config\n") + _text(user)}
+
+
+def _text(value: Mapping[str, Any] | str) -> bytes:
+    return value.encode() if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str)
+
+
+def _label(evidence: Evidence) -> str:
+    """The label of the disk, in small letters; the image's configuration may say another, or none."""
+    found = evidence.of_image("NoCloud").get("fs_label", LABEL)
+    return found.lower() if isinstance(found, str) else ""
 
 
 def read_files(reach: Reach, place: str) -> _Files:

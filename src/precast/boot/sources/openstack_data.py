@@ -47,7 +47,7 @@ async def read(read: Read, origin: str, where: str, meta: dict[str, Any], latest
     if user_data := await read(f"{latest}/user_data"):
         values[Capability.USER_DATA] = user_data
     vendor = [await _vendor_data(read, f"{latest}/{name}") for name in ("vendor_data.json", "vendor_data2.json")]
-    if found := next((one for one in vendor if one), None):
+    if found := _joined([one for one in vendor if one]):
         values[Capability.VENDOR_DATA] = found
     if files := await _files(read, where, meta):
         values[Capability.FILES] = files
@@ -61,6 +61,13 @@ async def _network(read: Read, where: str, latest: str) -> dict[Capability, Late
     place = f"{where}: network_data.json"
     found = documents.expect(place, documents.read_json(place, data), dict)
     return {Capability.NETWORK_CONFIG: documents.converted(place, network.to_v2, found)}
+
+
+def _joined(vendor: list[bytes]) -> bytes | None:
+    """Both kinds of vendor data, the dynamic one over the other, as parts of one."""
+    if len(vendor) < 2:
+        return vendor[0] if vendor else None
+    return b"#cloud-config-archive\n" + msgspec.json.encode([{"content": one.decode()} for one in vendor])
 
 
 async def _vendor_data(read: Read, path: str) -> bytes | None:

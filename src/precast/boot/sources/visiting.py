@@ -81,12 +81,12 @@ class Visited:
     def likelihood(self, evidence: Evidence) -> Likelihood:
         return firmware.likelihood(self.name, evidence)
 
-    def visit(self, reach: Reach, headers: Mapping[str, str] | None = None) -> Visit:
+    def visit(self, reach: Reach, headers: Mapping[str, str] | None = None, base: str = "") -> Visit:
         """A platform that the firmware or the kernel command line names will answer sooner or later; another is asked once."""
         named = firmware.named(reach.evidence)
         is_sure = firmware.likelihood(self.name, reach.evidence).plausibility == Plausibility.CONFIRMED
         is_sure |= named is not None and named.name == self.name
-        return Visit(reach, self.address, Patience(TIMEOUT_S, keeps_asking=is_sure), headers)
+        return Visit(reach, base or self.address, Patience(TIMEOUT_S, keeps_asking=is_sure), headers)
 
 
 def path_part(text: str) -> str:

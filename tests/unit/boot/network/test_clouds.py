@@ -151,3 +151,48 @@ def test_every_network_example_is_read_and_rendered(path: Path) -> None:
         files, warnings = render(network)
         assert files
         assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        ("ipv6_dhcp", {"dhcp6": True, "accept-ra": True}),
+        ("ipv6_dhcpv6-stateful", {"dhcp6": True, "accept-ra": True}),
+        ("ipv6_dhcpv6-stateless", {"accept-ra": True}),
+        ("ipv6_slaac", {"accept-ra": True}),
+        ("ipv6", {"addresses": ["2001:db8::5/64"], "accept-ra": False}),
+    ],
+)
+def test_openstack_says_whether_routers_are_heard(kind: str, wanted: dict[str, Any]) -> None:
+    network = {"type": kind, "link": "t", "ip_address": "2001:db8::5/64"}
+    mac = "fa:16:3e:00:00:01"
+    found = openstack.to_v2({"links": [{"id": "t", "type": "ovs", "ethernet_mac_address": mac}], "networks": [network]})
+    assert found["ethernets"]["t"] == {"match": {"macaddress": mac}, **wanted}
+    read(found)
+
+
+def test_vultr_leaves_out_what_is_not_to_be_configured_and_has_routes() -> None:
+    way = {"network": "10.5.0.0", "netmask": "255.255.0.0", "gateway": "10.1.0.1"}
+    second: dict[str, Any] = {
+        "mac": "56:00:00:00:00:02",
+        "mtu": 1450,
+        "ipv4": {"address": "10.1.0.3", "netmask": "255.255.0.0"},
+    }
+    nics = [
+        {"mac": "56:00:00:00:00:01"},
+        {**second, "routes": [way]},
+        {"mac": "56:00:00:00:00:03", "unconfigured": True},
+    ]
+    first, device = read(clouds.vultr(nics)).devices
+    assert first.dhcp4
+    assert (device.mtu, device.addresses) == (1450, ("10.1.0.3/16",))
+    assert [(one.to, one.via) for one in device.routes] == [("10.5.0.0/16", "10.1.0.1")]
+
+
+def test_oracle_bare_metal_has_one_device() -> None:
+    vnics = [{"macAddr": "90:E2:BA:00:00:01", "privateIp": "10.0.0.8", "nicIndex": 0}]
+    vnics += [
+        {"macAddr": "02:00:17:00:00:01", "privateIp": "10.0.4.5", "nicIndex": 0, "subnetCidrBlock": "10.0.4.0/24"}
+    ]
+    (device,) = read(clouds.oracle(vnics)).devices
+    assert device.dhcp4

@@ -61,6 +61,40 @@ async def test_kernel_command_line_is_added_to_a_seed(tmp_path: Path) -> None:
     assert NoCloud().likelihood(known).plausibility == Plausibility.CONFIRMED
 
 
+INLINE = {"meta-data": {"instance-id": "i-7", "local-hostname": "inside"}, "user-data": "#cloud-config\nlocale: x\n"}
+
+
+async def test_image_configuration_can_hold_the_seed_itself(tmp_path: Path) -> None:
+    known = Evidence(image={"NoCloud": INLINE})
+    found = await NoCloud().find(Machine(tmp_path, known))
+    assert found is not None
+    assert (found.instance_id, found.origin) == ("i-7", "the image's configuration")
+    assert await found.get(Capability.USER_DATA) == b"#cloud-config\nlocale: x\n"
+    write(tmp_path, meta_data="instance-id: i-1\n", user_data="#!/bin/sh\n")
+    found = await NoCloud().find(Machine(tmp_path, known))
+    assert found is not None
+    assert (found.instance_id, await found.get(Capability.USER_DATA)) == ("i-1", b"#cloud-config\nlocale: x\n")
+
+
+@pytest.mark.parametrize(
+    "said", [{"NoCloud": None}, {"NoCloud": {"user-data": "x"}}, {"NoCloud": {"user-data": 5, "meta-data": []}}]
+)
+async def test_image_configuration_without_both_is_no_seed(said: dict[str, object], tmp_path: Path) -> None:
+    assert await NoCloud().find(Machine(tmp_path, Evidence(image=said))) is None
+
+
+async def test_image_configuration_can_name_another_label(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "sys/class/block/vdb").mkdir(parents=True)
+    start = bytearray(40_000)
+    start[32769:32774], start[32808:32812] = b"CD001", b"MINE"
+    (tmp_path / "dev/vdb").write_bytes(start)
+    assert evidence.collect(tmp_path).labels == {}
+    for label, words in (("Mine", "the label mine"), (None, "may lie on any machine")):
+        known = evidence.collect(tmp_path, {"NoCloud": {"fs_label": label}})
+        assert words in NoCloud().likelihood(known).reason
+
+
 async def test_serial_number_names_an_http_seed(tmp_path: Path) -> None:
     service = Service(
         {"seed/meta-data": "instance-id: i-2\n", "seed/user-data": "#!x", "seed/vendor-data": "#cloud-config"}

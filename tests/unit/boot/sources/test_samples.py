@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from precast.base.errors import InputError
+from precast.base.errors import InputError, UnavailableError
+from precast.boot import configuration
 from precast.boot.capabilities import Capability
 from precast.boot.sources.azure import Azure
 from precast.boot.sources.configdrive import ConfigDrive
@@ -24,7 +25,7 @@ from precast.boot.sources.oracle import Oracle
 from precast.boot.sources.reach import Machine
 from precast.boot.sources.vmware import VMware
 from precast.boot.sources.vultr import Vultr
-from tests.unit.boot.serving import Asked, Service, Writer, answer, serving
+from tests.unit.boot.serving import Asked, Service, Writer, answer, serving, silent
 
 PLACE = os.environ.get("PRECAST_CORPORA", "")
 SAMPLES = Path(PLACE) / "cloud-init" / "datasource-samples"
@@ -108,6 +109,28 @@ async def test_ec2_without_tokens_is_asked_as_before(tmp_path: Path) -> None:
         found = await find(Ec2(base), tmp_path)
     assert found.instance_id == "i-1"
     assert Capability.USER_DATA not in found.capabilities
+
+
+async def test_ec2_answers_at_either_of_its_addresses(tmp_path: Path) -> None:
+    async with serving(silent) as mute, serving(Service({"latest/meta-data/instance-id": "i-6"})) as base:
+        found = await find(Ec2(f"{mute},{base}"), tmp_path)
+        assert found.instance_id == "i-6"
+        assert found.origin == base
+    with pytest.raises(UnavailableError, match=rf"{base}/latest/api/token does not answer"):
+        await Ec2(f"{base},{base}").find(Machine(tmp_path, Evidence()))
+
+
+async def test_openstack_joins_both_kinds_of_vendor_data(tmp_path: Path) -> None:
+    files = {
+        "openstack/latest/meta_data.json": '{"uuid": "u"}',
+        "openstack/latest/vendor_data.json": '{"cloud-init": "#cloud-config\\ntimezone: A/B\\nlocale: a\\n"}',
+        "openstack/latest/vendor_data2.json": '{"x": 1, "cloud-init": {"locale": "b"}}',
+    }
+    async with serving(Service(files)) as base:
+        data = await (await find(OpenStack(base), tmp_path)).get(Capability.VENDOR_DATA)
+    made = configuration.make({Capability.VENDOR_DATA: data}, {}, None)
+    assert made.findings == []
+    assert (made.config["timezone"], made.config["locale"]) == ("A/B", "b")
 
 
 async def test_openstack_gives_what_its_files_say_and_takes_a_password(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Environments that release by themselves, on both databases: in the transaction that stages, audited, never what gives an error."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -8,9 +9,17 @@ from lab.compiling import Compiling
 from precast.base import digests
 from precast.base.ids import CountedIds
 from precast.store.audit import AuditLog, Entry
-from precast.store.catalogs import content_owner
+from precast.store.catalogs import Release, content_owner
 from precast.store.database import Database
+from precast.store.query import Dialect, Query, Unit
+from precast.wire.catalogs import ReleaseBody
 from precast.wire.nodes import NodesDeed, TargetsBody
+
+WAITING = Query(
+    "test.waiting",
+    "SELECT 1",
+    postgresql="SELECT count(*) FROM pg_locks WHERE NOT granted",
+)
 
 
 def code(motd: str, more: str = "") -> dict[str, str]:
@@ -100,6 +109,49 @@ async def test_rollback_stays_until_there_is_something_new(site: Site) -> None:
     await site.deploy(code("three"))
     await site.settle()
     assert await site.served("web1") == (await site.staged("web1")).digest != first
+
+
+async def test_release_by_hand_waits_for_one_by_the_policy(
+    site: Site, other_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both would give the node its next release: they come one after the other, and the second sees what the first has done."""
+    await site.settle()
+    await site.releases.release(ReleaseBody(TargetsBody(["web1"])), "person:ann")
+    await site.deploy(code("two"))
+    await site.settle()
+    await site.set_policy("automatic")
+    await site.deploy(code("three"))
+    other = Site(other_database)
+    loop, by_hand = asyncio.get_running_loop(), asyncio.Event()
+    released = site.catalogs.releasing
+
+    def released_meanwhile(releases: Sequence[Release]) -> Unit[None]:
+        yield from released(releases)
+        loop.call_soon_threadsafe(by_hand.set)
+        if site.database.dialect is Dialect.POSTGRESQL:
+            # Until the other one waits for us.
+            while not (yield WAITING())[0][0]:
+                pass
+
+    monkeypatch.setattr(site.catalogs, "releasing", released_meanwhile)
+    settling = asyncio.create_task(site.settle())
+    await by_hand.wait()
+    done = await other.releases.release(ReleaseBody(TargetsBody(["web1"])), "person:bob")
+    await settling
+    assert (done.released, done.unchanged, done.left_out) == ([], ["web1"], {})
+    history = await site.database.read(site.catalogs.releases, "web1", 10)
+    assert [(one.number, one.released_by) for one in history] == [(2, "policy:production"), (1, "person:ann")]
+    assert history[0].digest == (await site.staged("web1")).digest
+
+
+async def test_two_releases_by_hand_at_once_are_one(site: Site, other_database: Database) -> None:
+    await site.settle()
+    body = ReleaseBody(TargetsBody(["web1", "web2"]))
+    other = Site(other_database)
+    done = await asyncio.gather(site.releases.release(body, "person:ann"), other.releases.release(body, "person:bob"))
+    assert sorted(len(one.released) for one in done) == [0, 2]
+    for node in ("web1", "web2"):
+        assert len(await site.database.read(site.catalogs.releases, node, 10)) == 1
 
 
 async def test_content_of_what_is_released_by_itself_is_there(site: Site) -> None:

@@ -141,7 +141,8 @@ def test_broken_code_is_named_and_what_is_served_stays(deployment: Deployment) -
         pass
     assert "not today" in errors[0]["error"]
     assert "manifests/site.pp:" in errors[0]["error"]
-    assert deployment.site.run("release", "web1")["left_out"] == {"web1": "its code gives an error"}
+    done = deployment.command("release", "web1", "--json")
+    assert (done.returncode, json.loads(done.stdout)["left_out"]) == (4, {"web1": "its code gives an error"})
     assert deployment.fetch("web1").headers["ETag"] == served
     site.write_text(good)
     deployment.deploy()
@@ -174,6 +175,28 @@ def test_person_has_a_node_decided_and_hears_what_came_of_it(deployment: Deploym
     wrong = deployment.command("catalog", "compile", "web1", "--wait", "soon")
     assert wrong.returncode == 64
     assert "a duration such as" in wrong.stderr
+
+
+def test_release_waits_for_what_was_just_deployed_and_says_what_it_left_out(deployment: Deployment) -> None:
+    site = deployment.code / "manifests" / "site.pp"
+    site.write_text("include motd\nnotify { 'waited for': }\n")
+    deployment.deploy()
+    done = deployment.command("release", "web1,web2", "--wait", "60")
+    assert (done.returncode, done.stdout) == (0, "2 nodes released, 0 unchanged, 0 left out\n"), done.stderr
+    assert b"waited for" in deployment.fetch("web1").body
+    assert deployment.command("release", "web1,web2", "--wait").returncode == 0, "what is served already is well"
+
+    # One that has sent no facts is not waited for, and its absence is said.
+    deployment.site.enrol("mute")
+    done = deployment.command("release", "web1,mute", "--wait")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == "left out, nothing is staged: mute\n0 nodes released, 1 unchanged, 1 left out\n"
+    assert deployment.command("release", "mute").returncode == 4
+    assert deployment.command("rollback", "mute").returncode == 4
+    deployment.site.run("node", "deactivate", "mute")
+
+    wrong = deployment.command("release", "web1", "--wait", "soon")
+    assert (wrong.returncode, "'soon' is not a duration" in wrong.stderr) == (64, True)
 
 
 def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(

@@ -10,6 +10,7 @@ from precast.services import issues_environments as more_issues
 from precast.services.catalog_troubles import CatalogTroubles
 from precast.services.catalog_views import CatalogViews
 from precast.services.compile_requests import CompileRequests
+from precast.services.readiness import ReadinessService
 from precast.services.releases import ReleaseService
 from precast.store.blobs import Blobs
 from precast.wire.catalogs import (
@@ -20,12 +21,13 @@ from precast.wire.catalogs import (
     ParameterView,
     PreviewView,
     ProgressView,
+    ReadinessView,
     ReleaseBody,
     ReleaseDone,
     StagedView,
     WhyView,
 )
-from precast.wire.nodes import NodesDeed
+from precast.wire.nodes import NodesDeed, TargetsBody
 
 
 class CatalogsApi:
@@ -37,10 +39,11 @@ class CatalogsApi:
         troubles: CatalogTroubles,
         requests: CompileRequests,
         releases: ReleaseService,
+        readiness: ReadinessService,
         blobs: Blobs,
     ) -> None:
         self._views, self._troubles, self._requests = views, troubles, requests
-        self._releases, self._blobs = releases, blobs
+        self._releases, self._readiness, self._blobs = releases, readiness, blobs
 
     def declare(self, routes: Routes) -> None:
         viewer, operator = person("viewer"), person("operator")
@@ -128,6 +131,16 @@ class CatalogsApi:
             ),
             Route(
                 "POST",
+                "/v1/readiness",
+                self.look,
+                viewer,
+                "How many of these nodes have what their newest code gives them",
+                ReadinessView,
+                body=TargetsBody,
+                errors=TARGETS,
+            ),
+            Route(
+                "POST",
                 "/v1/releases",
                 self.release,
                 operator,
@@ -206,6 +219,9 @@ class CatalogsApi:
 
     async def preview(self, call: Call) -> PreviewView:
         return await self._releases.preview(call.body)
+
+    async def look(self, call: Call) -> ReadinessView:
+        return await self._readiness.look(call.body)
 
     async def release(self, call: Call) -> ReleaseDone:
         return await self._releases.release(call.body, call.actor)

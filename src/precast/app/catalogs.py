@@ -14,6 +14,7 @@ from precast.services.querying.indexing import Indexing
 from precast.services.querying.reports import ReportSearch
 from precast.services.querying.resources import ResourceSearch
 from precast.services.querying.service import QueryService
+from precast.services.readiness import ReadinessService
 from precast.services.releases import ReleaseService
 from precast.services.work_kinds import DECIDE
 from precast.store.blobs import Blobs
@@ -30,14 +31,14 @@ from precast.store.work import WorkQueue
 
 def catalogs_api(database: Database) -> CatalogsApi:
     catalogs, blobs, traces = Catalogs(database), Blobs(database), Traces(database)
-    audit = audit_log(database)
-    releases = ReleaseService(database, catalogs, blobs, target_service(database), audit)
+    audit, targets, fleet = audit_log(database), target_service(database), Fleet(database)
+    releases = ReleaseService(database, catalogs, blobs, targets, audit)
     work, environments = WorkQueue(database, [DECIDE]), Environments(database)
     views = CatalogViews(database, catalogs, traces, environments)
     troubles = CatalogTroubles(database, catalogs, traces, Facts(database), work)
-    inputs = NodeInputs(Fleet(database), environments)
-    requests = CompileRequests(database, catalogs, traces, inputs, work, audit)
-    return CatalogsApi(views, troubles, requests, releases, blobs)
+    requests = CompileRequests(database, catalogs, traces, NodeInputs(fleet, environments), work, audit)
+    readiness = ReadinessService(database, fleet, catalogs, environments, targets, requests)
+    return CatalogsApi(views, troubles, requests, releases, readiness, blobs)
 
 
 def origins_api(database: Database) -> OriginsApi:

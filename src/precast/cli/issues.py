@@ -87,6 +87,12 @@ GIVEN_UP = Issue(
     "the compile for {node} was given up after {attempts} tries: {reason}",
     "it is no error of the language: see `precast catalog errors`; the same command tries again",
 )
+NOT_STAGED = Issue(
+    "CLI-053",
+    Kind.UNAVAILABLE,
+    "{count} of {nodes} were not decided upon within {wait}, so nothing was released: {names}",
+    "the decisions go on; `precast status` says what waits and whether anybody compiles, and without --wait what is staged now is released",
+)
 NO_BROWSER = Issue(
     "CLI-052", Kind.UNAVAILABLE, "no browser could be opened on {address}", "open the address in one yourself"
 )

@@ -1,15 +1,29 @@
 """`precast release` and `precast rollback`: what nodes are served from now on, after a look at what that changes."""
 
 import argparse
+import sys
+import time
 
 import msgspec
 
+from precast.cli import issues
 from precast.cli.catalog import print_change
-from precast.cli.client import add_connection, connect
+from precast.cli.client import Client, add_connection, connect
 from precast.cli.output import print_json
+from precast.cli.parser import says
+from precast.cli.run_options import duration_s
 from precast.cli.targets import add_targets, targets_of
-from precast.wire.catalogs import PreviewView, ReleaseBody, ReleaseDone
-from precast.wire.nodes import NodesDeed
+from precast.wire.catalogs import PreviewView, ReadinessView, ReleaseBody, ReleaseDone
+from precast.wire.nodes import NodesDeed, TargetsBody
+
+SOME_LEFT_OUT, ALL_LEFT_OUT = 1, 4
+EXITS = {
+    SOME_LEFT_OUT: "some nodes were left out; the others are served it",
+    ALL_LEFT_OUT: "every node was left out: nothing was done",
+}
+WAIT = "2m"
+# Between two looks at how far the nodes are.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0
 
 
 def configure_release(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +31,16 @@ def configure_release(parser: argparse.ArgumentParser) -> None:
     add_targets(parser)
     parser.add_argument("--version", metavar="VERSION", help="only nodes for which this version of the code is staged")
     parser.add_argument("--preview", action="store_true", help="only show what would change")
+    parser.add_argument(
+        "--wait",
+        metavar="TIME",
+        nargs="?",
+        const=WAIT,
+        help=f"first wait until what was deployed last is staged, or gives an error, for every target (without a time: {WAIT})",
+    )
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_release)
+    says(parser, EXITS)
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +48,40 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     add_targets(parser)
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_rollback)
+    says(parser, EXITS)
 
 
 def _release(args: argparse.Namespace) -> int:
     body = ReleaseBody(targets_of(args), args.version, args.why)
+    wait_s = None if args.wait is None else duration_s(args.wait)
+    client = connect(args)
+    if wait_s is not None:
+        _wait(client, body.nodes, wait_s)
     if args.preview:
-        return _preview(args, connect(args).ask("POST", "/v1/previews", PreviewView, body))
-    return _tell(args, connect(args).ask("POST", "/v1/releases", ReleaseDone, body), "released")
+        return _preview(args, client.ask("POST", "/v1/previews", PreviewView, body))
+    return _tell(args, client.ask("POST", "/v1/releases", ReleaseDone, body), "released")
+
+
+def _wait(client: Client, targets: TargetsBody, wait_s: float) -> None:
+    """Until every target was decided upon with its newest code. Raises UnavailableError CLI-053; then nothing was released."""
+    end_s, pause_s, told = time.monotonic() + wait_s, FIRST_PAUSE_S, ""
+    while (view := client.ask("POST", "/v1/readiness", ReadinessView, targets)).waiting_count:
+        if time.monotonic() >= end_s:
+            names = _listed(view.waiting, view.waiting_count)
+            raise issues.NOT_STAGED.error(
+                count=view.waiting_count, nodes=_nodes(view.nodes), wait=f"{wait_s:g} s", names=names
+            )
+        if (line := _progress(view)) != told:
+            print(line, file=sys.stderr, flush=True)
+            told = line
+        time.sleep(min(pause_s, max(end_s - time.monotonic(), 0)))
+        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+
+def _progress(view: ReadinessView) -> str:
+    broken = f", {view.broken} with an error" if view.broken else ""
+    without = f", {len(view.left_out)} that can have none" if view.left_out else ""
+    return f"precast: waiting: {view.ready} of {_nodes(view.nodes)} staged{broken}{without}"
 
 
 def _rollback(args: argparse.Namespace) -> int:
@@ -59,16 +108,22 @@ def _preview(args: argparse.Namespace, view: PreviewView) -> int:
 def _tell(args: argparse.Namespace, done: ReleaseDone, deed: str) -> int:
     if args.json:
         print_json(msgspec.to_builtins(done))
+    else:
+        _tell_left_out(done.left_out)
+        print(f"{_nodes(len(done.released))} {deed}, {len(done.unchanged)} unchanged, {len(done.left_out)} left out")
+    if not done.left_out:
         return 0
-    _tell_left_out(done.left_out)
-    print(f"{_nodes(len(done.released))} {deed}, {len(done.unchanged)} unchanged, {len(done.left_out)} left out")
-    return 0
+    return SOME_LEFT_OUT if done.released or done.unchanged else ALL_LEFT_OUT
 
 
 def _tell_left_out(left_out: dict[str, str]) -> None:
     for reason in dict.fromkeys(left_out.values()):
         nodes = [node for node, why in left_out.items() if why == reason]
-        print(f"left out, {reason}: {', '.join(nodes[:5])}{f' and {len(nodes) - 5} more' if len(nodes) > 5 else ''}")
+        print(f"left out, {reason}: {_listed(nodes, len(nodes))}")
+
+
+def _listed(nodes: list[str], count: int) -> str:
+    return f"{', '.join(nodes[:5])}{f' and {count - 5} more' if count > 5 else ''}"
 
 
 def _nodes(count: int) -> str:

@@ -19,7 +19,7 @@ from precast.services.skeletons import Skeletons
 from precast.services.targets import TargetService
 from precast.store.audit import AuditLog
 from precast.store.blobs import Blobs
-from precast.store.catalogs import Catalogs, Release, Staged, content_owner
+from precast.store.catalogs import Catalogs, Release, Staged, content_owner, reading_served
 from precast.store.database import Database
 from precast.store.query import Unit
 from precast.wire.catalogs import (
@@ -142,7 +142,8 @@ class ReleaseService:
 
     def _sorting(self, names: Sequence[str], version: str | None) -> Unit[_Sorted]:
         staged = yield from self._catalogs.staged(names)
-        found = _Sorted([], {}, [], {})
+        served = {one.node: one for one in (yield from reading_served(names)) if one is not None}
+        found = _Sorted([], served, [], {})
         for name in names:
             one = staged.get(name)
             if one is None:
@@ -152,16 +153,16 @@ class ReleaseService:
             elif one.digest is None:
                 found.left_out[name] = "its code gives an error"
             else:
-                served = yield from self._catalogs.served(name)
-                if served is not None:
-                    found.served[name] = served
-                if served is not None and served.digest == one.digest:
+                is_served = name in served and served[name].digest == one.digest
+                if is_served:
                     found.unchanged.append(name)
                 else:
                     found.fresh.append(one)
         return found
 
     def _releasing(self, names: Sequence[str], body: ReleaseBody, actor: str) -> Unit[ReleaseDone]:
+        # Nobody decides for these, or releases them, until the commit: what is read here is what will be served.
+        yield from self._catalogs.holding(names)
         found = yield from self._sorting(names, body.version)
         yield from self.releasing(found.fresh, actor)
         released = [one.node for one in found.fresh]
@@ -184,6 +185,7 @@ class ReleaseService:
         now = self._database.clock.now()
         earlier: list[Release] = []
         left_out: dict[str, str] = {}
+        yield from self._catalogs.holding(names)
         for name in names:
             history = yield from self._catalogs.releases(name, 100)
             before = next((one for one in history if one.digest != history[0].digest), None)

@@ -298,6 +298,12 @@ def finding(kind: str, key: str) -> Unit[WaitingItem | None]:
     return _item(rows[0]) if rows else None
 
 
+def finding_due(kind: str, keys: Sequence[str], now: datetime) -> Unit[set[str]]:
+    """Those among these keys that are due or taken up; not those that have to wait."""
+    rows = yield work_queries.FIND_DUE(kind=kind, keys=json_list(keys), now=to_micros(now))
+    return {key for (key,) in rows}
+
+
 def finding_dead(kind: str, key: str) -> Unit[DeadLetter | None]:
     rows = yield work_queries.FIND_DEAD(kind=kind, key=key)
     return _letter(rows[0]) if rows else None

@@ -286,6 +286,17 @@ FIND = Query(
     SELECT kind, key, lane, attempts, queued_at, ready_at, owner, last_error FROM work_item WHERE kind = :kind AND key = :key
     """,
 )
+FIND_DUE = Query(
+    "work.find_due",
+    """
+    -- Those among these that somebody could take up now, or has.
+    SELECT key FROM work_item WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys)) AND ready_at <= :now
+    """,
+    postgresql="""
+    SELECT key FROM work_item WHERE kind = :kind
+        AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB)))) AND ready_at <= :now
+    """,
+)
 FIND_DEAD = Query(
     "work.find_dead",
     """

@@ -77,6 +77,17 @@ class ProgressView(msgspec.Struct, frozen=True):
     attempts: int = 0
 
 
+class ReadinessView(msgspec.Struct, frozen=True):
+    """How many nodes have what their newest code gives them, and why others are not waited for; `waiting` names the first of them."""
+
+    nodes: int
+    ready: int
+    broken: int
+    left_out: dict[str, str]
+    waiting_count: int
+    waiting: list[str]
+
+
 class ReleaseBody(msgspec.Struct, frozen=True):
     """Release what is staged for these nodes; only those whose environment has this version, if one is given."""
 

@@ -168,12 +168,19 @@ def test_work_for_the_compiler_waits_until_one_comes(fleet: Fleet) -> None:
     assert fleet.until_staged() == staged
     assert fleet.ask("GET", "/v1/catalog").body == served.body
     assert _processes_below(fleet.site.pid) == []
+    waited = subprocess.run(
+        [PRECAST, "release", "web1", "--wait", "1s"], env=fleet.site.environment, capture_output=True, text=True
+    )
+    assert (waited.returncode, "[CLI-053]" in waited.stderr) == (75, True), waited.stderr
+    assert fleet.ask("GET", "/v1/catalog").body == served.body
 
     compiler = fleet.site.twin()
     compiler.words = ["--role", "compiler"]
     compiler.start()
     try:
         after = fleet.until_staged(other_than=staged)
+        named = [one["name"] for one in fleet.site.run("status")["servers"] if not one["has_port"]]
+        assert [name.partition(" ")[2] for name in named] == ["[compiler]"]
         while fleet.waiting():
             assert time.monotonic() < end_s, fleet.waiting()
         after = fleet.until_staged()

@@ -125,7 +125,8 @@ class Tending:
     async def _rebalance(self) -> None:
         """If this server has many more nodes than others, some are asked to come back elsewhere."""
         now = self._database.clock.now()
-        living = [one for one in await _quietly(self._sessions.servers(), []) if one.lease_until > now]
+        known = await _quietly(self._sessions.servers(), [])
+        living = [one for one in known if one.has_port and one.lease_until > now]
         if len(living) < 2:
             return
         mean = sum(one.connections for one in living) / len(living)

@@ -4,7 +4,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from precast.base.ids import TimeOrderedIds
+from precast.cli.settings import ServerSettings
+from precast.cli.workers import Worker
 from precast.services.known_nodes import KnownNodes
+from precast.services.server_presence import ServerPresence, quiet_name
 from precast.services.targets import TargetService
 from precast.store.audit import AuditLog
 from precast.store.database import Database
@@ -17,6 +20,14 @@ Part = Callable[[], Coroutine[Any, Any, None]]
 
 def audit_log(database: Database) -> AuditLog:
     return AuditLog(database, TimeOrderedIds(database.clock))
+
+
+def quiet_presence(
+    database: Database, settings: ServerSettings, worker: Worker | None, server_id: str
+) -> ServerPresence:
+    """How a server says that it is there without nodes."""
+    name = quiet_name(settings.roles, None if worker is None else worker.number)
+    return ServerPresence(Sessions(database), server_id, name)
 
 
 def known_nodes(database: Database) -> KnownNodes:

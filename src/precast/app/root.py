@@ -70,7 +70,7 @@ class App:
             address = None if front is None else await front.listen(place)
             async with AsyncExitStack() as held, asyncio.TaskGroup() as tasks:
                 parts = [] if front is None else front.parts
-                parts = [*parts, *await _behind(database, settings, server_id, held)]
+                parts = [*parts, *await _behind(database, settings, worker, server_id, held)]
                 running = [tasks.create_task(part()) for part in parts]
                 if worker is None:
                     started(address)
@@ -91,9 +91,15 @@ def _front(database: "Database", settings: ServerSettings, worker: Worker | None
     return Front(database, settings, worker, server_id)
 
 
-async def _behind(database: "Database", settings: ServerSettings, server_id: str, held: AsyncExitStack) -> "list[Part]":
+async def _behind(
+    database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str, held: AsyncExitStack
+) -> "list[Part]":
     """What the roles other than api do; their processes end with `held`."""
     parts: list[Part] = []
+    if API not in settings.roles:
+        from precast.app.parts import quiet_presence
+
+        parts.append(quiet_presence(database, settings, worker, server_id).run)
     if COMPILER in settings.roles:
         from precast.app.compiler import compiling
 

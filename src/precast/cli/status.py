@@ -35,11 +35,13 @@ def _status(args: argparse.Namespace) -> int:
 def _lines(view: StatusView) -> list[tuple[str, str]]:
     total = sum(view.nodes.values())
     states = ", ".join(f"{count} {state}" for state, count in view.nodes.items() if count)
-    servers = ", ".join(f"{one.name} ({one.connections} connected)" for one in view.servers)
+    servers = ", ".join(
+        f"{one.name} ({one.connections} connected)" if one.has_port else one.name for one in view.servers
+    )
     return [
         ("version", f"{view.version}, running since {moment(view.started_at)}"),
         ("database", _database(view.database)),
-        ("servers", servers or "none that serves nodes"),
+        ("servers", servers or "none"),
         ("nodes", f"{total}: {states}" if total else "none"),
         *((f"{queue.kind}", _queue(queue)) for queue in view.queues),
         *([] if view.queues else [("work", "none waits")]),

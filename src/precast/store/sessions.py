@@ -46,13 +46,18 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Server(msgspec.Struct, frozen=True):
-    """A process that serves nodes."""
+    """A process of the site. The name of one that nodes connect to has a port in it."""
 
     id: str
     name: str
     started_at: datetime
     lease_until: datetime
     connections: int
+
+    @property
+    def has_port(self) -> bool:
+        """Whether nodes can connect to it."""
+        return ":" in self.name
 
 
 class Presence(msgspec.Struct, frozen=True):

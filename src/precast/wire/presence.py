@@ -21,10 +21,11 @@ class SessionView(msgspec.Struct, frozen=True):
 
 
 class ServerRow(msgspec.Struct, frozen=True):
-    """A server process as lists show it."""
+    """A server process as lists show it: `HOST:PORT`, or `HOST [ROLES]` for one that nodes cannot connect to."""
 
     id: str
     name: str
     started_at: datetime
     lease_until: datetime
     connections: int
+    has_port: bool = True

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
@@ -14,6 +15,8 @@ import msgspec
 import pytest
 import uvloop
 
+from lab.server_process import PRECAST
+from lab.site import Site
 from precast.api.quotas import Limits
 from precast.api.routes import PUBLIC, Call, Route
 from precast.base import https
@@ -190,3 +193,22 @@ def test_node_that_floods_harms_no_other(server: Server, tmp_path: Path) -> None
     print(f"the flood was answered {dict(answers)}; the other node and the person always")
     assert set(answers) == {400, 429}
     assert answers[429] > answers[400]
+
+
+def test_person_begins_so_many_runs_a_minute_and_no_other_is_held_up(tmp_path: Path) -> None:
+    site = Site(tmp_path / "site")
+    site.words = ["--runs-per-minute", "1"]
+    with site:
+        site.enrol("web1")
+        other = {**site.environment, "PRECAST_TOKEN": site.run("token", "person", "bob", "--role", "operator")["token"]}
+
+        def begin(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+            words = [PRECAST, "run", "web1", "--noop"]
+            return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+        assert begin(site.environment).returncode == 1, "the node is away"
+        refused = begin(site.environment)
+        assert refused.returncode == 75
+        assert "person:admin has begun more than 1 runs and commands in a minute [RUN-005]" in refused.stderr
+        assert begin(other).returncode == 1
+        assert len(site.run("run", "list")) == 2

@@ -1,7 +1,9 @@
 """Routes about runs over nodes. Commands have routes of their own, for the role that may run them; so has what they say."""
 
 from precast.api.nodes import TARGETS
+from precast.api.quotas import Buckets
 from precast.api.routes import Call, Route, Routes, person
+from precast.base.clock import Clock
 from precast.services import issues
 from precast.services import issues_runs as run_issues
 from precast.services.roles import COMMANDS
@@ -16,12 +18,15 @@ WATCH_S = 40.0
 class RunsApi:
     """Joins the service of runs to its routes."""
 
-    def __init__(self, runs: RunService) -> None:
+    def __init__(self, runs: RunService, clock: Clock, per_minute: int) -> None:
+        """`per_minute` is how many runs and commands a person may begin, after a burst of as many."""
         self._runs = runs
+        self._per_minute = per_minute
+        self._left = Buckets(clock, per_minute / 60.0, per_minute)
 
     def declare(self, routes: Routes) -> None:
         viewer, operator, commands = person("viewer"), person("operator"), person(COMMANDS)
-        deed = (*TARGETS, issues.BAD_VALUE, issues.UNPRINTABLE, run_issues.TOO_MANY_RUNS)
+        deed = (*TARGETS, issues.BAD_VALUE, issues.UNPRINTABLE, run_issues.TOO_MANY_RUNS, run_issues.TOO_OFTEN)
         unknown = (run_issues.NO_SUCH_RUN,)
         stops = (run_issues.NO_SUCH_RUN, run_issues.RUN_OVER)
         watching, unfit = ("after", "wait_s"), (*unknown, issues.BAD_VALUE)
@@ -94,6 +99,7 @@ class RunsApi:
             routes.add(route)
 
     async def start(self, call: Call) -> RunView:
+        self._count(call.actor)
         return await self._runs.start(call.body, call.actor)
 
     async def show(self, call: Call) -> RunView:
@@ -109,6 +115,7 @@ class RunsApi:
         return await self._runs.stop(call.path["run"], call.actor)
 
     async def command(self, call: Call) -> RunView:
+        self._count(call.actor)
         return await self._runs.command(call.body, call.actor)
 
     async def watch_command(self, call: Call) -> RunChanges:
@@ -116,6 +123,11 @@ class RunsApi:
 
     async def stop_command(self, call: Call) -> RunView:
         return await self._runs.stop(call.path["run"], call.actor, EXEC)
+
+    def _count(self, person: str) -> None:
+        """Hold a person to their quota: a run costs nodes far more than a request costs us. Raises LimitedError RUN-005."""
+        if not self._left.take(person):
+            raise run_issues.TOO_OFTEN.error(person=person, limit=self._per_minute)
 
     async def list(self, call: Call) -> list[RunView]:
         return await self._runs.newest(call.query.get("before", ""))

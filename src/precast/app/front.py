@@ -111,7 +111,7 @@ class Front:
         catalogs_api(database).declare(routes)
         origins_api(database).declare(routes)
         queries_api(database).declare(routes)
-        runs_api(database).declare(routes)
+        runs_api(database, self._settings).declare(routes)
         self._reports.api.declare(routes)
         self._status_api().declare(routes)
 

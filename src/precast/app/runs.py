@@ -3,6 +3,7 @@
 from precast.api.runs import RunsApi
 from precast.app.parts import audit_log, target_service
 from precast.base.ids import TimeOrderedIds
+from precast.cli.settings import ServerSettings
 from precast.services.runs.driving import Driver
 from precast.services.runs.service import RunService
 from precast.services.sessions import MAX_ORDERS, SessionService
@@ -14,9 +15,10 @@ from precast.store.sessions import Sessions
 from precast.store.streams import Streams
 
 
-def runs_api(database: Database) -> RunsApi:
-    ids, targets = TimeOrderedIds(database.clock), target_service(database)
-    return RunsApi(RunService(database, Runs(database), Sessions(database), targets, audit_log(database), ids))
+def runs_api(database: Database, settings: ServerSettings) -> RunsApi:
+    ids, targets, audit = TimeOrderedIds(database.clock), target_service(database), audit_log(database)
+    service = RunService(database, Runs(database), Sessions(database), targets, audit, ids)
+    return RunsApi(service, database.clock, settings.runs_per_minute)
 
 
 def run_driver(database: Database) -> Driver:

@@ -88,6 +88,15 @@ class ServerSettings(Settings, frozen=True):
         ),
     ] = 100
 
+    runs_per_minute: Annotated[
+        int,
+        Setting(
+            "how many runs and commands over nodes each person may begin at a process of this server, after a burst",
+            "N",
+            read=setting_values.within(setting_values.number, 1, 100_000),
+        ),
+    ] = 60
+
     workers: Annotated[
         int,
         Setting(

@@ -15,3 +15,9 @@ TOO_MANY_RUNS = Issue(
     "{count} runs are going on already",
     "wait until one of them ends, or stop one with `precast run stop`",
 )
+TOO_OFTEN = Issue(
+    "RUN-005",
+    Kind.LIMITED,
+    "{person} has begun more than {limit} runs and commands in a minute",
+    "wait a moment, name more nodes in one run, or raise `runs_per_minute` of the server",
+)

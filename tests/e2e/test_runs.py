@@ -5,6 +5,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,7 @@ class Fleet:
 
     def release(self) -> None:
         self.site.run("env", "deploy", "production", "--git", str(self.code), "--ref", "main")
-        end_s = time.monotonic() + DEADLINE_S
-        while time.monotonic() < end_s:
-            if len(self.site.run("release", *NODES)["left_out"]) == 0:
-                return
-        raise AssertionError("nothing was staged")
+        self.site.run("release", *NODES, "--wait")
 
     def command(self, *words: str, code: int = 0, token: str = "") -> str:
         environment = {**self.site.environment, **({"PRECAST_TOKEN": token} if token else {})}
@@ -200,6 +197,54 @@ def test_who_is_away_is_said_and_waited_for_only_if_asked(fleet: Fleet) -> None:
     while (view := fleet.read("run", "show", run)["run"])["ended_at"] is None:
         assert time.monotonic() < end_s
     assert view["counts"] == {"done": 1}
+
+
+def test_order_to_enforce_that_the_policy_forbids_says_why_it_only_looked(fleet: Fleet) -> None:
+    agent = fleet.agents["web1"]
+    (agent.root / "etc/motd").unlink(missing_ok=True)
+    fleet.site.run("node", "policy", "set", "web1", "--enforce", "never")
+    try:
+        agent.until(lambda status: status["policy"]["enforce"] == "never")
+        said = fleet.command("run", "web1")
+        why = "by its policy no run changes anything"
+        assert re.search(rf"^web1 +done +1 would change.* of \d+; it only looked: {why}", said, re.MULTILINE), said
+        (report,) = fleet.read("report", "list", "--node", "web1", "--most", "1")
+        assert (report["mode"], report["state"], report["why"]) == ("noop", "ended", why)
+        assert re.search(rf"^only looked +{why}$", fleet.command("report", "show", report["id"]), re.MULTILINE)
+        assert not (agent.root / "etc/motd").exists()
+        # Who asks only for a look is told nothing of the kind.
+        assert "only looked" not in fleet.command("run", "web1", "--noop")
+    finally:
+        fleet.site.run("node", "policy", "set", "web1", "--enforce", "triggered")
+        agent.until(lambda status: status["policy"]["enforce"] == "triggered")
+
+
+def test_order_that_expired_while_its_node_was_away_is_never_begun_and_said(fleet: Fleet) -> None:
+    agent = fleet.agents["web3"]
+    agent.stop()
+    motd = agent.root / "etc/motd"
+    motd.unlink(missing_ok=True)
+    try:
+        while fleet.read("run", "web3", "--noop", code=1)["run"]["counts"] != {"away": 1}:
+            pass  # the test's own deadline ends this
+        run = fleet.read("run", "web3", "--wait-away", "1s", "--begin", "1s", "--detach")
+        made_at = datetime.fromisoformat(run["made_at"])
+        while datetime.now(UTC) < made_at + timedelta(seconds=2):
+            assert fleet.read("run", "show", run["id"])["run"]["state"] == "going"
+    finally:
+        agent.start()
+    while (answer := fleet.read("run", "show", run["id"]))["run"]["ended_at"] is None:
+        pass
+    step = steps_of(answer)["web3"]
+    assert (answer["run"]["counts"], step["state"]) == ({"not-run": 1}, "not-run")
+    assert "it was to begin before " in step["message"]
+    assert re.search(
+        r"^web3 +not run +.*it was to begin before ", fleet.command("run", "show", run["id"]), re.MULTILINE
+    )
+    (report,) = fleet.read("report", "list", "--order", run["id"])
+    assert (report["state"], report["why"].partition(":")[0]) == ("not-run", "expired")
+    assert "not run: expired: it was to begin before " in fleet.command("report", "show", report["id"], code=4)
+    assert not motd.exists()
 
 
 def test_server_killed_in_the_middle_is_followed_by_its_next_start(fleet: Fleet, commander: str) -> None:

@@ -1,8 +1,8 @@
 """Has the kept catalog applied: when another was fetched, when somebody orders it, on the agent's schedule, when a window opens.
 
 Each run is a process of its own, and there is one at a time. A daemon that ends lets a run under way finish what it is doing: it is
-told to wind up, and nobody kills it in the middle of a change. A daemon that is killed finds out, at its next start, what became of the
-run, and of the order it was for.
+told to wind up. A daemon that is killed finds out, at its next start, what became of the run, and of the order it was for. Only a run
+that is late beyond all measure is killed, by whichever daemon is there then: it would keep every later one from beginning.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from precast.agent import run_process
 from precast.agent.applying.lease import is_held
 from precast.agent.children import Children
 from precast.agent.chores import LOOK_S, name_of
@@ -20,6 +21,7 @@ from precast.agent.fetch_chore import FRESH
 from precast.agent.notes import FetchNote, KeptRunNote, PolicyNote, RunNote
 from precast.agent.orders import Orders
 from precast.agent.places import STATE
+from precast.agent.run_process import RunProcess
 from precast.agent.schedule import due_at
 from precast.agent.settings import AgentSettings
 from precast.agent.store import LocalStore
@@ -29,8 +31,6 @@ from precast.wire.runs import RunOrder
 
 log = logging.getLogger("precast.agent")
 
-# How long a run may take before it is told to wind up.
-LONGEST = timedelta(hours=4)
 # How long a daemon that ends waits for it. One that needs longer ends by itself.
 GRACE_S = 5.0
 # How long a run waits for one that somebody has started by hand.
@@ -79,6 +79,8 @@ class ApplyChore:
         self._woken = asyncio.Event()
         self._scheduled_at: datetime | None = None
         self._tried_catalog = ("", store.clock.now())
+        self._winding_up: RunProcess | None = None
+        self._trouble = ""  # of a run that was killed, until that is told
         self.settings = settings
 
     def look(self) -> None:
@@ -90,7 +92,11 @@ class ApplyChore:
         while True:
             self._woken.clear()
             is_running = is_held(self._state)
-            self._orders.settle(is_running=is_running)
+            self._orders.settle(is_running=is_running, why=self._trouble)
+            if is_running:
+                self._end_late()
+            else:
+                self._trouble = ""
             # A run that an earlier daemon has started, or somebody by hand, is let end.
             due = None if is_running else await self._next()
             if due is not None:
@@ -163,18 +169,56 @@ class ApplyChore:
             log.error("the catalog could not be applied: a process could not be started")
             return False
         try:
-            async with asyncio.timeout(LONGEST.total_seconds()):
-                code = await process.wait()
-        except TimeoutError:
-            process.terminate()
-            log.error("a run has taken more than %s and was told to wind up", LONGEST)
-            return True
+            self._note_process(process.pid)
+            code = await self._ended(process)
         except asyncio.CancelledError:
             await _wind_up(process)
             raise
-        if code not in ENDED:
+        if code is not None and code not in ENDED:
             log.error("the catalog could not be applied: exit code %s; try `precast agent apply --noop`", code)
-        return code in ENDED
+        return code is None or code in ENDED
+
+    def _note_process(self, pid: int) -> None:
+        """A daemon that comes after us knows it again."""
+        if (found := run_process.known(pid)) is not None:
+            self._store.note(found)
+
+    async def _ended(self, process: asyncio.subprocess.Process) -> int | None:
+        """The exit code of a run; None if it had to be killed."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(run_process.LONGEST.total_seconds()):
+                return await process.wait()
+        log.error("a run has taken more than %s and is told to wind up", run_process.LONGEST)
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(run_process.WIND_UP.total_seconds()):
+                return await process.wait()
+        self._tell_killed()
+        run_process.kill_group(process.pid)
+        await process.wait()
+        return None
+
+    def _end_late(self) -> None:
+        """Look after a run that a daemon before us has left."""
+        left = self._store.noted(RunProcess)
+        if left is None or not left.is_alive:
+            return
+        late = timedelta(seconds=left.age_s) - run_process.LONGEST
+        if late > run_process.WIND_UP:
+            self._tell_killed()
+            run_process.kill_group(left.pid)
+        elif late > timedelta(0) and self._winding_up != left:
+            log.error("a run has taken more than %s and is told to wind up", run_process.LONGEST)
+            run_process.wind_up(left.pid)
+            self._winding_up = left
+
+    def _tell_killed(self) -> None:
+        self._trouble = (
+            f"it took more than {run_process.LONGEST}, was told to wind up,"
+            f" did not within {run_process.WIND_UP}, and was killed"
+        )
+        log.error("a run is ended: %s", self._trouble)
 
 
 async def _wind_up(process: asyncio.subprocess.Process) -> None:

@@ -93,15 +93,20 @@ class Orders:
         with self._store.writing() as db:
             self._answer(db, order_id, "broken", why)
 
-    def settle(self, *, is_running: bool) -> None:
-        """Look at what processes have left behind: what none has begun waits again, what was begun and is not under way is over."""
+    def settle(self, *, is_running: bool, why: str = "") -> None:
+        """Look at what processes have left behind: what none has begun waits again, what was begun and is not under way is over.
+
+        `why` is what is known of that.
+        """
         if not is_running:
-            close_open(self._store, self._spool)
+            close_open(self._store, self._spool, why)
         with self._store.writing() as db:
             db.execute("UPDATE run_order SET state = 'waiting' WHERE state = 'handed'")
             begun = [] if is_running else db.execute("SELECT id FROM run_order WHERE state = 'begun'").fetchall()
             for (order_id,) in begun:
-                self._answer(db, order_id, "broken", "the run was broken off: its process was ended from outside")
+                self._answer(
+                    db, order_id, "broken", f"the run was broken off: {why or 'its process was ended from outside'}"
+                )
 
     def _answer(self, db: sqlite3.Connection, order_id: str, reason: Reason, message: str) -> None:
         if not db.execute(

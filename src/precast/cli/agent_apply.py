@@ -59,12 +59,12 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     from precast.cli.apply import job_of, run_job
     from precast.cli.files import read_bytes
 
-    args.noop = _is_noop(args, settings)
+    args.noop, only_looks = _mode(args, settings)
     data = read_bytes(args.catalog) if args.catalog is not None else read(args.root)
     unsealed = unseal(data, args.catalog or "the catalog that is kept")
     job, name = job_of(unsealed, args)
     if args.catalog is not None:
-        return run_job(job._replace(reporter=_reporter(args, settings, job)), args, name)
+        return run_job(job._replace(reporter=_reporter(args, settings, job, only_looks)), args, name)
     if args.environment is None:
         from precast.agent.fetching import CONTENT
         from precast.resources.contents import KeptContents
@@ -74,14 +74,14 @@ def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
     begins = (lambda store: _begin(store, settings, args.order)) if args.order else None
     job = job._replace(version=digest, begins=begins)
     return run_job(
-        job._replace(reporter=_reporter(args, settings, job)),
+        job._replace(reporter=_reporter(args, settings, job, only_looks)),
         args,
         name,
         lambda summary: _end(args, settings, digest, summary),
     )
 
 
-def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "Job") -> "Reporter | None":
+def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "Job", only_looks: str) -> "Reporter | None":
     """Who tells the servers; nobody on a machine that is no node."""
     from precast.agent.applying.reporting import Reporter
     from precast.agent.applying.runs import state_root
@@ -93,7 +93,10 @@ def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "Job") -> 
         return None
     root, limits = state_root(args.root), Limits(settings.spool_records, settings.spool_bytes)
     return Reporter(
-        lambda store: _describe(store, args, job), limits, lambda: LocalStore.open(root, lambda: os.urandom(16).hex())
+        lambda store: _describe(store, args, job),
+        limits,
+        lambda: LocalStore.open(root, lambda: os.urandom(16).hex()),
+        only_looks,
     )
 
 
@@ -124,19 +127,25 @@ def _describe(store: "LocalStore", args: argparse.Namespace, job: "Job") -> "Run
     )
 
 
-def _is_noop(args: argparse.Namespace, settings: AgentSettings) -> bool:
-    """Whether the run only looks. Who is root here may do as they like; everyone else is bound by its settings and its policy."""
+def _mode(args: argparse.Namespace, settings: AgentSettings) -> tuple[bool, str]:
+    """Whether the run only looks, and why, if it was ordered to enforce.
+
+    Who is root here may do as they like; everyone else is bound by the agent's settings and its policy.
+    """
     if args.reason == "hand":
-        return args.noop or (settings.noop and not args.enforce)
-    if args.noop or settings.noop or (args.reason == "ordered" and not args.enforce):
-        return True
+        return args.noop or (settings.noop and not args.enforce), ""
+    if args.noop or (args.reason == "ordered" and not args.enforce):
+        return True, ""
+    if settings.noop:
+        return True, "its own configuration says noop = true" if args.enforce else ""
     from precast.agent.policy_check import verdict
     from precast.base.clock import SystemClock
 
     found = verdict(args.root, args.reason, SystemClock().now())
     if not found.may_enforce:
         print(f"precast: this run only looks: {found.why}", file=sys.stderr)
-    return not found.may_enforce
+        return True, found.why if args.enforce else ""
+    return False, ""
 
 
 def _begin(store: "LocalStore", settings: AgentSettings, order: str) -> None:

@@ -55,6 +55,8 @@ def head_lines(view: ReportView) -> Iterator[tuple[str, str | None]]:
     yield "outcome", outcome(row)
     why = _REASONS.get(row.reason, "")
     yield "run", f"{row.mode}, {why}" + (f" ({row.order})" if row.order else "") if row.mode else None
+    if row.state == "ended" and row.why:
+        yield "only looked", visible(row.why)
     yield "catalog", _catalog(row)
     if row.is_stale:
         since = f" since {moment(view.stale_since)}" if view.stale_since else ""

@@ -118,8 +118,8 @@ class Progress:
     def _about(self, step: StepView) -> str:
         result = step.result
         parts = [_figures(result)] if result is not None else []
-        if result is not None and result.is_noop and self._mode == "enforce":
-            parts.append("it only looked, as its policy says")
+        if result is not None and result.is_noop and self._mode == "enforce" and not step.message:
+            parts.append("it only looked, as its policy says")  # an agent that does not say why
         parts += [visible(step.message)] if step.message else []
         took_s = (step.ended_at - step.began_at).total_seconds() if step.began_at and step.ended_at else 0.0
         parts += [f"{took_s:.1f} s"] if took_s >= LEAST_TOLD_S else []

@@ -33,7 +33,7 @@ class ReportRow(msgspec.Struct, frozen=True):
     began_at: datetime
     ended_at: datetime | None
     seconds: float | None
-    why: str  # of one that did not come to its end
+    why: str  # of one that did not come to its end, or only looked although it was to change things
     events: int  # told one by one, so far
     lost: int  # of these, how many never came
 

@@ -89,7 +89,7 @@ class RunEnded(msgspec.Struct, frozen=True, omit_defaults=True):
     reports: Annotated[list[ResourceReport], msgspec.Meta(max_length=10_000)] = []
     timings: Timings = Timings()
     rest: bytes = b""  # packed `Rest`; empty if that is all of the catalog but those that were told
-    why: Line = ""  # of a run that did not come to its end
+    why: Line = ""  # of a run that did not come to its end, or only looked although it was to change things
 
 
 def pack_rest(rest: Rest) -> bytes:

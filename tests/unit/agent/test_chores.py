@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from precast.agent import apply_chore, chores, fetch_chore
+from precast.agent import apply_chore, chores, fetch_chore, run_process
 from precast.agent.apply_chore import ApplyChore
 from precast.agent.applying.kept import place
 from precast.agent.applying.lease import held
@@ -373,6 +374,85 @@ async def test_run_that_a_daemon_before_has_left_is_let_end_and_its_order_not_re
         await stage.until_called(2)
     assert "--order o2" in stage.called[1]
     assert [(one.order, one.reason) for one in stage.answers()] == [("o1", "broken")]
+
+
+HANGING = """
+import sys, time
+from pathlib import Path
+from precast.agent.applying.lease import held
+from precast.agent.orders import Orders
+from precast.agent.spool import Limits, Spool
+from precast.agent.store import LocalStore
+
+root = Path({root!r})
+store = LocalStore.open(root, lambda: "x")
+order = sys.argv[sys.argv.index("--order") + 1]
+with held(store, "a run that hangs"):
+    Orders(store, Spool(store, Limits())).begin(order)
+    open({calls!r}, "a").write(order + "\\n")
+    while order == "o1":
+        time.sleep(0.01)
+    Orders(store, Spool(store, Limits())).end(order)
+"""
+
+
+@pytest.fixture
+def deaf() -> Iterator[None]:
+    """Processes that are started inside do not hear when they are told to end."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_run_that_does_not_wind_up_is_killed_and_told_and_the_next_one_begins(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # If it is killed before it has begun, it is handed over again, as any order is.
+    monkeypatch.setattr(run_process, "LONGEST", timedelta(seconds=2))
+    monkeypatch.setattr(run_process, "WIND_UP", timedelta(seconds=0.1))
+    stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
+    stage.order("o1")
+    stage.order("o2")
+    async with running(stage.apply().run()):
+        await stage.until_called(2)
+    assert stage.called == ["o1", "o2"]
+    (answer,) = stage.answers()
+    assert (answer.order, answer.reason) == ("o1", "broken")
+    assert answer.message.startswith("the run was broken off: it took more than 0:00:02, was told to wind up, did not")
+    assert "told to wind up" in caplog.text
+    assert "and was killed" in caplog.text
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_run_of_an_earlier_daemon_that_hangs_is_killed_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
+    stage.order("o1")
+    stage.orders.next()
+    process = await stage.children.start("agent", "apply", "--order", "o1")
+    assert process is not None
+    await stage.until_called(1)
+    found = run_process.known(process.pid)
+    assert found is not None
+    stage.store.note(found)
+    stage.order("o2")
+    # One that is in time is let be, and so is another process of the same number.
+    stage.answer()
+    async with running(stage.apply().run()), running(stage.facts().run()):
+        await stage.until_called(2)
+    assert found.is_alive
+    assert not msgspec.structs.replace(found, ticks=found.ticks + 1).is_alive
+    assert not msgspec.structs.replace(found, boot="another").is_alive
+
+    monkeypatch.setattr(run_process, "LONGEST", timedelta(0))
+    monkeypatch.setattr(run_process, "WIND_UP", timedelta(0))
+    stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
+    async with running(stage.apply().run()):
+        assert await asyncio.wait_for(process.wait(), DEADLINE_S) == -signal.SIGKILL
+        monkeypatch.setattr(run_process, "LONGEST", timedelta(hours=1))
+        await stage.until_called(3)
+    assert stage.called[-1] == "o2"
+    assert [(one.order, "and was killed" in one.message) for one in stage.answers()] == [("o1", True)]
 
 
 async def test_released_is_fetched_when_told_when_due_and_not_when_known(stage: Stage) -> None:

@@ -67,8 +67,14 @@ class Reporter:
     """Tells one run. `begin` and `end` are parts of transactions of the run's own."""
 
     def __init__(
-        self, describe: Callable[[LocalStore], RunBegan], limits: Limits, reopen: Callable[[], LocalStore]
+        self,
+        describe: Callable[[LocalStore], RunBegan],
+        limits: Limits,
+        reopen: Callable[[], LocalStore],
+        only_looks: str = "",
     ) -> None:
+        """`only_looks` is why a run that was to change things does not."""
+        self._only_looks = only_looks
         self._describe = describe
         self._open: RunBegan | None = None
         self._limits = limits
@@ -141,6 +147,8 @@ class Reporter:
         spool = Spool(store, self._limits)
         while self._is_batch():
             spool.putting(db, wire.EVENTS, self._take(), Importance.EVENT)
+        if summary is not None and summary.is_complete:
+            why = why or self._only_looks
         last = list(self._waiting)
         events = self._told + len(last)
         is_plain = not events and how == "ended" and summary is not None and summary.is_complete
@@ -229,7 +237,7 @@ class Reporter:
         knock(store.path.parent)
 
 
-def closing(store: LocalStore, spool: Spool, db: sqlite3.Connection) -> None:
+def closing(store: LocalStore, spool: Spool, db: sqlite3.Connection, why: str = "") -> None:
     """Tell runs that were left open as broken off, as part of a transaction. Nobody runs: the caller knows."""
     for report, began, events in db.execute("SELECT id, began, events FROM open_report").fetchall():
         body = _Ended(
@@ -237,18 +245,18 @@ def closing(store: LocalStore, spool: Spool, db: sqlite3.Connection) -> None:
             "broken-off",
             store.clock.now(),
             events=events,
-            why="its process ended before it did",
+            why=why or "its process ended before it did",
         )
         spool.putting(db, wire.ENDED, msgspec.json.encode(body), Importance.RESULT)
         db.execute("DELETE FROM open_report WHERE id = ?", (report,))
 
 
-def close_open(store: LocalStore, spool: Spool) -> bool:
+def close_open(store: LocalStore, spool: Spool, why: str = "") -> bool:
     """Tell runs that were left open as broken off, if nobody runs; whether there was one."""
     if not store.read("SELECT 1 FROM open_report LIMIT 1"):
         return False
     with unheld(store.path.parent) as is_free:
         if is_free:
             with store.writing() as db:
-                closing(store, spool, db)
+                closing(store, spool, db, why)
         return is_free

@@ -45,10 +45,13 @@ class StepResults:
         """A node has begun with an order; `report` is what it calls its own run."""
         yield from self._runs.beginning(order, node, report)
 
-    def ending(self, node: str, order: str, report: str | None, result: StepResult, trouble: str = "") -> Unit[None]:
+    def ending(
+        self, node: str, order: str, report: str | None, result: StepResult, trouble: str = "", note: str = ""
+    ) -> Unit[None]:
         """A node has ended with an order; `trouble` says why that is a failure although no resource failed."""
         is_failed = bool(trouble or result.failed)
-        message = trouble or (_failures(result.failed) if result.failed else None)
+        parts = (trouble or (_failures(result.failed) if result.failed else ""), note)
+        message = "; ".join(part for part in parts if part) or None
         state = store.FAILED if is_failed else store.DONE
         yield from self._runs.ending(order, node, Ended(state, _said(message), report, _encoded(result)))
 
@@ -69,8 +72,8 @@ class StepResults:
         yield from self._runs.ending(body.order, node, Ended(state, _command(body), None, _encoded(result)))
 
 
-def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str]:
-    """A report in figures, and what is wrong with it beside failed resources."""
+def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str, str]:
+    """A report in figures, what is wrong with it beside failed resources, and what else the node says of it."""
     counted = finished.counted or Counted()
     result = StepResult(
         changed=counted.changed,
@@ -84,8 +87,10 @@ def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str]:
         is_stale=began.is_stale,
     )
     if finished.state == "broken-off":
-        return result, finished.why or "it was broken off"
-    return result, "" if finished.is_complete else finished.why or "it stopped before its end"
+        return result, finished.why or "it was broken off", ""
+    if not finished.is_complete:
+        return result, finished.why or "it stopped before its end", ""
+    return result, "", f"it only looked: {finished.why}" if finished.why else ""
 
 
 def _command(body: ExecEnded) -> str | None:

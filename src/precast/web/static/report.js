@@ -49,7 +49,7 @@ function showHead(place, one) {
       ["Catalog", one.catalog && el("code", { title: one.catalog }, short(one.catalog))], ["Release", one.release || null],
       ["Environment", one.environment && `${one.environment} at ${short(one.version) || "?"}`],
       ["Stale", one.is_stale ? "another catalog was released, or it could not be asked" : null],
-      ["Broken off", one.why], ["Lost on the way", one.lost || null],
+      [one.state === "ended" ? "Only looked" : "Broken off", one.why], ["Lost on the way", one.lost || null],
     ]));
 }
 

@@ -74,7 +74,7 @@ class Machine:
         (place / "network-config").write_text(yaml.safe_dump(network))
 
     def words(self, *more: str) -> list[str]:
-        return [PRECAST, "boot", "run", "--root", str(self.root), *more]
+        return [PRECAST, "boot", "run", "--all", "--root", str(self.root), *more]
 
     def boot(self, *more: str) -> dict[str, Any]:
         """Boot to the end; what it said."""

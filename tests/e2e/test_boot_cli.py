@@ -57,7 +57,20 @@ def test_run_with_a_seed_directory_writes_files_and_names_the_machine(root: Path
     assert (root / "etc/motd.d/hello").read_text() == "Hello\n"
     assert stat.S_IMODE((root / "etc/motd.d/hello").stat().st_mode) == 0o640
     assert "source nocloud: here: directory /var/lib/cloud/seed/nocloud, instance i-1" in done.stdout
-    assert "0 failed" in done.stdout.splitlines()[-1]
+    assert "2 done, 0 failed, 0 not run" in done.stdout.splitlines()[-2]
+
+
+def test_run_tells_of_what_was_asked_for_and_of_the_rest_if_all_is_wanted(root: Path) -> None:
+    done = precast("run", "--root", str(root))
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+    told = {line.partition(":")[0] for line in lines[:-1]}
+    assert told == {"source nocloud", "hostname", "write_files/files of root", "instance i-1"}
+    assert not any("not run: " in line for line in lines)
+    assert lines[-1].endswith("more had nothing to do: --all shows them")
+    every = precast("run", "--root", str(root), "--all").stdout
+    assert "scripts: not run: there are no such scripts" in every
+    assert "source configdrive: it is not here" in every
+    assert "more had nothing to do" not in every
 
 
 def test_run_leaves_no_secret_that_others_can_read(root: Path) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from precast.boot import events
 from precast.boot.events import AnyEvent, Result
 
+NOT_HERE, NOT_NEEDED = "it is not here", "nobody waits for it any more"
+
 
 @dataclass
 class SourceStory:
@@ -22,6 +24,11 @@ class SourceStory:
     origin: str = ""
     instance_id: str | None = None
     offers: tuple[str, ...] = ()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to say of it: it is not here, or was let go."""
+        return not self.is_here and self.reason in (NOT_HERE, NOT_NEEDED)
 
     @property
     def words(self) -> str:
@@ -56,6 +63,7 @@ class JobStory:
 
     name: str
     waits: tuple[str, ...] = ()
+    is_asked_for: bool = True
     planned_s: float | None = None
     started_s: float | None = None
     ended_s: float | None = None
@@ -63,6 +71,12 @@ class JobStory:
     reason: str = ""
     changes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody asked for it and it did not do anything either."""
+        is_over = self.result in (None, Result.NOT_RUN) or (self.result == Result.DONE and not self.changes)
+        return is_over and not self.is_asked_for and not self.warnings
 
     @property
     def words(self) -> str:
@@ -135,11 +149,11 @@ class Account:
         story = self.jobs.setdefault(event.job, JobStory(event.job))
         match event:
             case events.Planned():
-                story.planned_s, story.waits = at_s, event.waits
+                story.planned_s, story.waits, story.is_asked_for = at_s, event.waits, event.is_asked_for
             case events.Started():
                 story.started_s = at_s
             case events.LeftOut() if story.started_s is None:
-                story.reason = event.reason
+                story.reason, story.is_asked_for = event.reason, event.is_asked_for
             case events.Ended():
                 story.ended_s, story.result, story.reason = at_s, event.result, event.reason
                 story.changes, story.warnings = event.changes, event.warnings

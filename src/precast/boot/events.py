@@ -78,6 +78,7 @@ class LeftOut(Event, frozen=True, tag="left_out"):
 
     job: str
     reason: str
+    is_asked_for: bool = True
 
 
 class Planned(Event, frozen=True, tag="planned"):
@@ -85,6 +86,7 @@ class Planned(Event, frozen=True, tag="planned"):
 
     job: str
     waits: tuple[str, ...] = ()
+    is_asked_for: bool = True  # by a key of the configuration; else it was tried because there might be something to do
 
 
 class Started(Event, frozen=True, tag="started"):

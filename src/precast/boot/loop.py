@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from precast.base.clock import Clock
 from precast.boot import events, plan
+from precast.boot.account import NOT_NEEDED
 from precast.boot.capabilities import Capability
 from precast.boot.choosing import Choice
 from precast.boot.configuration import Configuration
@@ -34,7 +35,6 @@ from precast.running.tasks import run_tasks
 # How many jobs run at once: they wait for programs and disks more than they compute.
 AT_ONCE = 8
 NOBODY = "iid-datasource-none"  # as cloud-init calls a machine that no source knows
-NOT_NEEDED = "nobody waits for it any more"
 
 
 class Options(NamedTuple):
@@ -86,6 +86,7 @@ class Boot:
         self._identity = Identity("", "")
         self._configuration = Configuration()
         self._has_failed = False
+        self._told_before: Stage | None = None
         self._began_s = around.clock.monotonic_s()
 
     async def run(self) -> bool:
@@ -119,7 +120,7 @@ class Boot:
             works[plan.source_name(source)] = lambda source=source: self._ask(source)  # type: ignore[misc]
         for ask in plan.asks(self._modules, self._around.given is not None):
             self._unsettled.add(ask.name)
-            works[ask.name] = lambda ask=ask: self._judge(ask)  # type: ignore[misc]
+            works[ask.transition] = lambda ask=ask: self._judge(ask)  # type: ignore[misc]
         return works
 
     async def _work(self, t: int) -> Outcome | None:
@@ -198,20 +199,23 @@ class Boot:
         jobs = plan.jobs(self._modules, self._configuration.config)
         left_out = around.jobs.begin(self._identity, self._configuration, jobs, options.is_retry)
         self._jobs = {job.name: job for job in jobs if job.name not in left_out}
-        self._tell_plan(left_out)
+        self._tell_plan([(job, left_out[job.name]) for job in jobs if job.name in left_out])
         waits_for = len(self._sources) if options.is_two_step else 0
         self._execution.grow(plan.with_jobs(self._declared, list(self._jobs.values()), options.at_once, waits_for))
         self._is_configured = True
         self._end_asking()
         return Outcome.SUCCESS
 
-    def _tell_plan(self, left_out: Mapping[str, str]) -> None:
-        now_s, found = self._now_s(), tuple(self._configuration.findings)
+    def _tell_plan(self, left_out: Sequence[tuple[Job, str]]) -> None:
+        now_s, found, config = self._now_s(), tuple(self._configuration.findings), self._configuration.config
         self._note(events.Configured(now_s, self._identity.instance_id, len(self._jobs), found))
-        for name, reason in left_out.items():
-            self._note(events.LeftOut(now_s, name, reason))
+        for job, reason in left_out:
+            if self._told_before is not None and job.module.stage <= self._told_before:
+                continue  # that stage has said what came of it
+            self._note(events.LeftOut(now_s, job.name, reason, job.is_asked_for(config)))
         for job in self._jobs.values():
-            self._note(events.Planned(now_s, job.name, tuple(plan.reasons(job, self._jobs.values()))))
+            waits = tuple(plan.reasons(job, self._jobs.values()))
+            self._note(events.Planned(now_s, job.name, waits, job.is_asked_for(config)))
 
     async def _do(self, job: Job) -> Outcome:
         """Run a job in a thread, unless something it needs is missing."""
@@ -253,6 +257,8 @@ class Boot:
         boot_id = around.state.boot_id()
         is_first = stage in (None, Stage.LOCAL)
         is_continued = around.state.is_of(boot_id) if boot_id else not is_first
+        if is_continued and stage is not None and stage != Stage.LOCAL:
+            self._told_before = Stage(stage - 1)
         began = events.Began(
             0.0,
             boot_id,

@@ -4,7 +4,7 @@ First the sources and the capabilities, with one transition that makes the confi
 running net grows by them. No transition here decides anything by itself: whether a capability is settled is what the rules of trust
 say, and the transition ends accordingly (given, missing, or not yet: then it waits for the next news).
 
-    source X ─▶ (C: news) ─▶ C ─▶ (C: settled) ─▶ configuration ─▶ (configuration) ─▶ job ─▶ (M: over) ─▶ job that comes after M
+    source X ─▶ (C: news) ─▶ capability C ─▶ (C: settled) ─▶ configuration ─▶ (configuration) ─▶ job ─▶ (M: over) ─▶ job that comes after M
 """
 
 from collections import Counter
@@ -40,6 +40,11 @@ class Ask(NamedTuple):
         return f"{self.capability.value}, if known" if self.is_optional else self.capability.value
 
     @property
+    def transition(self) -> str:
+        """What its transition is called: a module may have the name of a capability."""
+        return f"capability {self.name}"
+
+    @property
     def settled(self) -> str:
         return f"{self.name}: settled"
 
@@ -53,6 +58,11 @@ class Job(NamedTuple):
     @property
     def name(self) -> str:
         return self.module.name if self.part.name == self.module.name else f"{self.module.name}/{self.part.name}"
+
+    def is_asked_for(self, config: Config) -> bool:
+        """Whether a key asks for it. Other jobs are tried because a source, or the machine itself, may have something for them."""
+        keys = self.module.keys if self.part.keys is None else self.part.keys
+        return any(key in config for key in keys)
 
     @property
     def asks(self) -> list[Ask]:
@@ -138,7 +148,7 @@ def _capability(ask: Ask) -> Transition:
     """Ends as a success if given, skipped if missing; as a failure if it is not settled yet, and then stays open."""
     settled = arcs([ask.settled])
     return Transition(
-        ask.name,
+        ask.transition,
         takes=arcs([f"{ask.name}: news", f"{ask.name}: open"]),
         gives=settled,
         on_failure=arcs([f"{ask.name}: open"]),

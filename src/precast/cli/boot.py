@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--user-data", metavar="FILE", help="take this user data, and ask no source for it; - for standard input"
     )
+    run.add_argument("--all", action="store_true", help="tell of what had nothing to do too")
     run.add_argument("--json", action="store_true", help="print one JSON document")
     says(run, {INCOMPLETE: "a module failed, or could not start"})
     run.set_defaults(run=_run)
@@ -98,7 +99,7 @@ def _run(args: argparse.Namespace) -> int:
         is_online=stage != Stage.LOCAL or bringing.is_online(),
         trusted=settings.trusted_sources,
     )
-    printer = Printer(is_json=args.json)
+    printer = Printer(is_json=args.json, is_all=args.all)
 
     async def run() -> bool:
         async with undo:

@@ -16,24 +16,38 @@ from precast.cli.output import print_json, print_table
 
 
 class Printer:
-    """Says what happens as it happens; with `is_json` only at the end."""
+    """Says what happens as it happens; with `is_json` only at the end. What nobody asked for and had nothing to do is counted, not told."""
 
-    def __init__(self, is_json: bool) -> None:
+    def __init__(self, is_json: bool, is_all: bool = False) -> None:
         self._is_json = is_json
+        self._is_all = is_all
         self._account = Account()
 
     def tell(self, event: AnyEvent) -> None:
         self._account.take(event)
         if self._is_json:
             return
-        for line in _lines(event, self._account):
+        for line in () if self._is_idle(event) else _lines(event, self._account):
             print(visible(line), flush=True)
+
+    def _is_idle(self, event: AnyEvent) -> bool:
+        if self._is_all:
+            return False
+        match event:
+            case events.Answered():
+                return self._account.sources[event.source].is_idle
+            case events.LeftOut() | events.Ended():
+                return self._account.jobs[event.job].is_idle
+            case _:
+                return False
 
     def finish(self) -> None:
         if self._is_json:
             print_json(as_json(self._account))
         else:
-            print(_summary(self._account))
+            print(_summary(self._account, self._is_all))
+            if not self._is_all and (count := sum(job.is_idle for job in self._account.jobs.values())):
+                print(f"{count} more had nothing to do: --all shows them")
 
 
 def _lines(event: AnyEvent, account: Account) -> list[str]:
@@ -52,8 +66,8 @@ def _lines(event: AnyEvent, account: Account) -> list[str]:
             return []
 
 
-def _summary(account: Account) -> str:
-    jobs = account.jobs.values()
+def _summary(account: Account, is_all: bool = False) -> str:
+    jobs = [job for job in account.jobs.values() if is_all or not job.is_idle]
     counts = [
         f"{sum(job.result == Result.DONE for job in jobs)} done",
         f"{sum(job.result == Result.FAILED for job in jobs)} failed",

@@ -342,3 +342,13 @@ async def test_modules_that_wait_for_each_other_are_told_and_do_not_hang(tmp_pat
         "a": "a waits for b through b: over (no token there)",
         "b": "b waits for a through a: over (no token there)",
     }
+
+
+async def test_module_with_the_name_of_a_capability_is_told_apart(tmp_path: Path) -> None:
+    needing = module("zone", needs=frozenset({Capability.ZONE}))
+    scene = Scene(tmp_path, [Told("one", 1, data()).now()], [needing])
+    assert await scene.run()
+    (ended,) = scene.of(events.Ended)
+    assert (ended.job, ended.result, ended.reason) == (
+        "zone", Result.NOT_RUN, "it needs zone: no source that is here offers it",
+    )  # fmt: skip

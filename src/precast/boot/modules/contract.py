@@ -54,6 +54,7 @@ class Part(NamedTuple):
     run: Run
     waits: tuple[str, ...] = ()  # places, e.g. "user:alice exists"
     gives: tuple[str, ...] = ()
+    keys: tuple[str, ...] | None = None  # those that ask for this part, if not all of its module do
 
 
 class Module(NamedTuple):

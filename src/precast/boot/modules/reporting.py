@@ -16,10 +16,12 @@ _REASON = "whoever is told may log in at once"
 def report(context: Context) -> Outcome:
     """Say it, where somebody listens. Raises UnavailableError BOOT-100, BOOT-112."""
     tell: Callable[[], None] | None = context.value(Capability.READY_POST)
-    if tell is not None:
-        context.changed("tell the platform that the machine is ready")
-        if not context.is_dry_run:
-            tell()
+    if tell is None:
+        context.outcome.not_run = "no platform waits to hear it"
+        return context.outcome
+    context.changed("tell the platform that the machine is ready")
+    if not context.is_dry_run:
+        tell()
     return context.outcome
 
 

@@ -162,11 +162,11 @@ def keys(context: Context) -> Outcome:
 
 
 def parts(config: Config) -> Sequence[Part]:
-    found = [Part("host keys", host_keys)]
+    found = [Part("host keys", host_keys, keys=("ssh_keys", "ssh_deletekeys", "ssh_genkeytypes"))]
     if "ssh_pwauth" in config:
-        found.append(Part("password log-in", password_login))
+        found.append(Part("password log-in", password_login, keys=("ssh_pwauth",)))
     waits = tuple(exists(person.name) for person in people(config))
-    found.append(Part("keys", functools.partial(keys), waits=waits))
+    found.append(Part("keys", functools.partial(keys), waits=waits, keys=("ssh_authorized_keys",)))
     return found
 
 

@@ -111,7 +111,13 @@ def add_members(context: Context) -> Outcome:
 
 def parts(config: Config) -> Sequence[Part]:
     return [
-        Part(person.name, functools.partial(make_user, person), waits=(FILES_OF_ROOT,), gives=(exists(person.name),))
+        Part(
+            person.name,
+            functools.partial(make_user, person),
+            waits=(FILES_OF_ROOT,),
+            gives=(exists(person.name),),
+            keys=("users", "user"),
+        )
         for person in people(config)
     ]
 

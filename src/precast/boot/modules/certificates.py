@@ -49,7 +49,7 @@ def _remove_defaults(context: Context, store: Store) -> bool:
         return closed != lines and context.write(_CONF, ("\n".join(closed) + "\n").encode())
     bundled = Path(context.machine.path("/usr/share/pki/ca-trust-source"))
     has_changed = False
-    for path in sorted(bundled.glob("*")) if bundled.is_dir() else ():
+    for path in sorted(each for each in bundled.glob("*") if each.is_file()):
         has_changed |= context.remove(f"/usr/share/pki/ca-trust-source/{path.name}")
     return has_changed
 

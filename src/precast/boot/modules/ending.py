@@ -14,9 +14,10 @@ from precast.boot.modules.contract import After, Frequency, Module, Stage
 from precast.boot.modules.hostnames import name_of
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Items, Number, Text
+from precast.boot.modules.user_commands import SCRIPTS
 
 _POSTS = ("pub_key_rsa", "pub_key_ecdsa", "pub_key_ed25519", "instance_id", "hostname", "fqdn")
-_LATE = ("runcmd", "scripts", "scripts_boot", "scripts_once", "packages", "write_files_deferred", "snap", "precast")
+_LATE = ("packages", "write_files_deferred", "snap", *SCRIPTS, "precast")
 
 
 def tell(context: Context) -> Outcome:

@@ -23,6 +23,7 @@ from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.hostnames import name_of
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Fields, Flag, Number, Text
+from precast.boot.modules.user_commands import SCRIPTS
 
 _SETTINGS = "/etc/precast/agent.toml"
 _WAIT_S = 120
@@ -157,8 +158,7 @@ MODULES = (
             After("packages", "a catalog and the user's packages must not be installed at the same time"),
             After("users", "a catalog may manage what this boot makes"),
             After("write_files", "a catalog may manage what this boot writes"),
-            After("runcmd", "the user's commands come first, as in every boot without a server"),
-            After("scripts", "the user's scripts come first, as in every boot without a server"),
+            *(After(name, "the user's commands come first, as in every boot without a server") for name in SCRIPTS),
         ),
     ),
 )

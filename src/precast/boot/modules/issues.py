@@ -68,3 +68,9 @@ BAD_FINGERPRINT = Issue(
     "{fingerprint} is no SHA-256 fingerprint",
     "`precast server init` printed it: 64 hexadecimal digits",
 )
+NO_RSA_KEY = Issue(
+    "BOOT-211",
+    Kind.INPUT,
+    "a password can only be encrypted for an RSA key, and the machine was started with {kinds}",
+    "start it with a key of type ssh-rsa, or set a password with chpasswd",
+)

@@ -13,6 +13,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
+from precast.boot.modules.user_commands import SCRIPTS
 from precast.resources.commands import is_there
 from precast.resources.package import managers
 from precast.resources.package.manager import Manager, Request, last_words
@@ -34,15 +35,15 @@ _UPGRADE = ("package_upgrade", "apt_upgrade")
 _REBOOT = ("package_reboot_if_required", "apt_reboot_if_required")
 
 
-def wanted(config: Config) -> tuple[list[tuple[str, str | None]], list[str]]:
-    """Packages with their versions, and snaps."""
+def wanted(config: Config) -> tuple[list[tuple[str, str | None]], list[list[str]]]:
+    """Packages with their versions, and snaps with their options."""
     packages: list[tuple[str, str | None]] = []
-    snaps: list[str] = []
+    snaps: list[list[str]] = []
     for each in config.get("packages", []):
         if isinstance(each, dict):
             for kind, names in each.items():
                 if kind == "snap":
-                    snaps += [_words(name)[0] for name in names if _words(name)]
+                    snaps += [_words(name) for name in names if _words(name)]
                 else:
                     packages += [_package(name) for name in names if _words(name)]
         elif _words(each):
@@ -125,11 +126,11 @@ def _install(context: Context, manager: Manager, packages: Sequence[tuple[str, s
     return failures
 
 
-def _install_snap(context: Context, name: str) -> list[str]:
+def _install_snap(context: Context, words: Sequence[str]) -> list[str]:
     if not is_there("snap", context.machine.root):
-        return [f"snap {name}: there is no snap on this system"]
-    done = context.run(["snap", "install", name], deadline_s=_DEADLINE_S)
-    return [] if done.is_success else [f"snap {name}: {' '.join(done.output.split())}"]
+        return [f"snap {words[0]}: there is no snap on this system"]
+    done = context.run(["snap", "install", *words], deadline_s=_DEADLINE_S)
+    return [] if done.is_success else [f"snap {words[0]}: {' '.join(done.output.split())}"]
 
 
 def reboot(context: Context) -> Outcome:
@@ -175,8 +176,7 @@ MODULES = (
         stage=Stage.FINAL,
         after=(
             After("packages", "only then is it known whether a reboot is needed"),
-            After("runcmd", "the user's commands come first"),
-            After("scripts", "the user's scripts come first"),
+            *(After(name, "the user's commands come first") for name in SCRIPTS),
             After("final_message", "the boot is over then"),
             After("phone_home", "who is called at home must hear of it before"),
             After("precast", "the machine enrols before it goes down"),

@@ -71,7 +71,7 @@ def parts(config: Config) -> Sequence[Part]:
     default = default_user(config)
     if default is not None and all(part.name != default.name for part in found):
         run = functools.partial(_set_given, default.name)
-        found.append(Part(f"{default.name} (from the source)", run, waits=(exists(default.name),)))
+        found.append(Part(f"{default.name} (from the source)", run, waits=(exists(default.name),), keys=()))
     return found
 
 
@@ -90,7 +90,7 @@ def _set(wish: Wish, context: Context) -> Outcome:
         raise issues.NO_USER.error(user=wish.user)
     password = wish.password
     if password is None:
-        password = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+        password = random_password()
     if is_there or not wish.is_hash:
         set_password(context, wish.user, password, is_hash=wish.is_hash)
     if wish.password is None:
@@ -101,6 +101,11 @@ def _set(wish: Wish, context: Context) -> Outcome:
             accounts.run_tool(context.machine, ["chage", "-d", "0", wish.user])
             context.machine.snapshots.forget((accounts.KIND,))
     return context.outcome
+
+
+def random_password() -> str:
+    """One that nobody guesses, of signs that nobody takes for each other."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
 
 
 def _keep(context: Context, user: str, password: str) -> None:

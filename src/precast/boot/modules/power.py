@@ -11,7 +11,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Text
-from precast.boot.modules.user_commands import DEADLINE_S
+from precast.boot.modules.user_commands import DEADLINE_S, SCRIPTS
 
 _OPTIONS = {"poweroff": "-P", "halt": "-H", "reboot": "-r"}
 _WAIT = """
@@ -71,8 +71,8 @@ MODULES = (
         after=tuple(
             After(name, "the machine goes down when all else is done")
             for name in (
-                "packages", "runcmd", "scripts", "scripts_boot", "scripts_once", "write_files_deferred", "snap",
-                "final_message", "phone_home", "precast", "reboot_if_required",
+                "packages", "write_files_deferred", "snap", *SCRIPTS, "final_message", "phone_home", "precast",
+                "reboot_if_required",
             )
         ),
     ),

@@ -15,8 +15,8 @@ from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
 
 # Modules of this package; each has its declarations in MODULES.
 _NAMES = (
-    "network", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords", "ssh", "seeds", "surroundings",
-    "resolving", "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps",
+    "network", "scripts", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords", "platforms", "ssh",
+    "seeds", "surroundings", "resolving", "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps",
     "enrolling", "reporting", "ending", "outputs", "power",
 )  # fmt: skip
 

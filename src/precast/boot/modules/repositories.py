@@ -53,11 +53,11 @@ def write_zypper(context: Context) -> Outcome:
             f"/etc/zypp/repos.d/{_safe(name)}.repo", _section(_safe(name), {"enabled": 1, "autorefresh": 1, **values})
         )
     if given.get("config"):
-        text = context.read_text("/etc/zypp/zypp.conf")
+        text = context.read_text("/etc/zypp/zypp.conf") or "[main]\n"
         lines = [f"{key} = {_word(value)}" for key, value in given["config"].items()]
         new = [line for line in lines if line not in text.splitlines()]
         if new:
-            context.write("/etc/zypp/zypp.conf", (f"{text}\n" + "\n".join(new) + "\n").encode())
+            context.write("/etc/zypp/zypp.conf", (f"{text.rstrip()}\n" + "\n".join(new) + "\n").encode())
     return context.outcome
 
 

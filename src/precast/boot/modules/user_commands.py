@@ -1,4 +1,4 @@
-"""What the user wants run: bootcmd, runcmd, and the scripts of the user data.
+"""What the user wants run by bootcmd and runcmd.
 
 The commands of one key are one shell script, so that a `cd` or a variable of one counts for the next. A list is a command with its words,
 a text is shell. They come after packages and files, because that is what they work with; bootcmd before everything, at every boot.
@@ -10,20 +10,19 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues, outputs
 from precast.boot.modules.context import Context
-from precast.boot.modules.contract import After, Config, Frequency, Module, Part, Stage
+from precast.boot.modules.contract import After, Frequency, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Items, Text
-from precast.boot.userdata.documents import Script, ScriptKind
 from precast.resources.commands import SEARCH_PATH
 
 DEADLINE_S = 3 * 3600.0
+RUNCMD = "runcmd"
 COMMANDS = Items(Either(Text(), Items(Text())))
 _SURROUNDINGS = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "HOME": "/root"}
-_LAST = (
+LAST = (
     After("write_files", "commands work with files that are there"),
     After("write_files_deferred", "commands work with files that are there"),
     After("packages", "commands work with what is installed"),
@@ -32,11 +31,23 @@ _LAST = (
     *(
         After(name, "commands find the machine configured")
         for name in (
-            "apt", "ca_certs", "etc_hosts", "group_members", "hostname", "keyboard", "locale", "ntp", "passwords",
-            "resolv_conf", "snap", "ssh", "timezone", "yum_repos", "zypper",
+            "apt", "ca_certs", "platform_certificates", "etc_hosts", "group_members", "hostname", "keyboard", "locale", "ntp",
+            "passwords", "post_password", "resolv_conf", "snap", "ssh", "timezone", "yum_repos", "zypper",
         )
     ),
 )  # fmt: skip
+
+
+# The order in which cloud-init runs scripts: modules of `scripts`, and runcmd among them.
+SCRIPTS = (
+    "scripts_vendor", "scripts_once", "scripts_boot", "scripts_instance", "scripts", RUNCMD, "scripts_after_runcmd",
+)  # fmt: skip
+
+
+def last(name: str) -> tuple[After, ...]:
+    """What a module of SCRIPTS comes after."""
+    before = SCRIPTS[: SCRIPTS.index(name)]
+    return (*LAST, *(After(one, "scripts run in the order in which cloud-init runs them") for one in before))
 
 
 def script_of(commands: Iterable[Any]) -> bytes:
@@ -45,17 +56,26 @@ def script_of(commands: Iterable[Any]) -> bytes:
     return ("\n".join(["#!/bin/sh", *lines]) + "\n").encode(errors="surrogateescape")
 
 
-def run_script(context: Context, name: str, content: bytes, what: str, stage: Stage = Stage.FINAL) -> None:
-    """Run a program of the user's to its end. Raises UnavailableError BOOT-201 if it fails."""
+def run_script(
+    context: Context, name: str, content: bytes, what: str, stage: Stage = Stage.FINAL, prefix: Sequence[str] = ()
+) -> None:
+    """Run a script of the user's to its end. Raises UnavailableError BOOT-201 if it fails."""
     context.check_programs(what)
     path = context.keep(f"scripts/{name}", content)
+    argv = [path] if content.startswith((b"#!", b"\x7fELF")) else ["/bin/sh", path]
+    run_program(context, [*prefix, *argv], what, stage, has_per=_PER in content)
+
+
+def run_program(
+    context: Context, argv: Sequence[str], what: str, stage: Stage = Stage.FINAL, has_per: bool = False
+) -> None:
+    """Run a program as the user's programs are run, to its end. Raises UnavailableError BOOT-201 if it fails."""
     surroundings = dict(_SURROUNDINGS)
     instance = context.value(Capability.INSTANCE_ID)
     if instance:
         surroundings["INSTANCE_ID"] = str(instance)
-    if _PER in content:
+    if has_per:
         surroundings["PATH"] = f"{_per_program(context)}:{SEARCH_PATH}"
-    argv = [path] if content.startswith((b"#!", b"\x7fELF")) else ["/bin/sh", path]
     done = context.run(argv, what=what, deadline_s=DEADLINE_S, environment=surroundings)
     outputs.deliver(context, stage, done.output)
     if not done.is_success:
@@ -96,50 +116,7 @@ def _run_key(key: str, context: Context) -> Outcome:
     return context.outcome
 
 
-def _run_scripts(kinds: Sequence[ScriptKind], context: Context) -> Outcome:
-    """Each in its turn; one that fails does not keep the others from running."""
-    failed: list[str] = []
-    scripts = [script for script in context.scripts if script.kind in kinds]
-    if not scripts:
-        context.outcome.not_run = "there are no such scripts"
-    for script in scripts:
-        try:
-            run_script(context, _file_name(script), script.content, f"script {script.name}")
-        except (PrecastError, OSError) as error:
-            failed.append(str(error))
-    if failed:
-        raise issues.SOME_FAILED.error(what="scripts of the user data", failures="; ".join(failed))
-    return context.outcome
-
-
-def _file_name(script: Script) -> str:
-    return f"{'vendor-' if script.is_vendor else ''}{script.name}"
-
-
-def _always(_: Config) -> bool:
-    return True
-
-
-def _scripts(
-    name: str, kinds: Sequence[ScriptKind], frequency: Frequency, stage: Stage, after: tuple[After, ...]
-) -> Module:
-    run = functools.partial(_run_scripts, kinds)
-    return Module(
-        name,
-        run,
-        {},
-        uses=frozenset({Capability.INSTANCE_ID}),
-        after=after,
-        frequency=frequency,
-        stage=stage,
-        is_wanted=_always,
-        parts=lambda _: (Part(name, run),),
-    )
-
-
-_BEFORE_SCRIPTS = (*_LAST, After("runcmd", "runcmd comes before scripts, as in cloud-init"))
 MODULES = (
-    _scripts("boothooks", (ScriptKind.BOOTHOOK,), Frequency.BOOT, Stage.NETWORK, ()),
     Module(
         "bootcmd",
         functools.partial(_run_key, "bootcmd"),
@@ -150,14 +127,11 @@ MODULES = (
         stage=Stage.NETWORK,
     ),
     Module(
-        "runcmd",
-        functools.partial(_run_key, "runcmd"),
-        {"runcmd": COMMANDS},
+        RUNCMD,
+        functools.partial(_run_key, RUNCMD),
+        {RUNCMD: COMMANDS},
         uses=frozenset({Capability.INSTANCE_ID}),
-        after=_LAST,
+        after=last(RUNCMD),
         stage=Stage.FINAL,
     ),
-    _scripts("scripts_once", (ScriptKind.PER_ONCE,), Frequency.ONCE, Stage.FINAL, _BEFORE_SCRIPTS),
-    _scripts("scripts_boot", (ScriptKind.PER_BOOT,), Frequency.BOOT, Stage.FINAL, _BEFORE_SCRIPTS),
-    _scripts("scripts", (ScriptKind.PER_INSTANCE, ScriptKind.SCRIPT), Frequency.INSTANCE, Stage.FINAL, _BEFORE_SCRIPTS),
 )

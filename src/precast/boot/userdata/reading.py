@@ -48,7 +48,7 @@ class Circumstances(NamedTuple):
 
 def read(data: bytes, circumstances: Circumstances, name: str = "user-data") -> UserData:
     """Everything that user data says. What is wrong is in its findings; it never raises for what somebody wrote."""
-    reader = _Reader(circumstances)
+    reader = _Reader(circumstances, name)
     reader.take(data, name, 0)
     return reader.found
 
@@ -66,8 +66,9 @@ def combine(user: UserData, vendor: UserData, base: Mapping[str, Any]) -> UserDa
 
 
 class _Reader:
-    def __init__(self, circumstances: Circumstances) -> None:
+    def __init__(self, circumstances: Circumstances, name: str) -> None:
         self._of = circumstances
+        self._name = name
         self._parts = 0
         self._bytes = 0
         self.found = UserData()
@@ -143,7 +144,9 @@ class _Reader:
         if kind is ScriptKind.BOOTHOOK and by_beginning(content) is PartKind.BOOTHOOK:
             content = content.lstrip()[len(b"#cloud-boothook") :].lstrip(b"\r\n")
         taken = {script.name for script in self.found.scripts}
-        name = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in piece.name).lstrip(".") or "part"
+        # As cloud-init calls what has no name of its own; scripts run by their names.
+        called = f"part-{self._parts:03}" if piece.name.startswith(self._name) else piece.name
+        name = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in called).lstrip(".") or "part"
         number = 1
         unique = name
         while unique in taken:

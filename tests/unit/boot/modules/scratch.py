@@ -84,6 +84,9 @@ def run(
             scripts=scripts,
         )
         ran.order.append(name)
+        if missing := module.needs - set(values or {}):
+            ran.outcomes[name] = Outcome(not_run=f"it needs {', '.join(sorted(one.value for one in missing))}")
+            continue
         try:
             ran.outcomes[name] = part.run(context)
         except PrecastError as error:

@@ -116,7 +116,7 @@ def test_link_in_the_root_stays_below_it(root: Path, tmp_path: Path) -> None:
 
 
 def commands(tmp_path: Path, config: dict[str, Any], scripts: tuple[Script, ...] = (), **options: Any) -> scratch.Ran:
-    only = ("boothooks", "bootcmd", "runcmd", "scripts", "scripts_boot", "scripts_once")
+    only = ("boothooks", "bootcmd", "runcmd", "scripts", "scripts_after_runcmd", "scripts_vendor")
     return scratch.run(config, None, only=only, state=tmp_path / "state", scripts=scripts, **options)
 
 
@@ -147,7 +147,7 @@ def test_scripts_run_in_order_at_their_time_and_a_failure_is_no_end(tmp_path: Pa
         {"bootcmd": [f"echo bootcmd >> {tmp_path}/order"], "runcmd": [f"echo runcmd >> {tmp_path}/order"]},
         scripts,
     )
-    assert (tmp_path / "order").read_text().split() == ["hook", "bootcmd", "runcmd", "first", "second"]
+    assert (tmp_path / "order").read_text().split() == ["hook", "bootcmd", "first", "runcmd", "second"]
     assert ran.errors["scripts"].code == "BOOT-203"
 
 

@@ -10,6 +10,7 @@ once of runs in which 500 resources changed; the server's memory is looked at, a
 """
 
 import asyncio
+import os
 import re
 import sqlite3
 import sys
@@ -34,6 +35,8 @@ TIMES_TARGET = 50.0
 # What the server may need in a burst beyond what it has when all are connected.
 BURST_TARGET_MB = 300.0
 BURST_EVENTS = 500
+# A process for each processor.
+WORKERS = ("--workers", str(os.cpu_count()))
 
 
 class Size(NamedTuple):
@@ -94,7 +97,7 @@ EVENTS = "SELECT count(*) FROM report_event"
 
 @contextmanager
 def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
-    with Site(directory) as site:
+    with Site(directory, words=WORKERS) as site:
         connection = sqlite3.connect(f"file:{directory / 'precast.db'}?mode=ro", uri=True, isolation_level=None)
 
         def ask(sql: str) -> int:
@@ -107,7 +110,7 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
 @contextmanager
 def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site, Side]]:
     url = server.url(server.create_database())
-    with Site(directory, url) as site, asyncio.Runner() as runner:
+    with Site(directory, url, words=WORKERS) as site, asyncio.Runner() as runner:
         connection = runner.run(asyncpg.connect(url))
 
         def ask(sql: str) -> int:
@@ -148,22 +151,29 @@ def measure_burst(site: Site, side: Side, size: Size) -> Burst:
     enrol(site, size.burst_nodes)
     load = Load("lab.report_load", "precast", site.port, size.burst_nodes, site.directory)
     try:
-        before, grown = side.count(EVENTS), _memory_mb(side.server_pid, "VmRSS")
-        Path(f"/proc/{side.server_pid}/clear_refs").write_text("5")  # the peak from now on
+        processes = [side.server_pid, *_children(side.server_pid)]
+        before, at_rest_mb = side.count(EVENTS), _memory_mb(processes, "VmRSS")
+        for one in processes:
+            Path(f"/proc/{one}/clear_refs").write_text("5")  # the peak from now on
         sent = load.send(Order(first=5_000, changed=BURST_EVENTS, resources=BURST_EVENTS, under_way=0))
-        grown = _memory_mb(side.server_pid, "VmHWM") - grown
+        grown_mb = _memory_mb(processes, "VmHWM") - at_rest_mb
         wall_s = sent.ended_s - sent.started_s
         events = side.count(EVENTS) - before
         lost = size.burst_nodes * BURST_EVENTS - events
-        return Burst(side.whose, sent.sent, wall_s, events / wall_s, grown, lost)
+        return Burst(side.whose, sent.sent, wall_s, events / wall_s, grown_mb, lost)
     finally:
         load.close()
 
 
-def _memory_mb(pid: int, name: str) -> float:
-    found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    assert found is not None
-    return int(found[1]) / 1024
+def _children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _memory_mb(processes: list[int], name: str) -> float:
+    """Of all of them; the peaks of several need not have been at one time, so their sum is never too little."""
+    statuses = [Path(f"/proc/{one}/status").read_text() for one in processes]
+    found = [re.search(rf"{name}:\s+(\d+) kB", status) for status in statuses]
+    return sum(int(one[1]) for one in found if one is not None) / 1024
 
 
 def measure_puppetdb(programs: Path, size: Size) -> Measured:

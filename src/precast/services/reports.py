@@ -54,7 +54,8 @@ def prepare_began(node: str, body: RunBegan) -> Told:
 
 
 def prepare_events(node: str, body: RunEvents) -> Told:
-    return Told(node, body.report, pages=_pages(body.first, body.reports), counted=_count(body.reports))
+    pages = _pages(body.first, body.reports)
+    return Told(node, body.report, pages=pages, counted=_count(pages))
 
 
 def prepare_ended(node: str, body: RunEnded) -> Told:
@@ -72,7 +73,7 @@ def prepare_ended(node: str, body: RunEnded) -> Told:
         detail=msgspec.json.encode(_detail(body)),
     )
     pages = _pages(max(1, body.events - len(body.reports) + 1), body.reports)
-    return Told(node, began.report, began, pages=pages, counted=_count(body.reports), finished=finished, rest=body.rest)
+    return Told(node, began.report, began, pages=pages, counted=_count(pages), finished=finished, rest=body.rest)
 
 
 class ReportService:
@@ -130,15 +131,16 @@ def _add(left: Counted, right: Counted) -> Counted:
     return Counted(*(getattr(left, name) + getattr(right, name) for name in Counted.__struct_fields__))
 
 
-def _count(reports: Sequence[ResourceReport]) -> Counted:
-    by_status = Counter(one.status for one in reports)
+def _count(pages: Sequence[EventPage]) -> Counted:
+    index = [one for page in pages for one in page.index]
+    by_status = Counter([one.status for one in index])
     return Counted(
-        by_status[Status.CHANGED],
-        by_status[Status.NOOP],
-        by_status[Status.FAILED],
-        by_status[Status.SKIPPED],
-        by_status[Status.WAITING],
-        sum(one.is_corrective for one in reports),
+        by_status[Status.CHANGED.value],
+        by_status[Status.NOOP.value],
+        by_status[Status.FAILED.value],
+        by_status[Status.SKIPPED.value],
+        by_status[Status.WAITING.value],
+        sum([one.is_corrective for one in index]),
     )
 
 

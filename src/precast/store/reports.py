@@ -123,21 +123,14 @@ class Reports:
             {"report": report, "first": first, "last": last, "now": now, "body": body}
             for report, first, last, body in pages
         )
-        yield queries.ADD_EVENT.many(
-            {
-                "report": one.report,
-                "number": event.number,
-                "now": now,
-                "node": one.node,
-                "resource": event.resource,
-                "status": event.status,
-                "is_corrective": int(event.is_corrective),
-                "message": event.message,
-            }
+        events = [
+            (one.report, event.number, one.node, event.resource, event.status, int(event.is_corrective), event.message)
             for one in mine
             for page in one.pages
             for event in page.index
-        )
+        ]
+        if events:
+            yield queries.ADD_EVENTS(items=json_list(events), now=now)
 
     async def break_off(self, before: datetime, why: str) -> int:
         """End runs of which nothing was heard since a moment; how many."""

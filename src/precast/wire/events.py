@@ -63,7 +63,7 @@ class ResourceReport(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_corrective(self) -> bool:
         """Whether it was brought back to what it was before somebody else changed it."""
-        return any(event.corrective for event in self.events)
+        return True in [event.corrective for event in self.events]
 
 
 class Summary(msgspec.Struct, frozen=True):

@@ -21,7 +21,7 @@ def show(stage: Stage, url: str, nodes: tuple[str, ...]) -> None:
         stage.bar("staged", number, len(nodes), node)
     stage.claim("every node has a catalog of its own, and none is served yet", _all_held(staged))
     stage.run("release", "--preview", "--all")
-    stage.run("release", "--all", "--why", "the first one")
+    stage.run("release", *nodes, "--why", "the first one")
     set_in_place(stage, url, nodes[-1])
     with facts.running(stage, url, nodes[0]):
         change(stage, nodes[0])

@@ -2,15 +2,20 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
+from precast.services.querying.reports import ReportSearch
 from precast.services.reports import ReportService, prepare_ended
 from precast.store import report_queries as queries
+from precast.store import report_views
 from precast.store.database import Database
 from precast.store.nodes import Nodes
-from precast.store.query import Dialect, Query, Unit
+from precast.store.query import Dialect, Query, Statement, Unit
 from precast.store.reports import Reports
+from precast.wire.target_fields import REPORTS
+from precast.wire.target_parser import parse_query
 from tests.contract.report_site import began, changed, ended, failed, report_id, summary
 from tests.contract.test_queries import explain, run, sample
 
@@ -80,3 +85,46 @@ async def test_questions_about_reports_go_by_index(filled: Database) -> None:
                 query.name,
                 plan,
             )
+
+
+QUERIES = [
+    ("web1", queries.LIST_NODE),
+    ("node = 'web5' and failed > 0", queries.LIST_NODE),
+    ("outcome = 'failed'", queries.LIST_FAILED),
+    ("failed > 0 and age < 3650d", queries.LIST_FAILED),
+    ("age < 3650d", queries.LIST_ALL),
+    ("changed > 0 or failed > 0", queries.LIST_ALL),
+]
+
+
+@pytest.mark.parametrize(("text", "leading"), QUERIES)
+async def test_query_over_reports_goes_by_the_index_that_leaves_the_least_over(
+    filled: Database, monkeypatch: pytest.MonkeyPatch, text: str, leading: Query
+) -> None:
+    """The very statements that `precast query reports` has made, with the values it has given them."""
+    asked: list[Statement] = []
+    listing = report_views._listing
+
+    def noting(*args: Any) -> Unit[list[report_views.Stored]]:
+        unit = listing(*args)
+        step = next(unit)
+        assert isinstance(step, Statement)
+        asked.append(step)
+        try:
+            unit.send((yield step))
+        except StopIteration as end:
+            found: list[report_views.Stored] = end.value
+            return found
+        raise AssertionError("a page is one statement")
+
+    monkeypatch.setattr(report_views, "_listing", noting)
+    search = ReportSearch(filled, report_views.ReportReader(filled))
+    found = [row async for row, _ in search.found(parse_query(text, REPORTS), None)]
+    assert found
+    assert {one.query.name for one in asked} == {leading.name}
+    (index,) = [index for query, index in HOT if query is leading]
+    rows = await filled.write(run, explain(leading, filled.dialect), dict(asked[0].rows[0]))
+    plan = json.dumps([list(row) for row in rows])
+    assert index in plan, plan
+    assert "Seq Scan" not in plan, plan
+    assert "TEMP B-TREE" not in plan, plan

@@ -2,13 +2,12 @@
 
 import json
 import os
-import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import ConsoleMessage, Page, async_playwright, expect
+from playwright.async_api import Page, expect
 
 from lab.session import Peer, Store
 from lab.site import Site
@@ -17,12 +16,9 @@ from precast.wire import reports
 from precast.wire.events import Event, Log, ResourceReport, Status
 from precast.wire.reports import RunEvents
 from tests.contract.report_site import began, changed, ended, failed, report_id, summary
+from tests.e2e.browser import looking_at, needs_browser, sign_in
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed"),
-]
+pytestmark = [pytest.mark.timeout(180), needs_browser]
 
 EVIL = "<img src=x onerror=\"window.hurt='yes'\"><script>window.hurt='yes'</script>"
 CODE = f"""
@@ -69,31 +65,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
 
 @pytest.fixture
 async def page(site: Looked) -> AsyncIterator[Page]:
-    """A page that is not signed in. It ends with what the browser complained of: nothing."""
-    async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = await browser.new_context(ignore_https_errors=True, viewport={"width": 1200, "height": 860})
-        made = await context.new_page()
-        made.set_default_timeout(20_000)
-        complaints: list[str] = []
-        made.on("pageerror", lambda error: complaints.append(str(error)))
-        made.on("console", lambda said: complaints.append(said.text) if _is_complaint(said) else None)
-        made.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
-        await made.goto(site.url)
+    """A page that is not signed in."""
+    async with looking_at(site.url) as made:
         yield made
-        assert await made.evaluate("window.hurt") is None
-        assert complaints == []
-        await browser.close()
-
-
-def _is_complaint(said: ConsoleMessage) -> bool:
-    """Answers that are errors are told too; those are expected where nobody is signed in, or where something is not there."""
-    return said.type in ("error", "warning") and "Failed to load resource" not in said.text
-
-
-async def sign_in(page: Page, token: str) -> None:
-    await page.get_by_label("Your token").fill(token)
-    await page.get_by_role("button", name="Sign in").click()
 
 
 async def picture(page: Page, name: str) -> None:

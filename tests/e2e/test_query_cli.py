@@ -1,6 +1,7 @@
 """`precast query` against a real server: what people ask every day, and what they get wrong."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +63,8 @@ def test_table_is_for_people(deployment: Deployment) -> None:
     done = deployment.command("query", "nodes", "facts.os.name = Debian", "--by", "facts.os.name")
     assert done.stdout.splitlines() == ["FACTS.OS.NAME  COUNT", "Debian             2"]
     assert "facts decided here" in done.stderr
+    done = deployment.command("query", "nodes", "web1", "--fields", "name,created_at")
+    assert re.fullmatch(r"NAME +CREATED_AT\nweb1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\n", done.stdout), done.stdout
 
 
 @pytest.mark.parametrize(

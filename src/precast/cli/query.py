@@ -1,12 +1,13 @@
 """`precast query`: what is known of the fleet, as tables: nodes, facts, resources in released catalogs, reports of runs."""
 
 import argparse
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from precast.cli.client import add_connection, connect
-from precast.cli.output import print_json, print_table
+from precast.cli.output import moment, print_json, print_table
 from precast.cli.targets import HELP, tell_claims, words_of
 from precast.wire.nodes import TargetsBody
 from precast.wire.queries import MAX_ROWS, QueryAnswer, QueryBody
@@ -23,6 +24,8 @@ from precast.wire.target_parser import parse, parse_field, parse_query
 
 TIMEOUT_S = 40.0
 SHOWN_CHARS = 80
+# Columns whose values are times.
+MOMENTS = {"at", "ended_at", "seen_at", "facts_at", "created_at", "certified_until", "released_at", "report.at"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +139,8 @@ def _ask(args: argparse.Namespace, body: QueryBody, *, tells: bool = True) -> in
     if args.json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
         return 0
-    print_table([name.upper() for name in columns], [[_cell(value) for value in row] for row in rows])
+    shown = [[_cell(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
+    print_table([name.upper() for name in columns], shown)
     return 0
 
 
@@ -148,7 +152,9 @@ def _print_count(args: argparse.Namespace, count: int) -> int:
     return 0
 
 
-def _cell(value: Any) -> Any:
+def _cell(column: str, value: Any) -> Any:
+    if column in MOMENTS and value is not None:
+        return moment(datetime.fromisoformat(value))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list):

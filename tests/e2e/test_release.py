@@ -197,6 +197,8 @@ def test_release_waits_for_what_was_just_deployed_and_says_what_it_left_out(depl
 
     wrong = deployment.command("release", "web1", "--wait", "soon")
     assert (wrong.returncode, "'soon' is not a duration" in wrong.stderr) == (64, True)
+    wrong = deployment.command("release", "--wait", "web1")
+    assert (wrong.returncode, "name the targets before --wait" in wrong.stderr) == (64, True)
 
 
 def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(

@@ -21,13 +21,14 @@ from precast.wire.catalogs import (
     ParameterView,
     PreviewView,
     ProgressView,
+    ReadinessBody,
     ReadinessView,
     ReleaseBody,
     ReleaseDone,
     StagedView,
     WhyView,
 )
-from precast.wire.nodes import NodesDeed, TargetsBody
+from precast.wire.nodes import NodesDeed
 
 
 class CatalogsApi:
@@ -136,7 +137,7 @@ class CatalogsApi:
                 viewer,
                 "How many of these nodes have what their newest code gives them",
                 ReadinessView,
-                body=TargetsBody,
+                body=ReadinessBody,
                 errors=TARGETS,
             ),
             Route(

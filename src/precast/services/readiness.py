@@ -1,14 +1,17 @@
 """Whether nodes have what their newest code gives them: whoever has just deployed waits for that before a release.
 
-A node is ready when it was decided upon with the version its environment has now, and nothing asks for it to be decided again. One
-that can have no catalog yet, because it has sent no facts or because nothing is deployed to its environment, is not waited for, and
-neither is one whose compile was given up.
+A node is ready when it was decided upon with the version its environment has now, and nothing that was there when somebody began to
+wait asks for it to be decided again: facts come all the time, and who waits for a whole fleet would never see an end. One that can
+have no catalog yet, because it has sent no facts or because nothing is deployed to its environment, is not waited for, and neither is
+one whose compile was given up.
 """
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from precast.services.compile_requests import CompileRequests
 from precast.services.compiling.inputs import DEFAULT_ENVIRONMENT
+from precast.services.facts import FACTS
 from precast.services.targets import TargetService
 from precast.services.work_kinds import DECIDE
 from precast.store.catalogs import Catalogs
@@ -18,11 +21,12 @@ from precast.store.fact_views import reading_digests
 from precast.store.fleet import Fleet
 from precast.store.query import Unit
 from precast.store.work import finding_due
-from precast.wire.catalogs import ReadinessView
-from precast.wire.nodes import TargetsBody
+from precast.wire.catalogs import ReadinessBody, ReadinessView
 
 # Of so many that wait it is looked up what they wait for; how many wait is always said.
 LOOKED_AT = 100
+# By so much the clocks of two servers may differ.
+CLOCKS = timedelta(seconds=5)
 
 
 class ReadinessService:
@@ -40,16 +44,19 @@ class ReadinessService:
         self._database, self._fleet, self._catalogs = database, fleet, catalogs
         self._environments, self._targets, self._requests = environments, targets, requests
 
-    async def look(self, body: TargetsBody) -> ReadinessView:
+    async def look(self, body: ReadinessBody) -> ReadinessView:
         """How far these nodes are. Raises what targets raise."""
-        names = (await self._targets.names(body)).names
-        return await self._database.read(self._looking, names)
+        names = (await self._targets.names(body.nodes)).names
+        return await self._database.read(self._looking, names, body.asked_by or self._database.clock.now() + CLOCKS)
 
-    def _looking(self, names: Sequence[str]) -> Unit[ReadinessView]:
+    def _looking(self, names: Sequence[str], asked_by: datetime) -> Unit[ReadinessView]:
         versions = yield from self._versions(names)
         staged = yield from self._catalogs.staged(names)
         facts = yield from reading_digests(names)
-        due = yield from finding_due(DECIDE.name, names, self._database.clock.now())
+        now = self._database.clock.now()
+        due = yield from finding_due(DECIDE.name, names, asked_by, now)
+        # Facts that came and were not looked at yet are facts.
+        due |= yield from finding_due(FACTS.name, [name for name in names if name not in facts], asked_by, now)
         ready, broken = 0, 0
         left_out: dict[str, str] = {}
         waiting: list[str] = []
@@ -57,7 +64,7 @@ class ReadinessService:
             version, found = versions.get(name), staged.get(name)
             if version is None:
                 left_out[name] = "nothing is deployed to its environment"
-            elif name not in facts:
+            elif name not in facts and name not in due:
                 left_out[name] = "it has sent no facts"
             elif found is None or found.version != version or name in due:
                 waiting.append(name)
@@ -68,7 +75,7 @@ class ReadinessService:
         given_up = yield from self._given_up(waiting[:LOOKED_AT])
         left_out |= given_up
         waiting = [name for name in waiting if name not in given_up]
-        return ReadinessView(len(names), ready, broken, left_out, len(waiting), waiting[:LOOKED_AT])
+        return ReadinessView(asked_by, len(names), ready, broken, left_out, len(waiting), waiting[:LOOKED_AT])
 
     def _versions(self, names: Sequence[str]) -> Unit[dict[str, str | None]]:
         """The version that the environment of each active node has now."""

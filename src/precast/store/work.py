@@ -298,9 +298,11 @@ def finding(kind: str, key: str) -> Unit[WaitingItem | None]:
     return _item(rows[0]) if rows else None
 
 
-def finding_due(kind: str, keys: Sequence[str], now: datetime) -> Unit[set[str]]:
-    """Those among these keys that are due or taken up; not those that have to wait."""
-    rows = yield work_queries.FIND_DUE(kind=kind, keys=json_list(keys), now=to_micros(now))
+def finding_due(kind: str, keys: Sequence[str], queued_by: datetime, now: datetime) -> Unit[set[str]]:
+    """Those among these keys that were asked for by then and are due or taken up; not those that have to wait."""
+    rows = yield work_queries.FIND_DUE(
+        kind=kind, keys=json_list(keys), queued_by=to_micros(queued_by), now=to_micros(now)
+    )
     return {key for (key,) in rows}
 
 

@@ -289,12 +289,14 @@ FIND = Query(
 FIND_DUE = Query(
     "work.find_due",
     """
-    -- Those among these that somebody could take up now, or has.
-    SELECT key FROM work_item WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys)) AND ready_at <= :now
+    -- Those among these that were asked for by then, and that somebody could take up now, or has.
+    SELECT key FROM work_item WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
+        AND queued_at <= :queued_by AND ready_at <= :now
     """,
     postgresql="""
     SELECT key FROM work_item WHERE kind = :kind
-        AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB)))) AND ready_at <= :now
+        AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
+        AND queued_at <= :queued_by AND ready_at <= :now
     """,
 )
 FIND_DEAD = Query(

@@ -77,9 +77,20 @@ class ProgressView(msgspec.Struct, frozen=True):
     attempts: int = 0
 
 
-class ReadinessView(msgspec.Struct, frozen=True):
-    """How many nodes have what their newest code gives them, and why others are not waited for; `waiting` names the first of them."""
+class ReadinessBody(msgspec.Struct, frozen=True):
+    """How far these nodes are, with what was asked for by then; without a moment, by now."""
 
+    nodes: TargetsBody
+    asked_by: datetime | None = None
+
+
+class ReadinessView(msgspec.Struct, frozen=True):
+    """How many nodes have what their newest code gives them, and why others are not waited for; `waiting` names the first of them.
+
+    Who asks again gives `asked_by` back: what nodes have wanted since then is not waited for, or there might be no end to it.
+    """
+
+    asked_by: datetime
     nodes: int
     ready: int
     broken: int

@@ -181,3 +181,19 @@ packages: [{snap: [certbot, [juju, --edge]]}]
     ]
     assert set(called[:ack]) == {"snap install certbot", "snap install juju --edge"}
     assert (tmp_path / "upper/root/assertions").read_text() == "type: account-key\ntype: account\n"
+
+
+@overlaid
+@pytest.mark.parametrize(
+    ("given", "called"),
+    [
+        ("{init: {storage_backend: dir, network_port: 8443, trust_password: s3cret}}",
+         "lxd init --auto --network-port=8443 --storage-backend=dir --trust-password=s3cret"),
+        ("{preseed: 'config: {}', init: {storage_backend: dir}}", "lxd init --preseed"),
+    ],
+)  # fmt: skip
+def test_lxd_is_given_its_first_configuration(tmp_path: Path, given: str, called: str) -> None:
+    told, calls = noted(tmp_path, f"lxd: {given}\n", ("lxd",))
+    assert "code 0\n" in told, told
+    assert [line for line in calls if line != "running"] == [called]
+    assert "s3cret" not in told

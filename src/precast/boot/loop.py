@@ -19,6 +19,7 @@ from precast.boot.configuration import Configuration
 from precast.boot.events import AnyEvent, Result
 from precast.boot.facade import Facade
 from precast.boot.jobs import Ends, Jobs
+from precast.boot.modules import frequencies
 from precast.boot.modules.contract import Module, Stage
 from precast.boot.plan import CONFIGURATION, Ask, Job
 from precast.boot.sources.contract import Reach, Source
@@ -196,7 +197,8 @@ class Boot:
         else:
             self._configuration = await loop.run_in_executor(self._threads, around.configure, values, instance_id)
         around.state.remember(self._identity, self._configuration.encoded())
-        jobs = plan.jobs(self._modules, self._configuration.config)
+        config = self._configuration.config
+        jobs = plan.jobs(frequencies.adjusted(self._modules, config), config)
         left_out = around.jobs.begin(self._identity, self._configuration, jobs, options.is_retry)
         self._jobs = {job.name: job for job in jobs if job.name not in left_out}
         self._tell_plan([(job, left_out[job.name]) for job in jobs if job.name in left_out])

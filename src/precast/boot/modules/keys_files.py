@@ -11,14 +11,14 @@ from precast.resources import accounts
 from precast.resources.ssh_authorized_key import parse
 
 _MAX_LINE = 16_384
-_REDIRECT = (
-    'no-port-forwarding,no-agent-forwarding,no-X11-forwarding,command="echo \'Please login as the user \\"{user}\\" rather than '
-    'the user \\"{instead}\\".\';echo;sleep 10;exit 142" '
+REDIRECT = (
+    'no-port-forwarding,no-agent-forwarding,no-X11-forwarding,command="echo \'Please login as the user \\"$USER\\" rather than '
+    'the user \\"$DISABLE_USER\\".\';echo;sleep 10;exit 142"'
 )
 
 
-def add(context: Context, name: str, lines: Sequence[str], *, instead_of: str = "") -> None:
-    """Add keys that a user does not have yet. With `instead_of` they only tell who comes to log in as that user."""
+def add(context: Context, name: str, lines: Sequence[str], *, instead_of: str = "", options: str = REDIRECT) -> None:
+    """Add keys that a user does not have yet. With `instead_of` they have these options, which tell who comes to log in as that user."""
     user = accounts.find_user(context.machine, name, is_local=False)
     if user is None:
         if context.is_dry_run:
@@ -31,7 +31,8 @@ def add(context: Context, name: str, lines: Sequence[str], *, instead_of: str = 
     present = {_key(line) for line in text.splitlines()}
     new = [line for line in map(str.strip, lines) if _is_key(context, name, line) and _key(line) not in present]
     if instead_of:
-        new = [_REDIRECT.format(user=instead_of, instead=name) + line for line in new]
+        filled = options.replace("$USER", instead_of).replace("$DISABLE_USER", name)
+        new = [f"{filled} {line}" for line in new]
     if not new:
         return
     whole = f"{text.rstrip()}\n" if text.strip() else ""

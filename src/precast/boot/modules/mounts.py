@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from precast.base.errors import PrecastError
 from precast.boot.modules import services
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import FILES_OF_ROOT, After, Module, Stage
@@ -42,10 +43,16 @@ def partition(disk: str, number: int) -> str:
 
 
 def run(context: Context) -> Outcome:
+    """Lines of fstab, and what they mount. Raises UnavailableError BOOT-201 and InputError BOOT-200 for swap, when all else is done."""
     config = context.config
     aliases = config.get("device_aliases", {})
     lines = [fields for each in config.get("mounts", []) if (fields := _fields(context, each, aliases))]
-    swap = _make_swap(context, config["swap"]) if "swap" in config else None
+    problem: PrecastError | None = None
+    swap = None
+    try:
+        swap = _make_swap(context, config["swap"]) if "swap" in config else None
+    except PrecastError as error:
+        problem = error  # told at the end: it must not cost the mounts
     if swap:
         lines.append((swap, "none", "swap", "sw", "0", "0"))
     removed = {device(each[0], aliases) for each in config.get("mounts", []) if len(each) > 1 and each[1] is None}
@@ -57,6 +64,8 @@ def run(context: Context) -> Outcome:
         if has_changed:
             services.reread_units(context)
         _mount(context, lines)
+    if problem is not None:
+        raise problem
     return context.outcome
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from precast.boot.modules import services
+from precast.boot.modules import packages, services
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module
 from precast.boot.modules.outcomes import Outcome
+from precast.boot.modules.people import os_release
 from precast.boot.modules.shapes import Fields, Flag, Items, Text, Unused
 from precast.boot.userdata import templates
 from precast.resources.commands import is_there
@@ -31,6 +32,7 @@ CLIENTS: Mapping[str, Client] = {
         "systemd-timesyncd",
     ),
 }
+_POOLS = ("alpine", "centos", "debian", "fedora", "opensuse", "rhel", "rocky", "ubuntu")  # who has pools of their own
 _HEAD = "# Written by Precast at boot, because the key ntp asks for it.\n"
 _CHRONY = "driftfile /var/lib/chrony/chrony.drift\nmakestep 1.0 3\nrtcsync\n"
 _NTP = "driftfile /var/lib/ntp/ntp.drift\nrestrict default kod nomodify notrap nopeer noquery limited\nrestrict 127.0.0.1\nrestrict ::1\n"
@@ -42,25 +44,46 @@ def run(context: Context) -> Outcome:
         context.outcome.not_run = "ntp.enabled is false"
         return context.outcome
     name = _client(context, wanted)
-    if name is None:
-        context.warn("ntp: there is no client for time here; add one to packages and name it in ntp.ntp_client")
-        return context.outcome
     client = CLIENTS[name]
+    if context.has_programs and not is_there(client.program, context.machine.root):
+        packages.need(context, client.package)
     own = wanted.get("config", {})
-    path = own.get("confpath") or next(
-        (each for each in client.paths if context.is_there(each.rpartition("/")[0])), client.paths[0]
-    )
+    path = own.get("confpath") or _path(context, client)
+    if not any(wanted.get(key) for key in ("servers", "pools", "peers")):
+        wanted = {**wanted, "pools": _usual_pools(context)}
     if context.write(path, _HEAD.encode() + _text(name, wanted).encode()):
         services.reload(context, *([own["service_name"]] if "service_name" in own else client.services))
     return context.outcome
 
 
-def _client(context: Context, wanted: Mapping[str, Any]) -> str | None:
-    """The client that is asked for, or the first that is there. None of them is installed here: packages does that."""
+def _client(context: Context, wanted: Mapping[str, Any]) -> str:
+    """The client that is asked for, or the first that is there, or the first."""
     asked = wanted.get("ntp_client", "auto")
     if asked in CLIENTS:
         return str(asked)
-    return next((name for name, client in CLIENTS.items() if is_there(client.program, context.machine.root)), None)
+    here = [name for name, client in CLIENTS.items() if is_there(client.program, context.machine.root)]
+    return [*here, *CLIENTS][0]
+
+
+def _path(context: Context, client: Client) -> str:
+    """Where this system has the file; if nothing shows it yet, where distributions of its kind have it."""
+    for path in client.paths:
+        directory = path.rpartition("/")[0]
+        if context.is_there(path) or (directory != "/etc" and context.is_there(directory)):
+            return path
+    is_debian = "debian" in _kinds(context) or "ubuntu" in _kinds(context)
+    return client.paths[0] if is_debian else client.paths[-1]
+
+
+def _kinds(context: Context) -> list[str]:
+    release = os_release(context.root)
+    return [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
+
+
+def _usual_pools(context: Context) -> list[str]:
+    """Those of the distribution: a client without servers would be worse than none."""
+    known = next((kind for kind in _kinds(context) if kind in _POOLS), "")
+    return [f"{number}.{known}.pool.ntp.org" if known else f"{number}.pool.ntp.org" for number in range(4)]
 
 
 def _text(name: str, wanted: Mapping[str, Any]) -> str:
@@ -115,5 +138,6 @@ MODULES = (
             After("bootcmd", "bootcmd comes before everything that configures"),
             After("packages", "the client may be one of the packages"),
         ),
+        locks=("apt", "passwd"),
     ),
 )

@@ -85,6 +85,17 @@ def run(context: Context) -> Outcome:
     return context.outcome
 
 
+def need(context: Context, name: str) -> None:
+    """Have a package that a module works with. Raises PrecastError if it is not there and cannot be installed."""
+    context.check_programs(f"installing {name}")
+    manager = managers.default(context.machine)
+    if _is_installed(manager, name, None):
+        return
+    failures = [*_try(context, _UPDATES[manager.name][0]), *_install(context, manager, [(name, None)])]
+    if not context.is_dry_run and not _is_installed(manager, name, None):
+        raise issues.SOME_FAILED.error(what=f"installing {name}", failures="; ".join(failures))
+
+
 def _try(context: Context, argv: Sequence[str]) -> list[str]:
     """Run a command of the package manager; why it failed. One source that is away must not cost what others offer."""
     done = context.run(argv, deadline_s=_DEADLINE_S, environment=_QUIET)

@@ -15,9 +15,10 @@ from precast.boot.modules.shapes import WRONG, Finding, Shape, nearest
 
 # Modules of this package; each has its declarations in MODULES.
 _NAMES = (
-    "network", "scripts", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords", "platforms", "ssh",
-    "seeds", "surroundings", "resolving", "certificates", "apt", "repositories", "packages", "ntp", "growing", "disks", "mounts", "snaps",
-    "enrolling", "reporting", "ending", "outputs", "power",
+    "network", "scripts", "user_commands", "injected_files", "write_files", "hostnames", "users", "passwords",
+    "platforms", "ssh", "imported_keys", "seeds", "surroundings", "resolving", "certificates", "apt", "repositories",
+    "packages", "ntp", "syslog", "links", "growing", "disks", "mounts", "snaps", "containers", "enrolling", "reporting", "ending",
+    "outputs", "power", "frequencies",
 )  # fmt: skip
 
 

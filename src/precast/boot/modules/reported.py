@@ -4,7 +4,6 @@ The latter are reported one by one, and the rest of the configuration goes on.
 """
 
 _OTHER = "is a configuration manager of its own; install and run it with packages and runcmd, or use Precast"
-_STAGES = "which modules run follows from the keys that are there"
 _SERVICE = "it registers the machine with a service of its vendor; do it in runcmd with that vendor's program"
 
 # Read while user data is put together, while sources are looked for, or for the network.
@@ -20,11 +19,7 @@ REPORTED: dict[str, str] = {
     "autoinstall": "it is for Ubuntu's installer, which is done when a machine boots",
     "byobu_by_default": "write /etc/profile.d/Z97-byobu.sh with write_files",
     "chef": f"Chef {_OTHER}",
-    "cloud_config_modules": _STAGES,
-    "cloud_final_modules": _STAGES,
-    "cloud_init_modules": _STAGES,
     "def_log_file": "the log of a boot is Precast's own",
-    "disable_ec2_metadata": "block the address in bootcmd: ip route add blackhole 169.254.169.254/32",
     "disable_vmware_customization": "it is for VMware's own customisation, which Precast does not run",
     "drivers": "install them with packages",
     "fan": "write /etc/network/fan with write_files",
@@ -32,7 +27,6 @@ REPORTED: dict[str, str] = {
     "grub_dpkg": "answer with apt.debconf_selections: grub-pc grub-pc/install_devices multiselect DEVICE",
     "landscape": _SERVICE,
     "log_cfgs": "the log of a boot is Precast's own",
-    "lxd": "run lxd init --preseed in runcmd",
     "mcollective": f"MCollective {_OTHER}",
     "migrate": "there is no older state to migrate",
     "network": "give it as the data source's network configuration, or in the image's cloud.cfg: user data comes too late for it",
@@ -40,14 +34,11 @@ REPORTED: dict[str, str] = {
     "reporting": "precast boot analyze has the timeline, and phone_home tells others",
     "rh_subscription": _SERVICE,
     "rpi": "write /boot/firmware/config.txt with write_files",
-    "rsyslog": "write files of /etc/rsyslog.d with write_files, and restart rsyslog in runcmd",
     "salt_minion": f"Salt {_OTHER}",
     "spacewalk": _SERVICE,
-    "ssh_import_id": "put the keys into ssh_authorized_keys: a boot that asks a foreign server for keys opens the machine to it",
     "syslog_fix_perms": "the log of a boot is Precast's own",
     "ubuntu_advantage": _SERVICE,
     "ubuntu_pro": _SERVICE,
     "updates": "what changes while the machine runs (hotplug) is not followed",
     "version": "a document has no version",
-    "wireguard": "write /etc/wireguard/NAME.conf with write_files (permissions: '0600'), and wg-quick up NAME in runcmd",
 }

@@ -40,8 +40,10 @@ def host_keys(context: Context) -> Outcome:
         _write(context, given)
     elif context.has_programs and is_there("ssh-keygen", context.machine.root):
         _make(context, config.get("ssh_genkeytypes", _DEFAULT_KINDS))
-    else:
+    elif "ssh_genkeytypes" in config:
         context.warn("host keys cannot be made here: there is no ssh-keygen to run")
+    elif not context.outcome.changes:
+        context.outcome.not_run = "there is no ssh-keygen to run"
     services.reload(context, "ssh", "sshd")
     return context.outcome
 
@@ -154,7 +156,8 @@ def keys(context: Context) -> Outcome:
     else:
         instead = wanted[0].name if wanted else "NONE"
     is_closed = config.get("disable_root", True)
-    keys_files.add(context, "root", lines, instead_of=instead if is_closed else "")
+    options = config.get("disable_root_opts", keys_files.REDIRECT)
+    keys_files.add(context, "root", lines, instead_of=instead if is_closed else "", options=options)
     for person in wanted:
         if person.entry.get("ssh_redirect_user") not in (None, False):
             keys_files.add(context, person.name, lines, instead_of=instead)
@@ -187,7 +190,7 @@ MODULES = (
             "ssh_authorized_keys": Items(Text(), takes_one=True),
             "allow_public_ssh_keys": Flag(),
             "disable_root": Flag(),
-            "disable_root_opts": Unused("what root's keys say is fixed"),
+            "disable_root_opts": Text(pattern=r"[^\n]*", called="one line of options"),
             "ssh_pwauth": Either(Flag(), Text(("unchanged",))),
             "ssh_quiet_keygen": Flag(),
             "ssh_publish_hostkeys": Unused(_NOT_TOLD),

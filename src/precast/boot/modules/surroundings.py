@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from precast.boot.modules import packages
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module
 from precast.boot.modules.outcomes import Outcome
@@ -34,16 +35,20 @@ def set_locale(context: Context) -> Outcome:
         return context.outcome
     default = "/etc/default/locale" if _is_debian(context) else "/etc/locale.conf"
     path = context.config.get("locale_configfile", default)
-    _generate(context, locale)
     lines = [line for line in context.read_text(path).splitlines() if not line.startswith("LANG=")]
     context.write(path, "\n".join([f"LANG={locale}", *lines, ""]).encode(errors="surrogateescape"))
+    _generate(context, locale)
     return context.outcome
 
 
 def _generate(context: Context, locale: str) -> None:
-    """Debian makes locales on the machine; what is built in needs nothing."""
-    if locale.partition(".")[0] in ("C", "POSIX") or not context.is_there("/etc/locale.gen"):
+    """Debian makes locales on the machine; what is built in needs nothing. Raises PrecastError if its program cannot be had."""
+    if locale.partition(".")[0] in ("C", "POSIX"):
         return
+    if not context.is_there("/etc/locale.gen"):
+        if not context.has_programs or not context.is_there("/etc/debian_version"):
+            return
+        packages.need(context, "locales")
     charset = locale.partition(".")[2].partition("@")[0] or "UTF-8"
     line = f"{locale} {'UTF-8' if charset.lower().replace('-', '') == 'utf8' else charset}"
     lines = context.read_text("/etc/locale.gen").splitlines()
@@ -98,7 +103,8 @@ MODULES = (
         "locale",
         set_locale,
         {"locale": Either(Flag(), Text()), "locale_configfile": Text()},
-        after=_FIRST,
+        locks=(packages.LOCK, "passwd"),
+        after=(*_FIRST, After("packages", "the program that makes locales may be one of the packages")),
         is_wanted=lambda config: "locale" in config,
     ),
     Module(

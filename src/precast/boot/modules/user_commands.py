@@ -31,8 +31,9 @@ LAST = (
     *(
         After(name, "commands find the machine configured")
         for name in (
-            "apt", "ca_certs", "platform_certificates", "etc_hosts", "group_members", "hostname", "keyboard", "locale", "ntp",
-            "passwords", "post_password", "resolv_conf", "snap", "ssh", "timezone", "yum_repos", "zypper",
+            "apt", "ca_certs", "disable_ec2_metadata", "platform_certificates", "etc_hosts", "group_members",
+            "hostname", "keyboard", "locale", "lxd", "ntp", "passwords", "post_password", "resolv_conf", "snap", "rsyslog",
+            "ssh", "ssh_import_id", "timezone", "wireguard", "yum_repos", "zypper",
         )
     ),
 )  # fmt: skip

@@ -14,7 +14,6 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import FILES_OF_ROOT, After, Config, Frequency, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import Person, people
-from precast.boot.modules.reported import REPORTED
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Shape, Table, Text, Unused
 from precast.resources import accounts, commands
 
@@ -42,7 +41,7 @@ ENTRY: Mapping[str, Shape] = {
     "no_user_group": Flag(),
     "no_log_init": Unused("the login databases are sparse files today"),
     "expiredate": Text(pattern=r"\d{4}-\d{2}-\d{2}", called="a date as 2030-12-31"),
-    "ssh_import_id": Unused(REPORTED["ssh_import_id"]),
+    "ssh_import_id": Items(Text(), takes_one=True),
     "ssh_authorized_keys": Either(Items(Text()), Text()),
     "ssh_redirect_user": Either(Flag(), Text()),
     "sudo": Either(Flag(), Items(Text(), takes_one=True)),

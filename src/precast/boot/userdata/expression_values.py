@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 MAX_LENGTH: Final = 1 << 20
+MAX_INDENT: Final = 64
 
 
 class TemplateError(ValueError):
@@ -98,6 +99,17 @@ def _join(value: Any, between: str = "") -> str:
     return between.join(map(_text, value))
 
 
+def _indented(value: Any, width: int = 4, has_first: bool = False) -> str:
+    """Every line but the first (unless that is wanted too) further to the right, as YAML within YAML needs it."""
+    if type(width) is not int or not 0 <= width <= MAX_INDENT:
+        raise TemplateError(f"indent goes from 0 to {MAX_INDENT}")
+    lines = _text(value).split("\n")
+    if sum(map(len, lines)) + len(lines) * width > 2 * MAX_LENGTH:
+        raise TemplateError(f"a value is longer than {MAX_LENGTH}")
+    kept = [f"{' ' * width}{line}" if line and (at or has_first) else line for at, line in enumerate(lines)]
+    return "\n".join(kept)
+
+
 def _number(value: Any, default: int = 0) -> int:
     try:
         return int(value)
@@ -150,6 +162,12 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "length": len,
     "count": len,
     "int": _number,
+    "float": float,
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "indent": _indented,
     "string": _text,
     "list": list,
     "sort": sorted,

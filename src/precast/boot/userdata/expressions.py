@@ -238,6 +238,8 @@ class Expression:
     def _method(self, value: Any, name: str) -> Any:
         arguments = self._arguments()
         found = METHODS.get(name)
+        if found is not None and isinstance(value, Missing):
+            return Missing(f"{value.name}.{name}()")
         if found is None or not (isinstance(value, found[0]) or self._idle):
             raise TemplateError(f"there is no method {name} here")
         return self._done(called, name, found[1], [value, *arguments])

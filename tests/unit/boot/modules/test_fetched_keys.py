@@ -1,0 +1,105 @@
+"""Keys that others publish: of people, for ssh, and of package sources. A server may answer anything."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precast.boot.modules import imported_keys, pgp
+from tests.unit.boot.modules import scratch
+from tests.unit.boot.modules.test_users import KEY
+from tests.unit.boot.serving import Service, serving
+
+OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJaDRGEsCpPa0PDaeLBZKAEwS3Cx6SVnwxAJ1cNGTvZm"
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: useradd and its kin")
+
+
+@as_root
+async def test_keys_of_people_are_added_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = scratch.make_root(tmp_path)
+    answers = {"gh/ada.keys": f"{KEY}\n\n{OTHER}\n", "lp/bob": "<html>no keys</html>\n"}
+    config = {
+        "users": [{"name": "ada", "ssh_import_id": ["gh:ada", "bob", "gh:none", "../etc"]}],
+        "ssh_import_id": ["gh:ada"],
+        "user": "ada",
+    }
+    async with serving(Service(answers)) as base:
+        addresses = {"gh": f"{base}/gh/{{name}}.keys", "lp": f"{base}/lp/{{name}}"}
+        monkeypatch.setattr(imported_keys, "ADDRESSES", addresses)
+        for _ in range(2):
+            ran = await asyncio.to_thread(scratch.run, config, root, only=("users", "ssh_import_id"))
+    lines = (root / "home/ada/.ssh/authorized_keys").read_text().splitlines()
+    assert lines == [f"{key} # ssh-import-id gh:ada" for key in (KEY, OTHER)]
+    message = ran.errors["ssh_import_id[ada]"].message
+    assert "gh/none.keys cannot be fetched: the server says 404" in message
+    assert "'../etc' is neither gh:NAME nor lp:NAME" in message
+    assert any("is no public key" in warning for warning in ran.warnings)
+
+
+class Ring:
+    """Keys made for a test."""
+
+    def __init__(self, home: Path) -> None:
+        self._gpg = ["gpg", "--homedir", str(home), "--batch", "-q"]
+        home.mkdir(mode=0o700)
+        for who in ("a", "b"):
+            self.run("--passphrase", "", "--quick-gen-key", f"{who}@example", "ed25519", "sign", "never")
+        self.numbers = self.shown(self.run("--armor", "--export"))
+
+    def run(self, *words: str, given: bytes = b"") -> bytes:
+        return subprocess.run([*self._gpg, *words], input=given, capture_output=True, check=True).stdout
+
+    def shown(self, block: bytes) -> list[str]:
+        found = self.run("--show-keys", "--with-colons", given=block).decode()
+        return [line.split(":")[9] for line in found.splitlines() if line.startswith("fpr")]
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Ring:
+    if shutil.which("gpg") is None:
+        pytest.skip("needs gpg")
+    return Ring(tmp_path / "ring")
+
+
+async def test_key_of_a_source_is_fetched_and_only_that_one_is_taken(tmp_path: Path, ring: Ring) -> None:
+    root = scratch.make_root(tmp_path / "root")
+    (root / "etc/apt").mkdir()
+    first, second = ring.numbers
+    both = ring.run("--armor", "--export")
+    asked = {f"pks/lookup?op=get&options=mr&search=0x{number}": both for number in (first, second[-16:], "0" * 40)}
+    source = "deb [signed-by=$KEY_FILE] http://x/ y z"
+    async with serving(Service(asked)) as base:
+        sources: dict[str, Any] = {
+            "whole": {
+                "source": source,
+                "keyid": " ".join(first[at : at + 4] for at in range(0, 40, 4)),
+                "keyserver": base,
+            },
+            "short": {"source": source, "keyid": f"0x{second[-16:]}", "keyserver": base.replace("http:", "hkp:")},
+            "other": {"source": source, "keyid": "0" * 40, "keyserver": base},
+            "wrong": {"source": source, "keyid": "not a number", "keyserver": base},
+        }
+        ran = await asyncio.to_thread(scratch.run, {"apt": {"sources": sources}}, root, only=("apt",))
+    for name, number in (("whole", first), ("short", second)):
+        assert ring.shown((root / f"etc/apt/keyrings/precast-boot-{name}.asc").read_bytes()) == [number]
+    message = ran.errors["apt"].message
+    assert "no key with this number is in the answer" in message
+    assert "a key is asked for by its fingerprint" in message
+    assert not (root / "etc/apt/sources.list.d/other.list").exists()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"", b"<html>", b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!!!\n-----END PGP PUBLIC KEY BLOCK-----\n",
+        b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQINBGO9u+MBEADm\n-----END PGP PUBLIC KEY BLOCK-----\n",
+        b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nxv8=\n-----END PGP PUBLIC KEY BLOCK-----\n",
+    ],
+)  # fmt: skip
+def test_answer_that_is_no_key_is_refused(answer: bytes) -> None:
+    with pytest.raises(ValueError, match=r"no key|cut off"):
+        pgp.only(answer, "0" * 40)

@@ -108,6 +108,7 @@ def test_source_that_takes_no_password_is_told_as_the_reason(tmp_path: Path) -> 
     done = precast("run", "--root", str(root))
     assert done.returncode == 0
     assert "post_password: not run: it needs password post: no source that is here offers it" in done.stdout
+    assert "post_password: not run: it needs password post" in precast("status", "--root", str(root)).stdout
     # Certificates were not asked for by anybody: that they are not there is no news.
     assert "certificates" not in done.stdout
     told = precast("explain", "--root", str(root), "platform_certificates")

@@ -110,6 +110,18 @@ def test_scripts_run_in_the_order_of_cloud_init_and_as_often_as_their_kind(tmp_p
 
 
 @pytest.mark.timeout(200)
+def test_scripts_of_the_user_run_at_every_boot_if_a_list_of_cloud_init_says_so(tmp_path: Path) -> None:
+    root = OverlayRoot(tmp_path)
+    fill(root)
+    often = USER_DATA.replace("#cloud-config\n", "#cloud-config\ncloud_final_modules: [[scripts-user, always]]\n")
+    root.write(f"{SEED}/user-data", often)
+    boot(root)
+    assert order(root) == ORDER
+    boot(root)
+    assert order(root) == [*EVERY_BOOT, *ORDER[ORDER.index("part") :]]
+
+
+@pytest.mark.timeout(200)
 def test_scripts_below_a_root_run_inside_it(tmp_path: Path) -> None:
     root = OverlayRoot(tmp_path)
     fill(root, "/root/filled")

@@ -89,7 +89,8 @@ def print_status(account: Account, is_json: bool) -> None:
     if (identity := account.identity) is not None:
         print(f"identity: {identity.name} ({visible(identity.origin)})")
     for job in account.jobs.values():
-        if job.result == Result.FAILED or (job.result is None and job.started_s is not None):
+        is_cut_off = job.result is None and job.started_s is not None
+        if job.result == Result.FAILED or is_cut_off or (job.result == Result.NOT_RUN and not job.is_idle):
             print(visible(f"{job.name}: {job.words}"))
     print(_summary(account))
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ class Ring:
     """Keys made for a test."""
 
     def __init__(self, home: Path) -> None:
-        self._gpg = ["gpg", "--homedir", str(home), "--batch", "-q"]
+        self._home = str(home)
+        self._gpg = ["gpg", "--homedir", self._home, "--batch", "-q"]
         home.mkdir(mode=0o700)
         for who in ("a", "b"):
             self.run("--passphrase", "", "--quick-gen-key", f"{who}@example", "ed25519", "sign", "never")
@@ -53,16 +55,22 @@ class Ring:
     def run(self, *words: str, given: bytes = b"") -> bytes:
         return subprocess.run([*self._gpg, *words], input=given, capture_output=True, check=True).stdout
 
+    def close(self) -> None:
+        """gpg leaves a process behind."""
+        subprocess.run(["gpgconf", "--homedir", self._home, "--kill", "all"], check=True, capture_output=True)
+
     def shown(self, block: bytes) -> list[str]:
         found = self.run("--show-keys", "--with-colons", given=block).decode()
         return [line.split(":")[9] for line in found.splitlines() if line.startswith("fpr")]
 
 
 @pytest.fixture
-def ring(tmp_path: Path) -> Ring:
+def ring(tmp_path: Path) -> Iterator[Ring]:
     if shutil.which("gpg") is None:
         pytest.skip("needs gpg")
-    return Ring(tmp_path / "ring")
+    found = Ring(tmp_path / "ring")
+    yield found
+    found.close()
 
 
 async def test_key_of_a_source_is_fetched_and_only_that_one_is_taken(tmp_path: Path, ring: Ring) -> None:

@@ -87,18 +87,17 @@ ADD_PAGE = Query(
 ADD_EVENTS = Query(
     "reports.add_events",
     """
-    -- All at once: a statement for each would cost more than the row. `WHERE` because of the conflict: without it, "ON" would be a join's.
+    -- All at once: a statement for each would cost more than the row, and to look for conflicts as much again. There are none:
+    -- whoever stores has each number of a report once, and no two transactions of one node are of one moment.
     INSERT INTO report_event (report, number, at, node, resource, status, is_corrective, message)
     SELECT value ->> 0, value ->> 1, :now, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
-    FROM json_each(:items) WHERE true
-    ON CONFLICT (report, number, at) DO NOTHING
+    FROM json_each(:items)
     """,
     postgresql="""
     INSERT INTO report_event (report, number, at, node, resource, status, is_corrective, message)
     SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), :now, value ->> 2, value ->> 3, value ->> 4,
         CAST(value ->> 5 AS BIGINT), value ->> 6
     FROM jsonb_array_elements(CAST(:items AS JSONB))
-    ON CONFLICT (report, number, at) DO NOTHING
     """,
 )
 OWNED = Query(

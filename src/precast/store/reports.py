@@ -123,14 +123,11 @@ class Reports:
             {"report": report, "first": first, "last": last, "now": now, "body": body}
             for report, first, last, body in pages
         )
-        events = [
-            (one.report, event.number, one.node, event.resource, event.status, int(event.is_corrective), event.message)
-            for one in mine
-            for page in one.pages
-            for event in page.index
-        ]
+        events = {
+            (one.report, event.number): (one, event) for one in mine for page in one.pages for event in page.index
+        }
         if events:
-            yield queries.ADD_EVENTS(items=json_list(events), now=now)
+            yield queries.ADD_EVENTS(items=json_list(_event_row(*one) for one in events.values()), now=now)
 
     async def break_off(self, before: datetime, why: str) -> int:
         """End runs of which nothing was heard since a moment; how many."""
@@ -198,6 +195,11 @@ def _begin_row(one: Told, now: int) -> dict[str, object]:
     assert one.began is not None, "chosen by it"
     row = {"id": one.report, "node": one.node, "now": now, "resources": one.began.resources, "detail": pack(one.detail)}
     return row | _began(one.began)
+
+
+def _event_row(one: Told, event: EventIndex) -> tuple[object, ...]:
+    """In the order that the query reads."""
+    return (one.report, event.number, one.node, event.resource, event.status, int(event.is_corrective), event.message)
 
 
 def _counts(counted: Counted) -> dict[str, object]:

@@ -126,6 +126,8 @@ def test_settings_of_the_node_are_stronger_than_its_policy(fleet: Fleet) -> None
         digest = fleet.staged("noop1")
         fleet.site.run("release", "noop1")
         assert until_run(agent, digest)["run"]["is_noop"]
+        ordered = fleet.site.run("run", "noop1")
+        assert ordered["steps"][0]["message"] == "it only looked: its own configuration says noop = true"
         assert not (agent.root / "etc/motd").exists()
 
 

@@ -3,8 +3,10 @@
     .venv/bin/python bench/facts.py [--quick]
 
 A real `precast server` on SQLite and on PostgreSQL; in another process many nodes send distinct sets of 20 KB, each over its own
-connection with its own certificate. A set counts when it is stored with its decision, not when it is acknowledged: the server's database is
-asked. "New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest with what
+connection with its own certificate. They come as the agent's daemon sends them: as numbered records of the node's session, a websocket
+over TLS 1.3 on the HTTPS port. The goals are about those. As `precast agent facts` sends them, in HTTPS requests, they are measured beside
+that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the server's database is asked.
+"New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest with what
 changes by nature. PuppetDB (Debian's, without TLS) gets the same sets as its own commands; its time ends when its queue is empty.
 Its PostgreSQL and ours are the same programs with the same settings. All processes share the processors; CPU is of all but the load.
 """
@@ -18,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,21 +171,25 @@ def measured(load: Load, side: Side, sort: str, orders: list[Order]) -> Measured
 def measure_ours(site: Site, side: Side, size: Size) -> tuple[list[Measured], float]:
     """New, changed and unchanged sets; and the bytes written for a set of which only uptime and memory have changed."""
     enrol(site, size.nodes)
-    load = Load("lab.fact_load", "precast", site.port, size.nodes, site.directory)
-    try:
-        # What every agent asks first: the answer is no, and the server has met its certificate.
-        load.send(Order(is_whole=False, is_known=False))
-        found = [
-            measured(load, side, "new", [Order()]),
-            measured(load, side, "changed", [Order(upgrades=1 + at) for at in range(size.rounds)]),
-        ]
-        quiet = [Order(upgrades=size.rounds, tick=60 * (1 + at), is_whole=False) for at in range(size.rounds)]
+    found: list[Measured] = []
+    with closing(Load("lab.fact_load", "sessions", site.port, size.nodes, site.directory)) as load:
+        found.append(measured(load, side, "new", [Order()]))
+        found.append(measured(load, side, "changed", changed_from(0, size.rounds)))
         before = side.log_bytes()
-        found.append(measured(load, side, "unchanged", quiet))
+        found.append(measured(load, side, "unchanged", unchanged_from(size.rounds, 0, size.rounds)))
         written = (side.log_bytes() - before) / found[-1].sets
-    finally:
-        load.close()
+    with closing(Load("lab.fact_load", "requests", site.port, size.nodes, site.directory)) as load:
+        found.append(measured(load, side, "changed, by request", changed_from(size.rounds, 2)))
+        found.append(measured(load, side, "unchanged, by request", unchanged_from(size.rounds + 2, size.rounds, 2)))
     return found, written
+
+
+def changed_from(upgrades: int, rounds: int) -> list[Order]:
+    return [Order(upgrades=upgrades + 1 + at) for at in range(rounds)]
+
+
+def unchanged_from(upgrades: int, ticks: int, rounds: int) -> list[Order]:
+    return [Order(upgrades=upgrades, tick=60 * (ticks + 1 + at), is_whole=False) for at in range(rounds)]
 
 
 def measure_puppetdb(programs: Path, size: Size) -> list[Measured]:

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from bench.report import Goal, finish, parse_quick, print_rows
 from bench.sharing_code import PROFILES, ROLES, code, facts_of, role_of
 from lab.compiling import Compiling
-from precast.base import canonical, digests
 from precast.lang.answers import FileStore, NodeAnswers, TextTree
 from precast.lang.compile import compile_catalog
 from precast.lang.inputs import Inputs
@@ -33,7 +32,7 @@ from precast.store.connect import connect
 from precast.store.location import SqliteLocation
 from precast.store.schema import Schema
 from precast.wire.catalogs import ReleaseBody
-from precast.wire.facts import FactsBody
+from precast.wire.facts import FactsBody, facts_body
 from precast.wire.nodes import TargetsBody
 
 SEED = 8
@@ -72,7 +71,7 @@ class Fleet:
         """A node's facts as they come in, with these changed."""
         stable, volatile = facts_of(self._number[name], 0)
         stable |= changed
-        return FactsBody(digests.of_bytes(canonical.encode(stable)), volatile, stable)
+        return facts_body(stable, volatile, is_whole=True)
 
     async def submit(self, names: list[str], tick: int = 0, **changed: Any) -> None:
         waiting = iter(names)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from precast.base import canonical, digests
+from precast.base import digests
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.automatic_releases import AutomaticReleases
 from precast.services.changes import ChangeReasons
@@ -33,7 +33,7 @@ from precast.store.query import Unit
 from precast.store.sessions import Sessions
 from precast.store.traces import Traces
 from precast.store.work import WorkQueue
-from precast.wire.facts import FactsBody
+from precast.wire.facts import facts_body
 
 
 class Compiling:
@@ -101,8 +101,7 @@ class Compiling:
 
     async def submit(self, name: str, stable: dict[str, Any], volatile: dict[str, Any]) -> None:
         """A node's facts."""
-        digest = digests.of_bytes(canonical.encode(stable))
-        await self.facts.submit(name, FactsBody(digest, volatile, stable))
+        await self.facts.submit(name, facts_body(stable, volatile, is_whole=True))
 
     async def settle(self) -> int:
         """Work until nothing waits; how many compiles it took."""

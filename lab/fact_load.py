@@ -1,4 +1,4 @@
-"""Many nodes that send facts, in a process of their own: `python -m lab.fact_load precast|puppetdb PORT NODES [DIRECTORY]`.
+"""Many nodes that send facts, in a process of their own: `python -m lab.fact_load requests|sessions|puppetdb PORT NODES [DIRECTORY]`.
 
 Every node of ours has a key, a certificate and a connection of its own, as in a fleet; they are connected before anything is
 timed. Each line of standard input is one order (`Order`), answered by one line (`Sent`). Requests are made before the clock
@@ -10,10 +10,10 @@ import random
 import ssl
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import msgspec
 import uvloop
@@ -47,6 +47,25 @@ class Sent(msgspec.Struct, frozen=True):
     sent: int
     accepted: int
     refused: str = ""
+
+
+class Sender(Protocol):
+    """A connection on which one thing is asked after the other."""
+
+    async def ask(self, request: bytes) -> bytes: ...
+
+
+class Senders(Protocol):
+    """Who sends: what each says, over which of the connections, and whether the answer is good."""
+
+    @property
+    def wires(self) -> Sequence[Sender]: ...
+
+    async def connect(self) -> None: ...
+
+    def requests(self, order: Order) -> Iterator[tuple[int, bytes]]: ...
+
+    def is_good(self, order: Order, answer: bytes) -> bool: ...
 
 
 class Wire(asyncio.Protocol):
@@ -114,10 +133,7 @@ class Nodes:
 
     def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:
         for node in range(len(self.wires)):
-            stable, volatile = facts_of(node, order.upgrades, order.tick)
-            known = canonical.encode(stable)
-            body = b'{"digest":"%s","volatile":%s' % (digests.of_bytes(known).encode(), canonical.encode(volatile))
-            yield node, _post(b"/v1/facts", body + (b',"stable":' + known if order.is_whole else b"") + b"}")
+            yield node, _post(b"/v1/facts", body_of(node, order))
 
     def is_good(self, order: Order, answer: bytes) -> bool:
         return answer == (b'200 {"wants_stable":false}' if order.is_known else b'200 {"wants_stable":true}')
@@ -156,12 +172,20 @@ class Commands:
         return answer.startswith(b"200 ") and b'"uuid"' in answer
 
 
+def body_of(node: int, order: Order) -> bytes:
+    """What an agent says of its facts, over whichever way."""
+    stable, volatile = facts_of(node, order.upgrades, order.tick)
+    known = canonical.encode(stable)
+    body = b'{"digest":"%s","volatile":%s' % (digests.of_bytes(known).encode(), canonical.encode(volatile))
+    return body + (b',"stable":' + known if order.is_whole else b"") + b"}"
+
+
 def _post(path: bytes, body: bytes) -> bytes:
     head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     return head % (path, len(body)) + body
 
 
-async def send(nodes: Nodes | Commands, order: Order) -> Sent:
+async def send(nodes: Senders, order: Order) -> Sent:
     requests = list(nodes.requests(order))
     random.Random(SEED).shuffle(requests)
     await nodes.connect()
@@ -180,9 +204,17 @@ async def send(nodes: Nodes | Commands, order: Order) -> Sent:
     return Sent(started_s, ended_s, cpu_s, len(outcome), len(outcome) - len(refused), first)
 
 
+def _nodes(target: str, port: int, count: int, directory: Path = Path()) -> Senders:
+    from lab.fact_sessions import SessionNodes  # which needs what is here
+
+    if target == "puppetdb":
+        return Commands(port, count)
+    return SessionNodes(port, count, directory) if target == "sessions" else Nodes(port, count, directory)
+
+
 async def main() -> None:
     target, port, count, *rest = sys.argv[1:]
-    nodes = Nodes(int(port), int(count), Path(rest[0])) if target == "precast" else Commands(int(port), int(count))
+    nodes = _nodes(target, int(port), int(count), *map(Path, rest))
     await nodes.connect()
     loop = asyncio.get_running_loop()
     print("connected", flush=True)

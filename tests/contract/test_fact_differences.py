@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.services.fact_differences import FactDifferences
@@ -15,13 +14,13 @@ from precast.store.database import Database
 from precast.store.facts import Facts
 from precast.store.nodes import Nodes
 from precast.store.work import WorkQueue
-from precast.wire.facts import FactsBody
+from precast.wire.facts import facts_body
 
 
 async def send(database: Database, node: str, facts: dict[str, Any]) -> None:
     service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), ReadFacts(database))
     await database.write(Nodes(database).taking, node)
-    await service.submit(node, FactsBody(digests.of_bytes(canonical.encode(facts)), {"uptime": 1}, facts))
+    await service.submit(node, facts_body(facts, {"uptime": 1}, is_whole=True))
     await service.work_off("worker")
 
 

@@ -4,24 +4,26 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
-from precast.base import canonical, digests
+from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
 from precast.lang.inputs import FactPath, Path
 from precast.services import fact_retention
 from precast.services.fact_reads import ReadFacts
 from precast.services.fact_retention import FactRetention
-from precast.services.facts import FACTS, FactService
+from precast.services.facts import FACTS, FactService, prepare
 from precast.services.tracing.fact_paths import FactReads, read_facts
 from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
-from precast.store.facts import Facts
+from precast.store.facts import Facts, Received
 from precast.store.nodes import Nodes
 from precast.store.query import Unit
 from precast.store.work import WorkQueue
-from precast.wire.facts import FactsBody
+from precast.store.work_kinds import Asked
+from precast.wire.facts import FactsBody, facts_body
 
 
 class Reading:
@@ -40,8 +42,7 @@ class Reading:
 
 
 def body(stable: dict[str, Any], volatile: dict[str, Any] | None = None, *, is_whole: bool = True) -> FactsBody:
-    digest = digests.of_bytes(canonical.encode(stable))
-    return FactsBody(digest, volatile or {}, stable if is_whole else None)
+    return facts_body(stable, volatile or {}, is_whole=is_whole)
 
 
 @pytest.fixture
@@ -67,12 +68,8 @@ async def test_first_digest_is_not_known_and_the_stable_part_wanted(service: Fac
     assert await work.waiting() == []
 
 
-async def test_whole_set_is_queued_then_stored_and_leads_to_a_compile(service: FactService, work: WorkQueue) -> None:
+async def test_whole_set_is_stored_and_leads_to_a_compile(service: FactService, work: WorkQueue) -> None:
     assert not (await service.submit("web1", body({"os": {"name": "Debian"}}, {"uptime": 5}))).wants_stable
-    assert await waiting(work, "facts") == ["web1"]
-    with pytest.raises(NotFoundError):
-        await service.show("web1")
-    assert await service.work_off("worker") == 1
     view = await service.show("web1")
     assert (view.facts, view.decision) == ({"os": {"name": "Debian"}, "uptime": 5}, "1 changed: compile")
     assert await waiting(work, "decide") == ["web1"]
@@ -123,17 +120,55 @@ async def test_change_that_does_not_matter_leads_to_no_compile(
     assert (await other.show("web1")).decision == "1 changed: compile"
 
 
-async def test_newest_of_two_sets_counts(service: FactService) -> None:
-    await service.submit("web1", body({"os": 1}))
+async def test_newest_of_two_sets_of_one_moment_counts(service: FactService) -> None:
+    await asyncio.gather(*(service.submit("web1", body({"os": number})) for number in (1, 2)))
+    assert (await service.show("web1")).facts == {"os": 2}
+
+
+async def keep_for_later(database: Database, work: WorkQueue, facts: FactsBody) -> None:
+    """Acknowledge a set as a server of an older version does: whoever works off the inbox looks at it."""
+    came = prepare("web1", facts)
+    assert came.stable is not None
+
+    def unit() -> Unit[None]:
+        assert came.stable is not None
+        received = Received("web1", came.digest, came.stable, came.volatile, database.clock.now())
+        yield from Facts(database).receiving([received])
+        yield from work.enqueuing_many(FACTS.name, [Asked("web1")])
+
+    await database.write(unit)
+
+
+async def test_set_of_an_older_server_is_worked_off(service: FactService, database: Database, work: WorkQueue) -> None:
+    await keep_for_later(database, work, body({"os": 1}, {"uptime": 5}))
+    with pytest.raises(NotFoundError):
+        await service.show("web1")
+    assert await service.work_off("worker") == 1
+    view = await service.show("web1")
+    assert (view.facts, view.decision) == ({"os": 1, "uptime": 5}, "1 changed: compile")
+    assert [item.kind for item in await work.waiting()] == ["decide"]
+    assert await service.work_off("worker") == 0
+
+
+async def test_set_that_comes_while_one_waits_replaces_it_there(
+    service: FactService, database: Database, work: WorkQueue
+) -> None:
+    """Whoever has looked at the older one must not store it after this one."""
+    await keep_for_later(database, work, body({"os": 1}))
     await service.submit("web1", body({"os": 2}))
+    with pytest.raises(NotFoundError):
+        await service.show("web1")
     assert await service.work_off("worker") == 1
     assert (await service.show("web1")).facts == {"os": 2}
+    await service.submit("web1", body({"os": 3}))
+    assert (await service.show("web1")).facts == {"os": 3}
+    assert [(row.before, row.after) for row in await service.changes("web1")] == [(2, 3)]
 
 
 async def test_set_that_comes_during_the_work_is_looked_at_next(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
-    await service.submit("web1", body({"os": 1}))
+    await keep_for_later(database, work, body({"os": 1}))
     (claim,) = await work.claim("facts", "slow", limit=1, lease_s=60)
     await service.submit("web1", body({"os": 2}))
     assert await work.complete(claim)
@@ -142,9 +177,9 @@ async def test_set_that_comes_during_the_work_is_looked_at_next(
 
 
 async def test_worker_that_lost_its_claim_stores_nothing(
-    service: FactService, other_database: Database, work: WorkQueue, clock: ManualClock
+    service: FactService, database: Database, other_database: Database, work: WorkQueue, clock: ManualClock
 ) -> None:
-    await service.submit("web1", body({"os": 1}))
+    await keep_for_later(database, work, body({"os": 1}))
     (lost,) = await work.claim("facts", "slow", limit=1, lease_s=1)
     clock.advance(2)
     other = FactService(
@@ -174,19 +209,56 @@ async def test_flapping_node_is_slowed_down_and_nobody_else(
 
 async def test_wrong_digest_is_refused_and_nothing_kept(service: FactService, work: WorkQueue) -> None:
     with pytest.raises(InputError) as caught:
-        await service.submit("web1", FactsBody("0" * 64, {}, {"os": 1}))
+        await service.submit("web1", FactsBody("0" * 64, msgspec.Raw(b"{}"), msgspec.Raw(b'{"os":1}')))
     assert caught.value.code == "FACTS-001"
     assert await work.waiting() == []
 
 
 async def test_acknowledged_set_is_there_for_another_server(service: FactService, other_database: Database) -> None:
-    """The acknowledging server may die at once: the inbox and the queue are in the database."""
+    """The acknowledging server may die at once: the set, its decision and the request are in the database."""
     await service.submit("web1", body({"os": 1}))
-    other = FactService(
-        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), ReadFacts(other_database)
-    )
-    assert await other.work_off("heir") == 1
+    queue = WorkQueue(other_database, [FACTS, DECIDE])
+    other = FactService(other_database, Facts(other_database), queue, ReadFacts(other_database))
     assert (await other.show("web1")).facts == {"os": 1}
+    assert await waiting(queue, "decide") == ["web1"]
+
+
+async def test_stable_part_in_another_order_is_kept_in_its_canonical_form(service: FactService) -> None:
+    """As agents of older versions send it."""
+    written = b'{"os": {"b": 1, "a": [2.50]}, "kernel": "\\u00e9"}'
+    stable = {"kernel": "é", "os": {"a": [2.5], "b": 1}}
+    sent = FactsBody(digests.of_value(stable), msgspec.Raw(b"{}"), msgspec.Raw(written))
+    assert not (await service.submit("web1", sent)).wants_stable
+    await service.submit("web1", body(stable))
+    assert (await service.show("web1")).decision == "nothing changed"
+
+
+async def test_null_as_stable_part_is_none(service: FactService) -> None:
+    """As agents of older versions say that they do not send it."""
+    digest = digests.of_value({"os": 1})
+    assert (await service.submit("web1", FactsBody(digest, msgspec.Raw(b"{}"), msgspec.Raw(b"null")))).wants_stable
+
+
+@pytest.mark.parametrize(
+    ("volatile", "stable"),
+    [
+        (b"[]", b"{}"),
+        (b"{}", b"[1]"),
+        (b"{}", b'{"a":1e999}'),
+        (b"{}", b'{"a":"\xff"}'),
+        (b"{}", b'{"a":' * 300 + b"1" + b"}" * 300),
+        (b"{}", b'{"a":' * 3000 + b"1" + b"}" * 3000),
+    ],
+)
+async def test_what_is_no_mapping_is_refused_also_under_its_own_digest(
+    service: FactService, volatile: bytes, stable: bytes
+) -> None:
+    sent = FactsBody(digests.of_bytes(stable), msgspec.Raw(volatile), msgspec.Raw(stable))
+    with pytest.raises(InputError) as caught:
+        await service.submit("web1", sent)
+    assert caught.value.code in {"FACTS-005", "JSON-002"}
+    with pytest.raises(NotFoundError):
+        await service.show("web1")
 
 
 async def send(service: FactService, clock: ManualClock, stable: dict[str, Any]) -> None:

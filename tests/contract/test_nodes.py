@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 from precast.base.ids import CountedIds
@@ -37,7 +36,7 @@ from precast.store.streams import Streams
 from precast.store.tables import TABLES
 from precast.store.traces import Traces
 from precast.store.work import WorkQueue
-from precast.wire.facts import FactsBody
+from precast.wire.facts import facts_body
 from precast.wire.nodes import Classification, NodesClassification, NodesDeed, NodesPurge, TargetsBody
 from precast.wire.reports import RunBegan
 
@@ -94,8 +93,7 @@ class House:
     async def add(self, name: str, facts: dict[str, Any] | None = None, **extensions: str) -> None:
         await self.database.write(self._adding, name, extensions)
         if facts is not None:
-            stable = canonical.encode(facts)
-            await self.facts.submit(name, FactsBody(digests.of_bytes(stable), {"uptime": 5}, facts))
+            await self.facts.submit(name, facts_body(facts, {"uptime": 5}, is_whole=True))
             await self.facts.work_off("worker")
 
     def _adding(self, name: str, extensions: dict[str, str]) -> Unit[None]:
@@ -293,13 +291,15 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
     for name in ("web1", "web10"):
         await house.add(name, {"x": 1}, pp_role="web")
         await house.add(name + "x", None)
-        await house.facts.submit(name, FactsBody(digests.of_bytes(canonical.encode({"x": 2})), {}, {"x": 2}))
+        await house.facts.submit(name, facts_body({"x": 2}, {}, is_whole=True))
         await house.facts.work_off("worker")
         await house.connect(name)
         await house.streams.append(PREFIX + name, [b"order"])
         await house.service.classify(NodesClassification(some(name), Classification(role="web")), "person:ann")
     for name in ("web1", "web10"):
-        await house.facts.submit(name, FactsBody(digests.of_bytes(canonical.encode({"x": 3})), {}, {"x": 3}))
+        # As a server of an older version keeps it.
+        later = Received(name, "0" * 64, b"{}", b"{}", house.database.clock.now())
+        await house.database.write(Facts(house.database).receiving, [later])
         await house.database.write(_giving_catalogs, house.database, name)
         await house.database.write(Reports(house.database).storing, [_report(name)])
     before = await holding(house.database, "web1")

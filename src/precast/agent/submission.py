@@ -16,8 +16,8 @@ from precast.agent.facts.volatile import is_volatile
 from precast.agent.notes import FactsNote
 from precast.agent.spool import Importance, Spool
 from precast.agent.store import LocalStore
-from precast.base import canonical, digests, https
-from precast.wire.facts import FactsAnswer, FactsBody
+from precast.base import digests, https
+from precast.wire.facts import FactsAnswer, FactsBody, facts_body
 from precast.wire.session import FACTS
 
 
@@ -27,10 +27,9 @@ def send(credentials: Credentials, url: str, facts: Facts) -> bool:
     Raises NotFoundError AGENT-003 if this machine is no node, and what the server says.
     """
     stable, volatile = split(facts)
-    digest = digests.of_bytes(canonical.encode(stable))
-    if not _ask(credentials, url, FactsBody(digest, volatile)).wants_stable:
+    if not _ask(credentials, url, facts_body(stable, volatile, is_whole=False)).wants_stable:
         return False
-    if _ask(credentials, url, FactsBody(digest, volatile, stable)).wants_stable:
+    if _ask(credentials, url, facts_body(stable, volatile, is_whole=True)).wants_stable:
         raise issues.NOT_KEPT.error(url=url)
     return True
 
@@ -41,9 +40,9 @@ def spool(store: LocalStore, records: Spool, collected: Collection) -> bool:
     Raises InputError AGENT-013 if they are too large, UnavailableError as the store does.
     """
     stable, volatile = split(collected.facts)
-    digest = digests.of_bytes(canonical.encode(stable))
+    digest = digests.of_value(stable)
     is_whole = store.standing().facts_digest != digest
-    body = FactsBody(digest, volatile, stable if is_whole else None)
+    body = facts_body(stable, volatile, is_whole=is_whole)
     records.put(FACTS, msgspec.json.encode(body), Importance.ROUTINE, supersedes=True)
     store.note(FactsNote(store.clock.now(), digest, len(collected.warnings)))
     return is_whole
@@ -52,7 +51,7 @@ def spool(store: LocalStore, records: Spool, collected: Collection) -> bool:
 def note_sent(store: LocalStore, records: Spool, collected: Collection) -> None:
     """Facts were sent by hand: older ones must not follow them."""
     stable, _ = split(collected.facts)
-    digest = digests.of_bytes(canonical.encode(stable))
+    digest = digests.of_value(stable)
     records.withdraw(FACTS)
     store.know_facts(digest)
     store.note(FactsNote(store.clock.now(), digest, len(collected.warnings)))

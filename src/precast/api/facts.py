@@ -28,7 +28,7 @@ class FactsApi:
                 "Keep the calling node's facts",
                 FactsAnswer,
                 body=FactsBody,
-                errors=(issues.WRONG_DIGEST,),
+                errors=(issues.WRONG_DIGEST, issues.NO_MAPPING),
             ),
             Route(
                 "GET",

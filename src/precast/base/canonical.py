@@ -21,6 +21,7 @@ from precast.base import issues
 MAX_DEPTH = 256
 
 _encoder = msgspec.json.Encoder(order="sorted")
+_mapping = msgspec.json.Decoder(dict[str, Any])
 _LEAVES = frozenset({str, int, bool, type(None)})
 _SCALARS = _LEAVES | {float}
 _CONTAINERS = frozenset({dict, list})
@@ -32,10 +33,25 @@ def encode(value: Any) -> bytes:
         data = _write(value)
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
         raise issues.NOT_JSON.error(reason=error) from None
-    # NaN became null, and a value too deep has at least as many brackets: without either sign there is nothing to look for.
-    if b"null" in data or (data.count(b"[") + data.count(b"{") > MAX_DEPTH and not _is_plain_and_shallow(value)):
+    # NaN became null: without that sign there is none.
+    if b"null" in data or not _is_shallow(value, data):
         _inspect(value)
     return data
+
+
+def decode_mapping(data: bytes) -> dict[str, Any]:
+    """What a mapping in JSON says, if canonical bytes could say it too. Raises msgspec's errors, UnicodeDecodeError, RecursionError,
+    and InputError JSON-002 if it is nested too deep.
+    """
+    value = _mapping.decode(data)
+    if not _is_shallow(value, data):
+        _inspect(value)
+    return value
+
+
+def _is_shallow(value: Any, data: bytes) -> bool:
+    """Whether it is within the limit; False for what only `_inspect` can tell. What is too deep has at least as many brackets."""
+    return data.count(b"[") + data.count(b"{") <= MAX_DEPTH or _is_plain_and_shallow(value)
 
 
 def _write(value: Any) -> bytes:

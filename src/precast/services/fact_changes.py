@@ -21,20 +21,21 @@ def compare(before: bytes, after: bytes) -> list[FactChange]:
     return sorted(_walk("", before, after), key=lambda one: one.path)
 
 
-def _walk(path: str, before: bytes, after: bytes) -> Iterator[FactChange]:
+def _walk(path: str, before: bytes | msgspec.Raw, after: bytes | msgspec.Raw) -> Iterator[FactChange]:
     olds, news = _members.decode(before), _members.decode(after)
-    for name, new in news.items():
-        old = olds.pop(name, None)
-        if old == new:
-            continue
-        here, there = None if old is None else bytes(old), bytes(new)
+    # Most of it is as it was: nothing is done for what is.
+    for name in [name for name, new in news.items() if olds.get(name) != new]:
+        new = news[name]
+        there = bytes(new)
         place = f"{path}/{_escape(name)}"
-        if here is not None and here.startswith(b"{") and there.startswith(b"{"):
+        if name not in olds:
+            yield FactChange(place, None, there)
+        elif there.startswith(b"{") and (here := bytes(olds[name])).startswith(b"{"):
             yield from _walk(place, here, there)
         else:
-            yield FactChange(place, here, there)
-    for name, old in olds.items():
-        yield FactChange(f"{path}/{_escape(name)}", bytes(old), None)
+            yield FactChange(place, bytes(olds[name]), there)
+    for name in olds.keys() - news.keys():
+        yield FactChange(f"{path}/{_escape(name)}", bytes(olds[name]), None)
 
 
 def _escape(name: str) -> str:

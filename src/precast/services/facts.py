@@ -1,9 +1,12 @@
 """The fact service: takes sets in, finds out how they differ, and asks whether that matters.
 
-A set is acknowledged when it is durably in the inbox, beside an item in the work queue. Workers take it from there: difference,
-history, decision, and the request for a compile, in one transaction, many nodes at a time. Compiles that a node causes are
-limited: a flapping node delays itself only. Paths that change all the time have no history and ask for nothing, unless a catalog
-was compiled from them.
+A set is acknowledged when it is durably stored with what came of it: difference, history, decision and the request for a compile
+are in one transaction, many nodes at a time. To write it down first and look at it later would cost twice as much and gain nothing: the
+look takes less than the write. Compiles that a node causes are limited: a flapping node delays itself only. Paths that change all
+the time have no history and ask for nothing, unless a catalog was compiled from them.
+
+Servers of older versions keep sets in an inbox and look at them later. What waits there is worked off here too, and a node of which
+something waits goes on through it, so that its sets stay in order.
 """
 
 from collections.abc import Sequence
@@ -31,8 +34,10 @@ from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView,
 FACTS = WorkKind("facts")
 # Looking at a set takes a fraction of a millisecond; when a server dies, its claims are anyone's after this time.
 LEASE_S = 10.0
-# As many sets share their statements; not more, because on PostgreSQL nobody else is served while they are compared.
+# Sets of the inbox that share their statements.
 BATCH = 64
+# As many are compared at a time: on PostgreSQL nobody else is served meanwhile.
+COMPARED_AT_ONCE = 32
 
 
 class Submission(NamedTuple):
@@ -44,11 +49,24 @@ class Submission(NamedTuple):
 
 
 def prepare(node: str, body: FactsBody) -> Submission:
-    """Facts as they came, checked. Raises InputError FACTS-001 if the digest is not that of the facts."""
-    stable = None if body.stable is None else canonical.encode(body.stable)
-    if stable is not None and digests.of_bytes(stable) != body.digest:
+    """Facts as they came, checked. Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none."""
+    try:
+        canonical.decode_mapping(volatile := bytes(body.volatile))
+        stable = None if body.whole is None else _known(node, body.digest, body.whole)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise issues.NO_MAPPING.error(node=node, reason=error) from None
+    return Submission(body.digest, None if stable is None else pack(stable), pack(volatile))
+
+
+def _known(node: str, digest: str, stable: bytes) -> bytes:
+    """A stable part in the form that has this digest: as it came if the node wrote it so, which spares writing it again."""
+    facts = canonical.decode_mapping(stable)
+    if digests.of_bytes(stable) == digest:
+        return stable
+    stable = canonical.encode(facts)
+    if digests.of_bytes(stable) != digest:
         raise issues.WRONG_DIGEST.error(node=node)
-    return Submission(body.digest, None if stable is None else pack(stable), pack(canonical.encode(body.volatile)))
+    return stable
 
 
 class Reading(Protocol):
@@ -132,10 +150,10 @@ class FactService:
             FactsAnswer(one.stable is None and known[node] != one.digest and (node, one.digest) not in brought)
             for node, one in came
         ]
-        whole = [Received(node, one.digest, one.stable, one.volatile, now) for node, one in came if one.stable]
+        # Of one node the last, in the order of names, so that two servers wait for each other and never in a circle.
+        whole = {node: Received(node, one.digest, one.stable, one.volatile, now) for node, one in came if one.stable}
         if whole:
-            yield from self._facts.receiving(whole)
-            yield from self._work.enqueuing_many(FACTS.name, [Asked(node) for node in {one.node for one in whole}])
+            yield from self._deciding([whole[node] for node in sorted(whole)])
         parts = [
             Volatile(node, one.volatile, now)
             for (node, one), answer in zip(came, answers, strict=True)
@@ -145,23 +163,39 @@ class FactService:
             yield from self._facts.storing_volatile(parts)
         return answers
 
+    def _deciding(self, sets: Sequence[Received]) -> Unit[None]:
+        """Store sets with what comes of them; those of nodes of which an older one waits wait too."""
+        queued = yield from self._facts.queued([one.node for one in sets])
+        if queued:
+            later = [one for one in sets if one.node in queued]
+            yield from self._facts.receiving(later)
+            yield from self._work.enqueuing_many(FACTS.name, [Asked(one.node) for one in later])
+        yield from self._storing([one for one in sets if one.node not in queued])
+
     def _persisting(self, claims: Sequence[Claim]) -> Unit[None]:
         if not claims:
             return
-        decided: list[Decided] = []
-        due: list[Asked] = []
         waiting = yield from self._facts.waiting([claim.key for claim in claims])
-        changed = [one.came.node for one in waiting if one.stored and one.stored.digest != one.came.digest]
-        reads = (yield from self._read.holding(changed)) if changed else {}
-        for one in waiting:
-            decision, compile_at = decide(one, reads.get(one.came.node), self._database.clock.now())
-            decided.append(decision)
-            if compile_at is not None:
-                due.append(Asked(one.came.node, one.came.digest, compile_at))
-        yield from self._facts.storing(decided)
-        yield from self._work.enqueuing_many(DECIDE.name, due)
+        yield from self._storing(waiting)
+        yield from self._facts.clearing(waiting)
         if not (yield from self._work.completing_many(claims)):
             raise LostClaim
+
+    def _storing(self, sets: Sequence[Received]) -> Unit[None]:
+        """Decide upon sets, one of a node, in the order of names."""
+        decided: list[Decided] = []
+        due: list[Asked] = []
+        for first in range(0, len(sets), COMPARED_AT_ONCE):
+            waiting = yield from self._facts.holding(sets[first : first + COMPARED_AT_ONCE])
+            changed = [one.came.node for one in waiting if one.stored and one.stored.digest != one.came.digest]
+            reads = (yield from self._read.holding(changed)) if changed else {}
+            for one in waiting:
+                decision, compile_at = decide(one, reads.get(one.came.node), self._database.clock.now())
+                decided.append(decision)
+                if compile_at is not None:
+                    due.append(Asked(one.came.node, one.came.digest, compile_at))
+        yield from self._facts.storing(decided)
+        yield from self._work.enqueuing_many(DECIDE.name, due)
 
 
 def _decode(data: bytes) -> dict[str, Any]:

@@ -120,6 +120,12 @@ WRONG_DIGEST = Issue(
 NO_FACTS = Issue(
     "FACTS-002", Kind.NOT_FOUND, "{node} has sent no facts", "run `precast agent facts` on it, or check its name"
 )
+NO_MAPPING = Issue(
+    "FACTS-005",
+    Kind.INPUT,
+    "what {node} sent as facts is no mapping in JSON: {reason}",
+    "send `volatile`, and `stable` if it was asked for, as objects",
+)
 CLONE = Issue(
     "SESSION-001",
     Kind.CONFLICT,

@@ -35,23 +35,34 @@ NEWEST = Query(
 WAITING = Query(
     "facts.waiting",
     """
-    -- The sets that wait, each beside what is stored of its node.
-    SELECT i.node, i.digest, i.stable, i.volatile, i.received_at,
-        s.digest, s.stable, s.received_at, s.decision, s.decided_at, s.allowed_at, s.recent, v.submissions
-    FROM fact_inbox AS i
-    LEFT JOIN fact_set AS s ON s.node = i.node
-    LEFT JOIN fact_volatile AS v ON v.node = i.node
-    WHERE i.node IN (SELECT value FROM json_each(:nodes))
-    ORDER BY i.node
+    SELECT node, digest, stable, volatile, received_at FROM fact_inbox
+    WHERE node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
     """,
     postgresql="""
-    SELECT i.node, i.digest, i.stable, i.volatile, i.received_at,
-        s.digest, s.stable, s.received_at, s.decision, s.decided_at, s.allowed_at, s.recent, v.submissions
-    FROM fact_inbox AS i
-    LEFT JOIN fact_set AS s ON s.node = i.node
-    LEFT JOIN fact_volatile AS v ON v.node = i.node
-    WHERE i.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
-    ORDER BY i.node
+    SELECT node, digest, stable, volatile, received_at FROM fact_inbox
+    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node
+    """,
+)
+QUEUED = Query(
+    "facts.queued",
+    "SELECT node FROM fact_inbox WHERE node IN (SELECT value FROM json_each(:nodes))",
+    postgresql="""
+    SELECT node FROM fact_inbox WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    """,
+)
+HOLD = Query(
+    "facts.hold",
+    """
+    -- What is stored of some nodes, and how often they have sent facts; the rows are ours until the commit.
+    SELECT node, (SELECT submissions FROM fact_volatile WHERE fact_volatile.node = fact_set.node),
+        digest, stable, received_at, decision, decided_at, allowed_at, recent
+    FROM fact_set WHERE node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
+    """,
+    postgresql="""
+    SELECT node, (SELECT submissions FROM fact_volatile WHERE fact_volatile.node = fact_set.node),
+        digest, stable, received_at, decision, decided_at, allowed_at, recent
+    FROM fact_set WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    ORDER BY node FOR UPDATE
     """,
 )
 CLEAR = Query(

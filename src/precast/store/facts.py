@@ -13,7 +13,7 @@ from precast.base.clock import from_micros, to_micros
 from precast.store import fact_queries as queries
 from precast.store.database import Database
 from precast.store.packing import pack, unpack
-from precast.store.query import Row, Unit, json_list
+from precast.store.query import Unit, json_list
 
 # A path that has been quiet for so long begins anew when it flaps again.
 QUIET = timedelta(hours=1)
@@ -50,7 +50,7 @@ class FactSet(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A set that was acknowledged, what is stored of its node, and how often that has sent facts before."""
+    """A set that is to be decided upon, what is stored of its node, and how often that has sent facts before."""
 
     came: Received
     stored: FactSet | None
@@ -131,19 +131,34 @@ class Facts:
             for one in sorted(parts, key=lambda one: (one.node, one.received_at))
         )
 
-    def waiting(self, nodes: Sequence[str]) -> Unit[list[Waiting]]:
+    def waiting(self, nodes: Sequence[str]) -> Unit[list[Received]]:
         """What waits of these nodes, by name."""
         rows = yield queries.WAITING(nodes=json_list(nodes))
-        return [_waiting(*row) for row in rows]
+        return [
+            Received(node, digest, bytes(stable), bytes(volatile), from_micros(received))
+            for node, digest, stable, volatile, received in rows
+        ]
+
+    def queued(self, nodes: Sequence[str]) -> Unit[set[str]]:
+        """Those of these nodes of which something waits."""
+        return {node for (node,) in (yield queries.QUEUED(nodes=json_list(nodes)))}
+
+    def holding(self, sets: Sequence[Received]) -> Unit[list[Waiting]]:
+        """Sets beside what is stored of their nodes, which stays so until the commit."""
+        rows = yield queries.HOLD(nodes=json_list(one.node for one in sets))
+        stored = {node: (_fact_set(*columns), submissions or 0) for node, submissions, *columns in rows}
+        return [Waiting(one, *stored.get(one.node, (None, 0))) for one in sets]
+
+    def clearing(self, sets: Sequence[Received]) -> Unit[None]:
+        """Take sets out of the inbox, unless a newer one came."""
+        yield queries.CLEAR.many(
+            {"node": one.node, "digest": one.digest, "received_at": to_micros(one.received_at)} for one in sets
+        )
 
     def storing(self, sets: Sequence[Decided]) -> Unit[None]:
-        """Store sets with what came of them, note how they differ, and take them out of the inbox unless a newer one came."""
+        """Store sets with what came of them, and note how they differ; in the order of names."""
         if not sets:
             return
-        yield queries.CLEAR.many(
-            {"node": one.came.node, "digest": one.came.digest, "received_at": to_micros(one.came.received_at)}
-            for one in sets
-        )
         yield queries.STORE.many(
             {
                 "node": one.came.node,
@@ -258,14 +273,6 @@ def _trimming_node(node: str, keep: int, limit: int) -> Unit[int]:
 
 def _reading_crowded(keep: int, after: str, limit: int) -> Unit[list[str]]:
     return [row[0] for row in (yield queries.CROWDED(keep=keep, after_node=after, limit=limit))]
-
-
-def _waiting(
-    node: str, digest: str, stable: bytes, volatile: bytes, received: int, known: str | None, *rest: Row
-) -> Waiting:
-    came = Received(node, digest, bytes(stable), bytes(volatile), from_micros(received))
-    *columns, submissions = rest
-    return Waiting(came, None if known is None else _fact_set(known, *columns), submissions or 0)
 
 
 def _fact_set(

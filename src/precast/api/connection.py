@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from precast.api.deadlines import DeadlineError, Deadlines
 from precast.api.intake import Intake
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
@@ -40,6 +41,7 @@ class Connection:
 
     __slots__ = (
         "_allowed_s",
+        "_deadlines",
         "_flushing",
         "_held_bytes",
         "_intake",
@@ -70,11 +72,13 @@ class Connection:
         service: SessionService,
         kinds: Mapping[str, RecordKind],
         intake: Intake,
+        deadlines: Deadlines,
     ) -> None:
         self._socket = socket
         self._service = service
         self._kinds = kinds
         self._intake = intake
+        self._deadlines = deadlines
         self._held_bytes = 0
         self.node = node
         self.instance = instance
@@ -93,9 +97,8 @@ class Connection:
     async def send(self, message: Message) -> None:
         """Send, within the deadline; what cannot be sent ends the connection, which is repeated from what is stored."""
         try:
-            async with asyncio.timeout(SEND_S):
-                await self._socket.send_bytes(session.encode(message))
-        except (TimeoutError, ConnectionError):
+            await self._deadlines.within(SEND_S, self._socket.send_bytes(session.encode(message)))
+        except (DeadlineError, ConnectionError):
             await self.close(session.CLOSE_SILENT, "nothing can be sent")
 
     def lacks(self, now: Served) -> bool:

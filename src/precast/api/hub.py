@@ -8,6 +8,7 @@ from typing import NamedTuple
 from aiohttp import WSMsgType, web
 
 from precast.api.connection import Connection
+from precast.api.deadlines import Deadlines
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Call, Node, Route, Routes
@@ -59,6 +60,7 @@ class Hub:
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
         self._intake = Intake()
+        self.deadlines = Deadlines()  # of what is sent; `tending` looks at them
 
     def declare(self, routes: Routes) -> None:
         routes.add(
@@ -125,7 +127,15 @@ class Hub:
             await socket.close(code=session.CLOSE_REFUSED, message=error.code.encode())
             return None
         connection = Connection(
-            socket, node, hello.instance, begun, hello.received, self._service, self._kinds, self._intake
+            socket,
+            node,
+            hello.instance,
+            begun,
+            hello.received,
+            self._service,
+            self._kinds,
+            self._intake,
+            self.deadlines,
         )
         if not await self._enter(connection):
             return None

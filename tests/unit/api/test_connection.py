@@ -10,6 +10,7 @@ import pytest
 
 from precast.api import connection as subject
 from precast.api.connection import Connection
+from precast.api.deadlines import Deadlines
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
@@ -68,7 +69,7 @@ def record(number: int, size_bytes: int = 2) -> Record:
 def parts() -> tuple[Connection, Socket, Service]:
     socket, service = Socket(), Service()
     node = Node("web1", {}, "ab", AT)
-    made: Any = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, service, {}, Intake())  # type: ignore[arg-type] # stands for it
+    made: Any = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, service, {}, Intake(), Deadlines())  # type: ignore[arg-type] # stands for it
     return made, socket, service
 
 

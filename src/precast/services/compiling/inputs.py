@@ -19,7 +19,9 @@ DEFAULT_ENVIRONMENT = "production"
 
 
 class NodeInput(msgspec.Struct, frozen=True):
-    """One node as it is known. No version where its environment has no code, no digest where it has sent no facts."""
+    """One node as it is known. No version where its environment has no code, and no facts then: nothing asks for them. No digest
+    where it has sent none.
+    """
 
     vouched: Vouched
     environment: str
@@ -50,7 +52,9 @@ class NodeInputs:
                 shown = yield from self._environments.showing(environment)
                 versions[environment] = shown.current.version if shown else None
             stored = facts.get(one.name)
-            merged = {} if stored is None else merge(_decoded(stored.stable), _decoded(stored.volatile))
+            merged: dict[str, Any] = {}
+            if stored is not None and versions[environment] is not None:
+                merged = merge(_decoded(stored.stable), _decoded(stored.volatile))
             digest = None if stored is None else stored.digest
             found.append(NodeInput(one, environment, versions[environment], digest, merged))
         return found

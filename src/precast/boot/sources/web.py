@@ -7,6 +7,7 @@ deadline: a server that sends a byte a second gains nothing. `unix:///run/socket
 import asyncio
 import contextlib
 import ipaddress
+import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -170,14 +171,22 @@ async def _until_closed(url: str, reader: asyncio.StreamReader, max_bytes: int) 
 async def _chunks(url: str, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
     data = bytearray()
     while True:
-        try:
-            line = await reader.readuntil(b"\n")
-            size = int(line.split(b";")[0].strip()[:16], 16)
-        except (asyncio.LimitOverrunError, ValueError):
-            raise issues.BAD_HTTP.error(url=url, reason="its chunks have no size") from None
-        if size < 0 or len(data) + size > max_bytes:
+        size = await _chunk_size(url, reader)
+        if len(data) + size > max_bytes:
             raise issues.TOO_LARGE.error(where=url, limit=max_bytes)
         if size == 0:
             return bytes(data)
         data += await reader.readexactly(size)
-        await reader.readuntil(b"\n")
+        if await reader.readexactly(2) != b"\r\n":
+            raise issues.BAD_HTTP.error(url=url, reason="its chunks do not end where they say")
+
+
+async def _chunk_size(url: str, reader: asyncio.StreamReader) -> int:
+    """In the digits that HTTP writes it with; what stands behind a semicolon is for somebody else."""
+    try:
+        digits = (await reader.readuntil(b"\n")).split(b";")[0].strip()
+    except asyncio.LimitOverrunError:
+        digits = b""
+    if not re.fullmatch(rb"[0-9A-Fa-f]{1,16}", digits):
+        raise issues.BAD_HTTP.error(url=url, reason="its chunks have no size")
+    return int(digits, 16)

@@ -1,14 +1,19 @@
 """Whoever answers in place of a metadata service gains nothing: size, depth, time, redirects, types and paths are bounded."""
 
 import asyncio
+import base64
+import gzip
+import itertools
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from precast.boot.sources import web
+from precast.base.errors import InputError
+from precast.boot.sources import vmware, web
 from precast.boot.sources.contract import Evidence, Patience, Source
 from precast.boot.sources.digitalocean import DigitalOcean
 from precast.boot.sources.ec2 import Ec2
@@ -18,6 +23,8 @@ from precast.boot.sources.probing import probe
 from precast.boot.sources.reach import MAX_ANSWER_BYTES, Machine
 from precast.boot.sources.vultr import Vultr
 from tests.unit.boot.serving import Asked, Handler, Service, Writer, answer, serving, silent, trickling
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def saying(data: bytes) -> Handler:
@@ -45,6 +52,17 @@ def saying(data: bytes) -> Handler:
         (saying(answer(200, b"[" * 100_000)), "it is no JSON"),
         (saying(answer(200, b'{"a":' * 100 + b"1" + b"}" * 100)), "nested more than 64 deep"),
         (saying(answer(200, b"[]")), "should be a map, and is a list"),
+        (saying(b"HTTP/1.1 200 OK\r\n" + b"X-A: b\r\n" * 1_000_000), "is larger than 65536 bytes"),
+        (saying(b"HTTP/1.1 200 OK" + b" " * 10_000_000), "is larger than 65536 bytes"),
+        (saying(b"HTTP/1.1 100 Continue\r\n\r\n"), "its status is 100"),
+        (saying(CHUNKED + b"2\r\n{}" + b"x" * 100_000), "its chunks do not end"),
+        (saying(CHUNKED + b"2" + b";x" * 100_000), "its chunks have no size"),
+        (saying(CHUNKED + b"1\r\n{\r\n" * 100), "it closes the connection"),
+        (saying(CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n"), "its chunks have no size"),
+        (saying(answer(200, '{"droplet_id": "ü"}'.encode("latin-1"))), "it is no JSON"),
+        (saying(answer(200, '{"droplet_id": 1}'.encode("utf-16"))), "it is no JSON"),
+        (saying(answer(200, gzip.compress(b'{"droplet_id": 1}'), Content_Encoding="gzip")), "it is no JSON"),
+        (saying(answer(200, b'{"droplet_id": "\\u0000\\n"}')), "should be one short line"),
     ],
 )
 async def test_strange_answer_is_a_reason_in_one_line(handler: Handler, said: str, tmp_path: Path) -> None:
@@ -59,9 +77,31 @@ class Hurried(DigitalOcean):
     deadline_s = 0.05
 
 
+async def dripping(_: Asked, writer: Writer) -> None:
+    """A byte at a time, which a limit for each read alone would wait for."""
+    for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 60_000:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def circling(asked: Asked, writer: Writer) -> None:
+    """Sends everybody to where they are."""
+    writer.write(answer(307, Location=f"http://{asked.headers['host']}{asked.target}"))
+
+
+async def test_redirects_in_a_circle_are_not_followed_once(tmp_path: Path) -> None:
+    async with serving(circling) as base:
+        came = await probe(DigitalOcean(base), Machine(tmp_path, Evidence(dmi={"sys_vendor": "DigitalOcean"})))
+    assert came.reason == (
+        f"{base}/metadata/v1.json answers with a redirect to {base}/metadata/v1.json, which is not followed"
+    )
+
+
+@pytest.mark.parametrize("handler", [silent, dripping])
 @pytest.mark.parametrize("dmi", [{}, {"sys_vendor": "DigitalOcean"}], ids=["possible", "confirmed"])
-async def test_silent_service_is_left_at_its_deadline(dmi: dict[str, str], tmp_path: Path) -> None:
-    async with serving(silent) as base:
+async def test_silent_service_is_left_at_its_deadline(handler: Handler, dmi: dict[str, str], tmp_path: Path) -> None:
+    async with serving(handler) as base:
         came = await probe(Hurried(base), Machine(tmp_path, Evidence(dmi=dmi)))
     assert came.reason == "digitalocean had not answered after 0.05 s"
 
@@ -113,6 +153,42 @@ async def test_path_that_leaves_its_place_is_refused(row: object, said: str, tmp
         came = await probe(OpenStack(base), Machine(tmp_path, Evidence()))
     assert came.found is None
     assert said in came.reason
+
+
+def bomb(size: int) -> bytes:
+    """So many bytes of nothing, compressed."""
+    packer = zlib.compressobj(wbits=31)
+    return b"".join([*(packer.compress(b"\0" * 1_000_000) for _ in range(size // 1_000_000)), packer.flush()])
+
+
+def test_compressed_guestinfo_is_unpacked_to_a_limit() -> None:
+    packed = base64.b64encode(bomb(100_000_000))
+    with pytest.raises(InputError, match="is larger than 8388608 bytes"):
+        vmware.decoded("guestinfo.userdata", packed, "gzip+base64")
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in itertools.pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAUGHS, "it is no YAML"),
+        ("a: " + "[" * 5_000, "cannot be read"),
+        ("a: " + "{b: " * 100 + "}" * 100, "cannot be read"),
+        ("instance-id: x\n" + "k: v\n" * 100_000, "is larger than"),
+        ("instance-id: !!python/object/apply:os.system [id]\n", "cannot be read"),
+    ],
+)
+async def test_hostile_yaml_is_refused_in_one_line(text: str, said: str, tmp_path: Path) -> None:
+    async with serving(Service({"metadata": text})) as base:
+        came = await probe(Hetzner(base), Machine(tmp_path, Evidence()))
+    assert came.found is None
+    assert said in came.reason
+    assert "\n" not in came.reason
+    assert "this is a bug" not in came.reason
 
 
 WRONG: list[tuple[Callable[[str], Source], dict[str, str]]] = [

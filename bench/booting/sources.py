@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.booting import services
 from precast.agent.applying.machine import Machine as Managed
@@ -33,7 +33,7 @@ from precast.boot.sources.openstack import OpenStack
 from precast.boot.sources.reach import Machine
 from precast.boot.state import State
 
-ROUNDS = 7
+ROUNDS = 15
 PEER = Path(__file__).parents[1] / "peers" / "sources_cloudinit.py"
 
 
@@ -76,14 +76,26 @@ async def boot(sources: Sequence[Source], evidence: Evidence) -> tuple[float, fl
     return configured_s, ended_s, identity.source if identity is not None else ""
 
 
-def measure(sources: Sequence[Source], wanted: str, rounds: int, evidence: Evidence | None = None) -> float:
-    """Median seconds to the end of the boot. Fails if another than the wanted source was the identity."""
-    found = []
+class Case(NamedTuple):
+    """Which sources are there, who must be the identity, and what the firmware says."""
+
+    sources: Sequence[Source]
+    wanted: str
+    evidence: Evidence = Evidence()
+
+
+def measure(cases: Mapping[str, Case], rounds: int) -> dict[str, float]:
+    """Median seconds to the end of the boot, by case. Fails if another than the wanted source was the identity.
+
+    The cases take turns, so that whatever else the machine does meanwhile meets all of them alike.
+    """
+    found: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):
-        _, ended_s, identity = asyncio.run(boot(sources, evidence or Evidence()))
-        assert identity == wanted, f"{identity} was taken for the identity, not {wanted}"
-        found.append(ended_s)
-    return statistics.median(found)
+        for name, case in cases.items():
+            _, ended_s, identity = asyncio.run(boot(case.sources, case.evidence))
+            assert identity == case.wanted, f"{identity} was taken for the identity, not {case.wanted}"
+            found[name].append(ended_s)
+    return {name: round(statistics.median(times), 4) for name, times in found.items()}
 
 
 def measure_peer(limit_s: float) -> dict[str, Any]:
@@ -113,12 +125,15 @@ def main() -> None:
         right, last = NoCloudNet(at(services.RIGHT)), Ec2(at(services.RIGHT))
         elsewhere = Ec2(at(services.REDIRECT))
         amazon = Evidence(dmi={"sys_vendor": "Amazon EC2", "product_uuid": "ec2b"})
+        cases = {
+            "own_s": Case([right], "nocloud-net"),
+            "absent_s": Case([*absent(), elsewhere, right], "nocloud-net"),
+            "own_low_s": Case([last], "ec2"),
+            "confirmed_low_s": Case([*absent(), last], "ec2", amazon),
+        }
         figures: dict[str, Any] = {
-            "own_s": round(measure([right], "nocloud-net", ROUNDS), 4),
-            "absent_s": round(measure([*absent(), elsewhere, right], "nocloud-net", ROUNDS), 4),
-            "own_low_s": round(measure([last], "ec2", ROUNDS), 4),
-            "confirmed_low_s": round(measure([*absent(), last], "ec2", ROUNDS, amazon), 4),
-            "higher_plausible_s": round(measure([*absent(), last], "ec2", 1), 4),
+            **measure(cases, ROUNDS),
+            **measure({"higher_plausible_s": Case([*absent(), last], "ec2")}, 1),
             "longest_deadline_s": max(source.deadline_s for source in [*absent(), last]),
         }
         figures |= measure_peer(limit_s)

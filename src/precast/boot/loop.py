@@ -293,11 +293,13 @@ class Boot:
 
     def _is_complete(self) -> bool:
         """Say of everything that never started what it waited for."""
-        waiting = Waiting.of(self._execution)
         names = self._execution.net.transitions_by_name
         stuck = [] if self._is_configured else [CONFIGURATION]
         stuck += [name for name in self._jobs if self._execution.outcome(names[name]) is None]
+        if not stuck:
+            return not self._has_failed
+        waiting = Waiting.of(self._execution)
         for name in stuck:
             reasons = [waiting.sentence(wait) for wait in waiting.reasons(names[name])]
             self._note(events.LeftOut(self._now_s(), name, "; ".join(reasons)))
-        return not stuck and not self._has_failed
+        return False

@@ -47,10 +47,11 @@ IMITATED = frozenset({"ec2", "openstack", "vmware"})
 
 def platform_of(evidence: Evidence) -> tuple[str, str]:
     """The platform that the firmware names, and the words; empty if none."""
-    for platform, marks in MARKS.items():
+    said = {entry: text.lower() for entry, text in evidence.dmi.items()}
+    for platform, marks in MARKS.items() if said else ():
         for mark in marks:
-            text = evidence.dmi_value(mark.entry)
-            if text.lower().startswith(mark.start.lower()):
+            if said.get(mark.entry, "").startswith(mark.start.lower()):
+                text = evidence.dmi_value(mark.entry)
                 return platform, f"firmware says {mark.entry} {text!r}"
     return "", ""
 

@@ -110,6 +110,15 @@ async def test_events_that_were_dropped_on_the_node_are_counted_as_lost(world: W
     assert (row.events, row.lost, row.mode) == (7, 6, "enforce")
 
 
+async def test_number_that_is_told_twice_at_once_counts_once_and_hurts_nobody(world: World, clock: ManualClock) -> None:
+    start, other = began(1), began(2)
+    twice = [prepare_events("web1", RunEvents(start.report, 1, [changed(path)])) for path in ("/a", "/b")]
+    await world.take(prepare_began("web1", start), *twice, prepare_ended("web2", ended(other, changed("/c"), events=1)))
+    clock.advance(1)
+    found = [await world.reader.events(f"File[{path}]", "", Place(clock.now()), 9) for path in ("/b", "/c")]
+    assert [[one.number for one in events] for events in found] == [[1], [1]]
+
+
 async def test_node_cannot_write_into_the_report_of_another(world: World) -> None:
     await world.take(prepare_began("web1", began(mode="noop")))
     await world.take(

@@ -252,3 +252,14 @@ async def test_later_stages_of_a_boot_do_not_ask_again_and_another_boot_does(roo
     done = await asyncio.to_thread(precast, *words, "--stage", "network")
     assert "does not answer" in done.stdout
     assert len(service.asked) == asked
+
+
+def test_template_can_name_the_machine_and_its_system(root: Path) -> None:
+    (root / "etc/os-release").write_text('ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n')
+    (root / SEED / "meta-data").write_text("instance-id: i-1\nlocal-hostname: beta.example.org\nrole: web\n")
+    text = "{{ v1.distro_release }} {{ v1.local_hostname }} {{ machine }} {{ v1.cloud_id }} {{ ds.meta_data.role }}"
+    template = f"## template: jinja\n#cloud-config\nwrite_files: [{{path: /etc/told, content: '{text}'}}]\n"
+    (root / SEED / "user-data").write_text(template)
+    done = precast("run", "--root", str(root))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (root / "etc/told").read_text() == f"bookworm beta {os.uname().machine} nocloud web"

@@ -3,6 +3,7 @@
 Nothing that somebody wrote raises here: what is wrong is a finding, and the rest is used.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import msgspec
 
 from precast.boot import fetching
 from precast.boot.capabilities import Capability
-from precast.boot.modules import registry
+from precast.boot.modules import people, registry
 from precast.boot.modules.shapes import Finding
 from precast.boot.userdata import reading
 from precast.boot.userdata.documents import Script, UserData
@@ -29,11 +30,16 @@ class Configuration(NamedTuple):
         return msgspec.json.encode(self.config, enc_hook=str)
 
 
-def make(values: Mapping[Capability, Any], base: Mapping[str, Any], once_directory: Path | None) -> Configuration:
-    """Read user data and vendor data and put them over the image's configuration."""
+def make(
+    values: Mapping[Capability, Any],
+    base: Mapping[str, Any],
+    once_directory: Path | None,
+    system: Mapping[str, str] | None = None,
+) -> Configuration:
+    """Read user data and vendor data and put them over the image's configuration. `system` is what `system_of` says."""
     metadata = values.get(Capability.METADATA) or {}
     around = reading.Circumstances(
-        fetching.fetch, variables(values), _launch_index(metadata), once_directory, is_vendor=False
+        fetching.fetch, variables(values, system or {}), _launch_index(metadata), once_directory, is_vendor=False
     )
     user = reading.read(values.get(Capability.USER_DATA, b""), around)
     vendor_data = values.get(Capability.VENDOR_DATA, b"")
@@ -44,7 +50,20 @@ def make(values: Mapping[Capability, Any], base: Mapping[str, Any], once_directo
     return Configuration(config, whole.scripts, [_sentence(one) for one in (*whole.findings, *found)])
 
 
-def variables(values: Mapping[Capability, Any]) -> dict[str, Any]:
+def system_of(root: Path) -> dict[str, str]:
+    """What templates can name of the system below a root, as cloud-init calls it."""
+    told, kernel = people.os_release(root), os.uname()
+    return {
+        "distro": told.get("ID", ""),
+        "distro_version": told.get("VERSION_ID", ""),
+        "distro_release": told.get("VERSION_CODENAME", ""),
+        "variant": told.get("ID", ""),
+        "kernel_release": kernel.release,
+        "machine": kernel.machine,
+    }
+
+
+def variables(values: Mapping[Capability, Any], system: Mapping[str, str]) -> dict[str, Any]:
     """What templates can name, as cloud-init calls it."""
     names = {
         "instance_id": Capability.INSTANCE_ID,
@@ -53,10 +72,15 @@ def variables(values: Mapping[Capability, Any]) -> dict[str, Any]:
         "region": Capability.REGION,
         "platform": Capability.PLATFORM,
         "cloud_name": Capability.PLATFORM,
+        "cloud_id": Capability.PLATFORM,
         "public_ssh_keys": Capability.PUBLIC_KEYS,
     }
     v1 = {name: values[capability] for name, capability in names.items() if capability in values}
-    v1["public_ssh_keys"] = list(v1.get("public_ssh_keys", ()))
+    v1 = {**system, **v1, "public_ssh_keys": list(v1.get("public_ssh_keys", ()))}
+    if "local_hostname" in v1:
+        v1["local_hostname"] = v1["local_hostname"].partition(".")[
+            0
+        ]  # the name alone, also where the source has a domain
     return {**v1, "v1": v1, "ds": {"meta_data": values.get(Capability.METADATA, {})}}
 
 

@@ -52,7 +52,7 @@ def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = N
         jobs=Jobs(state, managed, state.log, ground.is_dry_run),
         clock=clock,
         configure=partial(_configure, state, base, ground.is_dry_run),
-        given=_given(ground.user_data, base),
+        given=_given(ground.user_data, base, root),
         bring_up=ground.bring_up if _needs_network(choice) else None,
     )
 
@@ -79,8 +79,11 @@ def has_programs(root: Path) -> bool:
 def _configure(
     state: State, base: Mapping[str, Any], is_dry_run: bool, values: Mapping[Capability, Any], instance_id: str
 ) -> Configuration:
-    return configuration.make(values, base, None if is_dry_run else state.instance(instance_id) / "once")
+    once = None if is_dry_run else state.instance(instance_id) / "once"
+    return configuration.make(values, base, once, configuration.system_of(state.root))
 
 
-def _given(user_data: bytes | None, base: Mapping[str, Any]) -> Configuration | None:
-    return None if user_data is None else configuration.make({Capability.USER_DATA: user_data}, base, None)
+def _given(user_data: bytes | None, base: Mapping[str, Any], root: Path) -> Configuration | None:
+    if user_data is None:
+        return None
+    return configuration.make({Capability.USER_DATA: user_data}, base, None, configuration.system_of(root))

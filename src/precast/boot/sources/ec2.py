@@ -1,7 +1,8 @@
 """Amazon EC2, and services that imitate it. Version 2 of its service wants a token first; where there is none of that, version 1 is spoken.
 
 It has two addresses, one of each family, and a machine may have a way to one of them only: both are asked at once, and the first to answer
-counts. The instance id and what lies beside it are asked for together, the network when somebody wants it.
+counts. The instance id and what lies beside it are asked for together, the network when somebody wants it. All the rest, some fifty
+questions, is asked only where a template in the user data could name it; credentials never are.
 """
 
 import asyncio
@@ -12,13 +13,17 @@ from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
 from precast.boot.network import clouds
 from precast.boot.sources import documents, issues
-from precast.boot.sources.contract import Data, Found, Reach
+from precast.boot.sources.contract import Data, Found, Later, Reach
 from precast.boot.sources.visiting import Visit, Visited, path_part
 
 TOKEN = "latest/api/token"  # noqa: S105 - a path
 META = "latest/meta-data"
 SECONDS = "21600"
 MAX_NAMES = 200
+MAX_QUESTIONS, MAX_DEPTH, AT_ONCE = 300, 8, 16
+_PLAIN = (b"#cloud-config", b"#!")
+# What lets others act for the machine, and what lies elsewhere in another form.
+_SECRET = frozenset({"security-credentials", "identity-credentials", "public-keys"})
 _LEAVES = (
     "instance-id",
     "local-hostname",
@@ -64,14 +69,17 @@ class Ec2(Visited):
                 Capability.INSTANCE_ID: meta["instance-id"],
                 Capability.HOSTNAME: meta.get("local-hostname") or meta.get("hostname"),
                 Capability.ZONE: meta.get("placement/availability-zone"),
-                Capability.REGION: meta.get("placement/region"),
+                Capability.REGION: meta.get("placement/region") or _region(meta.get("placement/availability-zone", "")),
                 Capability.PUBLIC_KEYS: keys,
                 Capability.USER_DATA: user_data,
                 Capability.PLATFORM: "ec2",
-                Capability.METADATA: _nested(meta),
+                Capability.METADATA: None if _may_be_template(user_data) else _nested(meta),
             },
         )
-        return Data(visit.base, values, {Capability.NETWORK_CONFIG: lambda: _network(visit)})
+        later: dict[Capability, Later] = {Capability.NETWORK_CONFIG: lambda: _network(visit)}
+        if Capability.METADATA not in values:
+            later[Capability.METADATA] = lambda: _Tree(visit).read(META)
+        return Data(visit.base, values, later)
 
     async def _opened(self, reach: Reach) -> Visit:
         """The first of the addresses that answers. Raises what the first of them raises if none does."""
@@ -97,6 +105,47 @@ class Ec2(Visited):
         if not token.isascii():
             raise issues.BAD_DOCUMENT.error(where=where, reason="a token is plain text")
         return plain.with_headers({"X-aws-ec2-metadata-token": token})
+
+
+def _region(zone: str) -> str:
+    """A zone is its region and a letter; older services say the zone alone."""
+    return zone[:-1] if zone[-1:].isalpha() and zone[-2:-1].isdigit() else ""
+
+
+def _may_be_template(user_data: bytes | None) -> bool:
+    """Whether a template may be in it: what is packed, has parts or is fetched from elsewhere is not known yet."""
+    return bool(user_data) and not (user_data or b"").lstrip().startswith(_PLAIN)
+
+
+class _Tree:
+    """Everything below a path of the service, as maps in maps; so many questions and not more."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._left = MAX_QUESTIONS
+        self._at_once = asyncio.Semaphore(AT_ONCE)
+
+    async def read(self, path: str, depth: int = 0) -> dict[str, Any]:
+        lines = [line.strip() for line in (await self._ask(f"{path}/") or "").splitlines() if line.strip()]
+        names = [line for line in lines if line.strip("/") not in _SECRET and "=" not in line]
+        found = await asyncio.gather(*(self._below(path, name, depth) for name in names))
+        pairs = zip((name.rstrip("/") for name in names), found, strict=True)
+        return {name: value for name, value in pairs if value is not None}
+
+    async def _below(self, path: str, name: str, depth: int) -> Any:
+        below = f"{path}/{path_part(name.rstrip('/'))}"
+        if name.endswith("/"):
+            return await self.read(below, depth + 1) if depth < MAX_DEPTH else None
+        text = await self._ask(below)
+        lines = (text or "").splitlines()
+        return text if len(lines) < 2 else lines
+
+    async def _ask(self, path: str) -> str | None:
+        if self._left <= 0:
+            return None
+        self._left -= 1
+        async with self._at_once:
+            return await self._visit.text(path)
 
 
 def _nested(meta: dict[str, Any]) -> dict[str, Any]:

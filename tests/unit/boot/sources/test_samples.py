@@ -95,6 +95,7 @@ async def test_ec2_with_a_token_gives_identity_keys_and_network(tmp_path: Path) 
         )
     assert host == "ip-172-3-3-15.us-east-2.compute.internal"
     assert zone == "us-east-2b"
+    assert await found.get(Capability.REGION) == "us-east-2"
     assert key == ("ssh-rsa AAAAB3Nz....w== brickies",)
     assert user_data == b"#!/bin/sh\n"
     macs = [one["match"]["macaddress"] for one in network["ethernets"].values()]
@@ -109,6 +110,41 @@ async def test_ec2_without_tokens_is_asked_as_before(tmp_path: Path) -> None:
         found = await find(Ec2(base), tmp_path)
     assert found.instance_id == "i-1"
     assert Capability.USER_DATA not in found.capabilities
+
+
+async def test_ec2_tells_a_template_all_but_credentials(tmp_path: Path) -> None:
+    meta = {**sample("ec2")["DEFAULT_METADATA"], "iam": {"info": "x", "security-credentials": {"role": "SECRET"}}}
+    del meta["public-keys"]
+    files = flattened(meta, "latest/meta-data")
+    text = "## template: jinja\n#cloud-config\nhostname: {{ ds.meta_data.public_ipv4 | replace('.', '-') }}\n"
+    service = Service({**files, "latest/user-data": text})
+    async with serving(service) as base:
+        found = await find(Ec2(base), tmp_path)
+        told = {one: await found.get(one) for one in (Capability.METADATA, Capability.USER_DATA)}
+        asked = len(service.asked)
+        plain = Service({**files, "latest/user-data": "#cloud-config\n"})
+    assert told[Capability.METADATA]["iam"] == {"info": "x"}
+    macs = told[Capability.METADATA]["network"]["interfaces"]["macs"]
+    assert len(macs) == 2
+    assert not any("SECRET" in str(each) or "credentials" in each.target for each in service.asked)
+    assert configuration.make(told, {}, None).config["hostname"] == meta["public-ipv4"].replace(".", "-")
+    async with serving(plain) as base:
+        assert (await (await find(Ec2(base), tmp_path)).get(Capability.METADATA))["instance-id"] == found.instance_id
+    assert len(plain.asked) < 12 < asked
+
+
+async def test_ec2_that_is_endless_is_asked_so_often_and_not_more(tmp_path: Path) -> None:
+    count = 0
+
+    async def endless(asked: Asked, writer: Writer) -> None:
+        nonlocal count
+        count += 1
+        body = b"i-1" if asked.target.endswith("instance-id") else b"a/\nb/\nc" if asked.target.endswith("/") else b"x"
+        writer.write(answer(200 if asked.method == "GET" else 404, body))
+
+    async with serving(endless) as base:
+        await (await find(Ec2(base), tmp_path)).get(Capability.METADATA)
+    assert count < 400
 
 
 async def test_ec2_answers_at_either_of_its_addresses(tmp_path: Path) -> None:

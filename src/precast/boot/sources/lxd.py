@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import documents, nocloud
@@ -55,12 +54,12 @@ class Lxd(Visited):
                 Capability.PUBLIC_KEYS: documents.keys_of(f"public-keys in {where}", meta.get("public-keys")),
                 Capability.USER_DATA: _first(config, "user-data"),
                 Capability.VENDOR_DATA: _first(config, "vendor-data"),
-                Capability.NETWORK_CONFIG: _network(where, _first(config, "network-config")),
                 Capability.PLATFORM: "lxd",
                 Capability.METADATA: meta,
             },
         )
-        return Data(f"socket {SOCKET}", values)
+        network = nocloud.network_config(f"network-config of {where}", _first(config, "network-config"))
+        return Data(f"socket {SOCKET}", values, network)
 
 
 async def _config(visit: Visit) -> dict[str, bytes]:
@@ -76,7 +75,3 @@ async def _config(visit: Visit) -> dict[str, bytes]:
 def _first(config: dict[str, bytes], name: str) -> bytes | None:
     """The newer name wins over the older one."""
     return config.get(f"cloud-init.{name}") or config.get(f"user.{name}")
-
-
-def _network(where: str, data: bytes | None) -> dict[str, Any] | None:
-    return None if data is None else nocloud.network_config(f"network-config of {where}", data)

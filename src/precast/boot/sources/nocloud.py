@@ -11,7 +11,7 @@ import msgspec
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import documents, firmware, issues
-from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Patience, Plausibility, Reach
+from precast.boot.sources.contract import Data, Evidence, Found, Later, Likelihood, Patience, Plausibility, Reach
 
 SEEDS = ("/var/lib/cloud/seed/nocloud", "/var/lib/cloud/seed/nocloud-net")
 LABEL = "cidata"
@@ -209,16 +209,22 @@ def _data(origin: str, meta: Mapping[str, Any], files: _Files, platform: str) ->
     for capability, name in ((Capability.USER_DATA, USER), (Capability.VENDOR_DATA, VENDOR)):
         if name in files:
             values[capability] = files[name]
-    if NETWORK in files:
-        values[Capability.NETWORK_CONFIG] = network_config(f"{NETWORK} of {origin}", files[NETWORK])
-    return Data(origin, {key: value for key, value in values.items() if value is not None})
+    return Data(origin, values, network_config(f"{NETWORK} of {origin}", files.get(NETWORK)))
 
 
-def network_config(where: str, data: bytes) -> dict[str, Any] | None:
-    """A network document; version 2 may stand below a key `network`. None if it is empty."""
-    document = documents.read_map(where, data)
-    inner = document.get("network", document)
-    return documents.expect(where, inner, dict) or None
+def network_config(where: str, data: bytes | None) -> dict[Capability, Later]:
+    """A network document, read when somebody wants it, so that a broken one costs the network alone; none if there is nothing in it.
+
+    Version 2 may stand below a key `network`.
+    """
+    if data is None or not data.strip():
+        return {}
+
+    async def read() -> dict[str, Any] | None:
+        document = documents.read_map(where, data)
+        return documents.expect(where, document.get("network", document), dict) or None
+
+    return {Capability.NETWORK_CONFIG: read}
 
 
 def _seed_from(meta: Mapping[str, Any], evidence: Evidence) -> str:

@@ -59,8 +59,12 @@ async def _network(read: Read, where: str, latest: str) -> dict[Capability, Late
     if data is None:
         return {}
     place = f"{where}: network_data.json"
-    found = documents.expect(place, documents.read_json(place, data), dict)
-    return {Capability.NETWORK_CONFIG: documents.converted(place, network.to_v2, found)}
+
+    async def read_now() -> dict[str, Any]:
+        found = documents.expect(place, documents.read_json(place, data), dict)
+        return await documents.converted(place, network.to_v2, found)()
+
+    return {Capability.NETWORK_CONFIG: read_now}
 
 
 def _joined(vendor: list[bytes]) -> bytes | None:

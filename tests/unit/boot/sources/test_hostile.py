@@ -14,10 +14,12 @@ import pytest
 
 from precast.base.errors import InputError
 from precast.boot.sources import vmware, web
+from precast.boot.sources.configdrive import ConfigDrive
 from precast.boot.sources.contract import Evidence, Patience, Source
 from precast.boot.sources.digitalocean import DigitalOcean
 from precast.boot.sources.ec2 import Ec2
 from precast.boot.sources.hetzner import Hetzner
+from precast.boot.sources.nocloud import NoCloud
 from precast.boot.sources.openstack import OpenStack
 from precast.boot.sources.probing import probe
 from precast.boot.sources.reach import MAX_ANSWER_BYTES, Machine
@@ -227,6 +229,28 @@ async def test_network_that_makes_no_sense_costs_the_network_alone(interfaces: o
         await came.found.get(Capability.NETWORK_CONFIG)
     except PrecastError as error:
         assert error.code == "BOOT-104"  # noqa: PT017 - some of these convert to a document, which its reader refuses
+
+
+@pytest.mark.parametrize("text", ["{", "\xff: [", "[]", "a: &a [*a]"])
+async def test_broken_network_document_costs_the_network_alone(text: str, tmp_path: Path) -> None:
+    from precast.base.errors import PrecastError
+    from precast.boot.capabilities import Capability
+
+    place = tmp_path / "var/lib/cloud/seed"
+    for path, data in {
+        "nocloud/meta-data": "instance-id: i-1\n",
+        "nocloud/network-config": text,
+        "config_drive/openstack/latest/meta_data.json": '{"uuid": "i-1"}',
+        "config_drive/openstack/latest/network_data.json": text,
+    }.items():
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(data, encoding="latin-1")
+    for source in (NoCloud(), ConfigDrive()):
+        came = await probe(source, Machine(tmp_path, Evidence()))
+        assert came.found is not None
+        assert came.found.instance_id == "i-1"
+        with pytest.raises(PrecastError):
+            await came.found.get(Capability.NETWORK_CONFIG)
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "http://", "http://u:p@h/", "http://h/a b", "http://h:x/", "gopher:x"])

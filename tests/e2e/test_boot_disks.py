@@ -45,12 +45,11 @@ def with_root(tmp_path: Path, disk: LoopDisk, kind: str, table: str) -> DiskMach
     return DiskMachine(disk.partition(1), tmp_path / "root")
 
 
-def grow(machine: DiskMachine, device: str) -> Done:
+def grow(machine: DiskMachine, device: str, *words: str) -> Done:
     """Boot up to the second stage, as if for the first time, and tell the sizes."""
+    prepare = f"rm -rf /var/lib/precast/boot; mkdir -p {SEED}; echo 'instance-id: i' > {SEED}/meta-data"
     sizes = f"$(blockdev --getsize64 {device}) $(findmnt -bno SIZE /)"
-    return machine.run(
-        f"rm -rf /var/lib/precast/boot; mkdir -p {SEED}; echo 'instance-id: i' > {SEED}/meta-data; {BOOT} --stage network; echo {sizes}"
-    )
+    return machine.run(f"{prepare}; {BOOT} --stage network {' '.join(words)}; echo {sizes}")
 
 
 @pytest.mark.parametrize("label", ["gpt", "dos"])
@@ -67,6 +66,17 @@ def test_root_takes_all_of_a_disk_that_has_grown(tmp_path: Path, disk: LoopDisk,
     again = grow(machine, disk.partition(1))
     assert "growing: done" not in again.stdout
     assert sizes(again) == (device, system)
+
+
+def test_dry_run_says_what_would_grow_and_leaves_it(tmp_path: Path, disk: LoopDisk) -> None:
+    machine = with_root(tmp_path, disk, "xfs", "label: gpt\nsize=320MiB\n")
+    before = loop_disk.run("sfdisk", "-d", disk.device)
+    done = grow(machine, disk.partition(1), "--dry-run")
+    assert (
+        f"growing: done, 2 changes\n  grow partition 1 of {disk.device}\n  grow the file system of /\n" in done.stdout
+    )
+    assert loop_disk.run("sfdisk", "-d", disk.device) == before
+    assert sizes(done)[0] == 320
 
 
 @pytest.mark.skipif(not loop_disk.may_resize_ext4(), reason="needs CAP_SYS_RESOURCE, to grow an ext4 that is mounted")

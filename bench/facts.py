@@ -7,8 +7,9 @@ connection with its own certificate. They come as the agent's daemon sends them:
 over TLS 1.3 on the HTTPS port. The goals are about those. As `precast agent facts` sends them, in HTTPS requests, they are measured beside
 that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the server's database is asked.
 "New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest with what
-changes by nature. PuppetDB (Debian's, without TLS) gets the same sets as its own commands; its time ends when its queue is empty.
-Its PostgreSQL and ours are the same programs with the same settings. All processes share the processors; CPU is of all but the load.
+changes by nature; each node sends one after another, until all have sent theirs. PuppetDB (Debian's, without TLS) gets the same sets as its
+own commands; its time ends when its queue is empty. On PostgreSQL our server has a process for each processor. Its PostgreSQL and ours are
+the same programs with the same settings. All processes share the processors; CPU is of all but the load.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ from precast.base.errors import LimitedError
 DEBIAN_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 TIMES_TARGET, UNCHANGED_TARGET, VOLATILE_TARGET = 50.0, 5.0, 2048.0
 DEADLINE_S = 600.0
+# As a server is run beside PostgreSQL. SQLite has one writer, and another process would only wait for it.
+WORKERS = ["--workers", str(os.cpu_count())]
 
 
 class Size(NamedTuple):
@@ -115,7 +118,7 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
 @contextmanager
 def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site, Side]]:
     url = server.url(server.create_database())
-    with Site(directory, url) as site, asyncio.Runner() as runner:
+    with Site(directory, url, words=WORKERS) as site, asyncio.Runner() as runner:
         connection = runner.run(asyncpg.connect(url))
 
         def ask(sql: str) -> int:
@@ -185,11 +188,11 @@ def measure_ours(site: Site, side: Side, size: Size) -> tuple[list[Measured], fl
 
 
 def changed_from(upgrades: int, rounds: int) -> list[Order]:
-    return [Order(upgrades=upgrades + 1 + at) for at in range(rounds)]
+    return [Order(upgrades=upgrades + 1, rounds=rounds)]
 
 
 def unchanged_from(upgrades: int, ticks: int, rounds: int) -> list[Order]:
-    return [Order(upgrades=upgrades, tick=60 * (ticks + 1 + at), is_whole=False) for at in range(rounds)]
+    return [Order(upgrades=upgrades, tick=60 * (ticks + 1), is_whole=False, rounds=rounds)]
 
 
 def measure_puppetdb(programs: Path, size: Size) -> list[Measured]:

@@ -36,6 +36,13 @@ class Order(msgspec.Struct, frozen=True):
     is_whole: bool = True
     # What the server should say to a digest.
     is_known: bool = True
+    # How many every node sends, one after the other: each upgraded once more, or a minute later.
+    rounds: int = 1
+
+    def each(self) -> Iterator["Order"]:
+        for at in range(self.rounds):
+            upgrades, tick = (at, 0) if self.is_whole else (0, 60 * at)
+            yield Order(self.upgrades + upgrades, self.tick + tick, self.is_whole, self.is_known)
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -186,8 +193,12 @@ def _post(path: bytes, body: bytes) -> bytes:
 
 
 async def send(nodes: Senders, order: Order) -> Sent:
-    requests = list(nodes.requests(order))
-    random.Random(SEED).shuffle(requests)
+    requests: list[tuple[int, bytes]] = []
+    mixed = random.Random(SEED)
+    for one in order.each():
+        some = list(nodes.requests(one))
+        mixed.shuffle(some)
+        requests += some
     await nodes.connect()
     places = iter(requests)
     outcome: list[bytes] = []

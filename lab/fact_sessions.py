@@ -46,6 +46,7 @@ class SessionWire(asyncio.Protocol):
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._turn = asyncio.Lock()
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
         self._is_open = False
@@ -86,10 +87,11 @@ class SessionWire(asyncio.Protocol):
         del self.store.attempts[1:]
 
     async def ask(self, request: bytes) -> bytes:
-        """Send a record; what the server says to it first."""
-        self.store.last += 1
-        answer = await self._say(request)
-        return b"stored" if isinstance(answer, Ack) and answer.through == self.store.last else repr(answer).encode()
+        """Send a record, after the one before it was answered; what the server says to it first."""
+        async with self._turn:
+            self.store.last += 1
+            answer = await self._say(request)
+            return b"stored" if isinstance(answer, Ack) and answer.through == self.store.last else repr(answer).encode()
 
     def _say(self, data: bytes) -> "asyncio.Future[FromServer]":
         assert self._transport is not None
@@ -128,10 +130,12 @@ class SessionNodes:
     def __init__(self, port: int, count: int, directory: Path) -> None:
         self._port, self._directory = port, directory
         self._stores = [Store() for _ in range(count)]
+        self._made = [0] * count  # records
         self.wires = [SessionWire(store) for store in self._stores]
 
     async def connect(self) -> None:
         """Connect who is not: the server closes what is silent."""
+        assert not any(wire.wanted for wire in self.wires), "the server wants facts that it should have"
         closed = [node for node, wire in enumerate(self.wires) if not wire.is_open]
         for first in range(0, len(closed), HANDSHAKES):
             some = closed[first : first + HANDSHAKES]
@@ -140,9 +144,10 @@ class SessionNodes:
 
     def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:
         at = datetime.now(UTC)
-        for node, store in enumerate(self._stores):
+        for node in range(len(self._stores)):
+            self._made[node] += 1
             body = msgspec.Raw(body_of(node, order))
-            yield node, frame(session.encode(Record(store.last + 1, session.FACTS, at, body)))
+            yield node, frame(session.encode(Record(self._made[node], session.FACTS, at, body)))
 
     def is_good(self, order: Order, answer: bytes) -> bool:
         return answer == b"stored"

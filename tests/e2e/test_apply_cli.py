@@ -222,3 +222,36 @@ def test_agents_run_applies_the_kept_catalog_and_only_looks_where_configured(tmp
     agent("apply", "--enforce")
     assert (tmp_path / "a").read_text() == "x"
     assert "last run" in agent("status", code=1)
+
+
+# Each takes milliseconds to import, and a run in which nothing is to be done needs none of it.
+HEAVY = {
+    "argparse": True,  # the list is compared at all: this one is imported
+    "asyncio": False,
+    "base64": False,
+    "concurrent": False,
+    "dataclasses": False,
+    "inspect": False,  # typing_extensions, which msgspec would import, begins with it
+    "json": False,
+    "logging": False,
+    "precast.app": False,
+    "precast.lang.compile": False,
+    "precast.running.threads": False,
+    "precast.services": False,
+    "shutil": False,
+    "ssl": False,
+    "subprocess": False,
+    "yaml": False,
+}
+
+
+def test_run_without_a_change_imports_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    words = ["-e", "file { '/motd': content => 'hello' }"]
+    apply(tmp_path, *words)
+    command = [sys.executable, "-X", "importtime", PRECAST, "apply", *words, "--root", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "--node", "n.example.com"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "all as wanted" in done.stdout
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "import time:" in line}
+    assert {name: name in imported for name in HEAVY} == HEAVY

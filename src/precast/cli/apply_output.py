@@ -38,8 +38,10 @@ class Printer:
 
     def starts(self, ref: str, number: int, count: int) -> None:
         """A resource's turn begins: on a terminal, a long run says which."""
+        if not self._shows_progress:
+            return
         now_s = time.monotonic()
-        if self._shows_progress and now_s - self._started_s > PATIENCE_S and now_s - self._told_s > AGAIN_S:
+        if now_s - self._started_s > PATIENCE_S and now_s - self._told_s > AGAIN_S:
             self._told_s = now_s
             self._has_line = True
             text = f"{number}/{count} {visible(ref)}"[:78]

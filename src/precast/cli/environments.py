@@ -2,7 +2,8 @@
 
 An environment is a directory. Nothing outside of it is read but the module directories that its environment.conf names: a link that
 leads out counts as absent, so that a compile here reads what a server would have stored. In a module directory outside, a module
-itself may be a link, as distributions have it.
+itself may be a link, as distributions have it. What only some commands need is imported by who needs it: a manifest alone is applied
+without any of it.
 """
 
 import argparse
@@ -10,14 +11,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from precast.agent.facts import formats
 from precast.cli import issues
 from precast.cli.files import read_bytes
 from precast.lang.answers import FileStore, NodeAnswers, NodeData
-from precast.lang.compiler.environment import with_environment
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from precast.services.decryption import KeyFiles
 
 
 class DirectoryTree:
@@ -77,6 +75,8 @@ def add_environment_options(parser: argparse.ArgumentParser) -> None:
 
 def open_inputs(args: argparse.Namespace) -> tuple[Inputs, NodeData]:
     """The answers for the node and environment that the options name. Raises what open_environment and read_facts raise."""
+    from precast.services.decryption import KeyFiles
+
     _, files, constants = open_environment(args.environment, args.hiera)
     node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
     return Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd()))), node
@@ -88,6 +88,8 @@ def open_environment(path: str, hiera: str | None = None) -> tuple[Path, FileSto
     `hiera` is the hiera.yaml of the global layer, whose data lies below the same directory. Raises NotFoundError CLI-010 or CLI-030,
     or InputError LANG-761 or LANG-762 for its environment.conf.
     """
+    from precast.lang.compiler.environment import with_environment
+
     place = directory(path)
     constants = {"environment_path": str(place.resolve())}
     answers = NodeAnswers(NodeData.local("localhost", {}), FileStore(DirectoryTree(place)), constants)
@@ -113,6 +115,8 @@ def read_facts(path: str) -> dict[str, Any]:
 
     Raises NotFoundError CLI-010, InputError FACT-024.
     """
+    from precast.agent.facts import formats
+
     data = read_bytes(path)
     reader = formats.from_json if data.lstrip()[:1] == b"{" else formats.from_yaml
     facts = dict(reader("standard input" if path == "-" else path, data).facts)

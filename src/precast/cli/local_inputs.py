@@ -13,7 +13,6 @@ from precast.cli.environments import DirectoryTree, directory, open_environment,
 from precast.cli.files import read_source
 from precast.cli.local_facts import local_facts
 from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
-from precast.lang.compiler.environment import with_environment
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
 
@@ -83,6 +82,8 @@ def contents_of(args: argparse.Namespace, pinned: Mapping[str, str], name: str) 
 
 def module_directories(args: argparse.Namespace, name: str) -> list[Path]:
     """Every directory with modules, in the order in which they are searched."""
+    from precast.lang.compiler.environment import with_environment
+
     place = Path(args.environment or NOWHERE).resolve()
     return [place / part for part in with_environment(*inputs_of(args, name)).module_path]
 

@@ -4,6 +4,7 @@ Only the group that is asked for is imported: a node has no server packages, and
 """
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -78,10 +79,27 @@ def _parser(argv: Sequence[str]) -> Parser:
 def _configure(place: str) -> Callable[[argparse.ArgumentParser], None]:
     """What adds a group's commands; each of these sets `run`, which takes the parsed arguments and returns the exit code."""
     module, _, function = place.partition(":")
+    _import_msgspec()
     configure: Callable[[argparse.ArgumentParser], None] = getattr(
         importlib.import_module(module), function or "configure"
     )
     return configure
+
+
+def _import_msgspec() -> None:
+    """Import msgspec, which every group stands on, without typing_extensions.
+
+    msgspec takes that if some other package brought it, and its import takes longer than all of msgspec. Nothing here is declared with
+    it, so msgspec is told that there is none; on a node, where only what the agent needs is installed, there is none.
+    """
+    name = "typing_extensions"
+    if "msgspec" in sys.modules or name in sys.modules:
+        return
+    sys.modules[name] = None  # type: ignore[assignment] # what keeps a module from being imported
+    try:
+        importlib.import_module("msgspec")
+    finally:
+        del sys.modules[name]
 
 
 def main(argv: Sequence[str], app: Callable[[], object] | None = None) -> int:
@@ -105,6 +123,7 @@ def _run(argv: Sequence[str], app: Callable[[], object] | None) -> int:
     try:
         args = _parser(argv).parse_args(argv)
         args.app = app
+        _collect_from_here()
         code: int = args.run(args)
     except PrecastError as error:
         return _report(error)
@@ -119,6 +138,13 @@ def _run(argv: Sequence[str], app: Callable[[], object] | None) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: no traceback reaches a user
         return _report(issues.INTERNAL.error(problem=f"{type(error).__name__}: {error}"))
     return code
+
+
+def _collect_from_here() -> None:
+    """Begin to look for garbage, if the process has not yet: what there is by now is none, and not looked at again."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _first_of(group: ExceptionGroup[Exception]) -> PrecastError:

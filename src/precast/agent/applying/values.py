@@ -1,6 +1,5 @@
 """A catalog's values as handlers get them: plain. What is not known yet is seen here, and bound elsewhere."""
 
-import base64
 from typing import Any
 
 from precast.catalog import unknown
@@ -35,6 +34,8 @@ def plain(data: Any) -> Any:
         return "default"
     value: Any = data.get("__pvalue")
     if kind == "Binary":
+        import base64  # few catalogs have one
+
         return base64.b64decode(value)
     if kind == "Hash" and isinstance(value, list):
         return dict(zip(map(plain, value[::2]), map(plain, value[1::2]), strict=True))

@@ -8,7 +8,6 @@ Everything is relative to an open directory (see places), which is flushed once,
 import contextlib
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Callable
 from typing import BinaryIO
@@ -126,6 +125,8 @@ def sweep(directory: int, name: str) -> None:
     except FileNotFoundError:
         return
     if stat.S_ISDIR(found.st_mode):
+        import shutil  # large, and hardly ever needed
+
         shutil.rmtree(name, dir_fd=directory)
     else:
         os.unlink(name, dir_fd=directory)

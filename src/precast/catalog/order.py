@@ -26,23 +26,24 @@ class Order:
         # Ends of containers that nothing but such ends comes after.
         self._quiet: dict[Moment, bool] = {}
         self._priority: dict[str, int] = {}
-        self._containers = {each.ref: None for each in body.resources if is_container(each)}
+        # The first and the last moment of each reference; one and the same if it contains nothing.
+        self._starts: dict[str, Moment] = {}
+        self._ends: dict[str, Moment] = {}
+        self._containers: dict[str, None] = {}
         for index, resource in enumerate(body.resources):
-            ref = resource.ref
-            self._priority[ref] = index
-            self._add(self._start(ref))
-            self._add(self._end(ref))
+            self._add(resource.ref, index, is_container(resource))
         self._contain(body)
 
-    def _start(self, ref: str) -> Moment:
-        return ("start" if ref in self._containers else "do", ref)
-
-    def _end(self, ref: str) -> Moment:
-        return ("end" if ref in self._containers else "do", ref)
-
-    def _add(self, moment: Moment) -> None:
-        self._after.setdefault(moment, {})
-        self._waits.setdefault(moment, 0)
+    def _add(self, ref: str, index: int, is_container: bool) -> None:
+        start = end = ("do", ref)
+        if is_container:
+            self._containers[ref] = None
+            start, end = ("start", ref), ("end", ref)
+        self._priority[ref] = index
+        self._starts[ref], self._ends[ref] = start, end
+        self._after[start], self._waits[start] = {}, 0
+        if is_container:
+            self._after[end], self._waits[end] = {}, 0
 
     def _edge(self, one: Moment, other: Moment, refreshes: bool) -> None:
         if one[0] == "end":
@@ -57,17 +58,18 @@ class Order:
     def _contain(self, body: Body) -> None:
         inhabited = set()
         for edge in body.edges:
-            if edge.source in self._containers and edge.target in self._priority:
-                inhabited.add(edge.source)
-                self._edge(("start", edge.source), self._start(edge.target), True)
-                self._edge(self._end(edge.target), ("end", edge.source), True)
+            source, target = edge.source, edge.target
+            if source in self._containers and target in self._priority:
+                inhabited.add(source)
+                self._edge(self._starts[source], self._starts[target], True)
+                self._edge(self._ends[target], self._ends[source], True)
         for ref in self._containers:
-            self._edge(("start", ref), ("end", ref), ref not in inhabited)
+            self._edge(self._starts[ref], self._ends[ref], ref not in inhabited)
 
     def wait(self, before: str, after: str, refreshes: bool = False) -> None:
         """The second waits for the first; what is not in the catalog waits for nothing."""
         if before in self._priority and after in self._priority:
-            self._edge(self._end(before), self._start(after), refreshes)
+            self._edge(self._ends[before], self._starts[after], refreshes)
 
     def moments(self) -> Iterator[Moment]:
         """All moments, as declared."""
@@ -90,23 +92,26 @@ class Order:
 
     def follow(self, before: str, after: str) -> None:
         """As wait, unless the two already wait the other way round: what is said by hand goes before what follows by itself."""
-        end = self._end(after)
-        if self._is_quiet(end) or not self._reaches(end, self._start(before)):
-            self.wait(before, after)
+        if before not in self._priority or after not in self._priority:
+            return
+        end = self._ends[after]
+        if self._is_quiet(end) or not self._reaches(end, self._starts[before]):
+            self._edge(self._ends[before], self._starts[after], refreshes=False)
 
     def _is_quiet(self, moment: Moment) -> bool:
         """Whether nothing comes after it but ends of containers: true of nearly all, and found without a search."""
         known = self._quiet.get(moment)
         if known is None:
-            following = self._after.get(moment, ())
-            known = all(after[0] == "end" and self._is_quiet(after) for after in following)
+            known = True
+            for after in self._after[moment]:
+                if after[0] != "end" or not self._is_quiet(after):
+                    known = False
+                    break
             if moment[0] == "end":
                 self._quiet[moment] = known
         return known
 
     def _reaches(self, start: Moment, wanted: Moment) -> bool:
-        if start not in self._after:
-            return False
         waiting, seen = [start], {start}
         while waiting:
             here = waiting.pop()

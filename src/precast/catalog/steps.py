@@ -8,16 +8,16 @@ at once is a lock: a place whose token is held while the step runs.
 from collections.abc import Callable, Iterable
 
 from precast.catalog.order import Moment, Order
-from precast.net.builder import Builder, arcs
+from precast.net.builder import Builder
 from precast.net.declarations import Transition
 from precast.net.structure import Net
 
-_WORDS = {"do": "{}", "start": "{} begins", "end": "{} ends"}
+_WORDS = {"do": "", "start": " begins", "end": " ends"}
 
 
 def step_name(moment: Moment) -> str:
     """What the net calls a moment."""
-    return _WORDS[moment[0]].format(moment[1])
+    return moment[1] + _WORDS[moment[0]]
 
 
 def net_of(order: Order, locks: Callable[[str], Iterable[str]], name: str = "catalog") -> Net:
@@ -33,13 +33,9 @@ def net_of(order: Order, locks: Callable[[str], Iterable[str]], name: str = "cat
             if lock not in known:
                 known.add(lock)
                 builder.limit(lock)
-        builder.add_transition(
-            Transition(
-                names[moment],
-                is_step=True,
-                needs=tuple([names[each] for each in before]),
-                holds=arcs(held),
-                is_auto=is_auto,
-            )
-        )
+        needed = tuple([names[each] for each in before])
+        if is_auto:
+            builder.add_transition(Transition(names[moment], is_step=True, needs=needed, is_auto=True))
+        else:
+            builder.step(names[moment], needed, held)
     return builder.build()

@@ -45,7 +45,7 @@ class File(Handler):
     def __init__(self, wanted: Wanted, node: Node) -> None:
         super().__init__(wanted, node)
         self.spec = spec = Spec(wanted)
-        self._owners = owners.of(node)
+        self._owners: owners.Owners  # known from reading on
         self._audited = wanted.metaparameters.get("audit") is not None
         self._source: sources.Source | None = sources.Text(spec.content) if spec.content is not None else None
         self._checksum: str | None = None
@@ -103,12 +103,17 @@ class File(Handler):
                 # One byte more than there is tells whether that was all; a larger buffer would cost more than the reading.
                 data = os.read(handle, found.st_size + 1)
                 if len(data) <= found.st_size:
-                    return checksums.of_bytes(kind, data)
+                    return self._wanted_checksum() if self._is_wanted(data) else checksums.of_bytes(kind, data)
                 os.lseek(handle, 0, os.SEEK_SET)
             with os.fdopen(handle, "rb", closefd=False) as file:
                 return checksums.of_stream(kind, file)
         finally:
             os.close(handle)
+
+    def _is_wanted(self, data: bytes) -> bool:
+        """Whether it is byte for byte what the catalog holds: then its checksum need not be found twice."""
+        source = self._source
+        return isinstance(source, sources.Text) and source.data == data and self.spec.checksum_value is None
 
     @property
     def _checksum_kind(self) -> str:

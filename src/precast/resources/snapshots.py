@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_NONE: Any = object()
 
 
 class Snapshots:
@@ -30,6 +31,11 @@ class Snapshots:
 
         `still` says of one that may have become stale whether it is true all the same.
         """
+        # Nearly always there is one, and one look needs no lock.
+        known = self._kept.get(kind, _NONE)
+        if known is not _NONE:
+            found: T = known
+            return found
         with self._guard:
             taking = self._taking.setdefault(kind, threading.Lock())
         with taking:

@@ -1,6 +1,8 @@
 """The order of a catalog with what the managed types add to it by themselves: a file follows its directory, a service its package."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import chain
 from typing import Any
 
 from precast.catalog import issues
@@ -13,9 +15,26 @@ from precast.types.declaration import AutoRelation, ManagedType
 Types = Mapping[str, ManagedType]
 NO_TYPES: Types = {}
 
+Find = Callable[[str], ManagedType | None]
+# References by type and by title, and by the name that tells the managed things apart.
+Names = dict[tuple[str, str], str]
 
-def _find(name: str, types: Types) -> ManagedType | None:
-    return catalogue.find(name) or types.get(name) or catalogue.find_any(name)
+
+class _Named:
+    """A resource, with what is asked of it again and again."""
+
+    __slots__ = ("declared", "kind", "name", "parameters", "ref", "title")
+
+    def __init__(self, resource: ResourceData, find: Find) -> None:
+        self.ref = resource.ref
+        self.title = resource.title
+        self.parameters = resource.parameters
+        self.kind = kind = resource.type.lower()
+        self.declared = declared = find(kind)
+        self.name = self.title
+        if declared is not None:
+            given = self.parameters.get(declared.namevar, self.parameters.get("name"))
+            self.name = given if isinstance(given, str) else declared.title_to_namevar(self.title)
 
 
 def is_container(resource: ResourceData) -> bool:
@@ -26,16 +45,18 @@ def is_container(resource: ResourceData) -> bool:
 def graph(body: Body, types: Types = NO_TYPES) -> Order:
     """The graph of a catalog: containment, relationships, and what types follow by themselves. Raises InputError CATALOG-001."""
     order = Order(body, is_container)
-    by_name = _names(body, types)
-    refs = {each.ref for each in body.resources}
+    find = _finder(types)
+    resources = [_Named(each, find) for each in body.resources]
+    names = _names(resources)
+    refs = {each.ref for each in resources}
     for before, after, refreshes in relations(body):
-        ends = [ref if ref in refs else _resolved(ref, by_name, types) for ref in (before, after)]
+        ends = [ref if ref in refs else _resolved(ref, names, find) for ref in (before, after)]
         order.wait(ends[0], ends[1], refreshes)
-    for resource in body.resources:
-        declared = _find(resource.type.lower(), types)
-        if declared is not None and declared.relations:
-            for other, is_before in _followed(resource, declared, by_name, types):
-                order.follow(other, resource.ref) if not is_before else order.follow(resource.ref, other)
+    for each in resources:
+        if each.declared is not None:
+            for relation in each.declared.relations:
+                if titles := _titles(each, relation):
+                    _follow(order, each, relation, titles, names, find)
     return order
 
 
@@ -44,28 +65,33 @@ def application_order(body: Body, types: Types = NO_TYPES) -> tuple[list[str], l
     return graph(body, types).resources()
 
 
-def _resolved(ref: str, by_name: dict[tuple[str, str], str], types: Types) -> str:
+def _finder(types: Types) -> Find:
+    @cache
+    def find(name: str) -> ManagedType | None:
+        return catalogue.find(name) or types.get(name) or catalogue.find_any(name)
+
+    return find
+
+
+def _resolved(ref: str, names: Names, find: Find) -> str:
     """A resource that is named by its alias or by another spelling of its name."""
     kind, _, title = ref.partition("[")
     name, title = kind.lower(), title.removesuffix("]")
-    declared = _find(name, types)
-    found = by_name.get((name, title)) or (declared and by_name.get((name, declared.title_to_namevar(title))))
+    declared = find(name)
+    found = names.get((name, title)) or (declared and names.get((name, declared.title_to_namevar(title))))
     if not found:
         raise issues.NO_SUCH_RESOURCE.error(ref=ref)
     return found
 
 
-def _names(body: Body, types: Types) -> dict[tuple[str, str], str]:
-    """References by type and by title as well as by the name that tells the managed things apart."""
-    names: dict[tuple[str, str], str] = {}
-    for resource in body.resources:
-        kind = resource.type.lower()
-        names[kind, resource.title] = resource.ref
-        for alias in _listed(resource.parameters.get("alias")):
-            names.setdefault((kind, alias), resource.ref)
-        declared = _find(kind, types)
-        if declared is not None:
-            names.setdefault((kind, _name(resource, declared)), resource.ref)
+def _names(resources: Iterable[_Named]) -> Names:
+    names: Names = {}
+    for each in resources:
+        names[each.kind, each.title] = each.ref
+        for alias in _listed(each.parameters.get("alias")):
+            names.setdefault((each.kind, alias), each.ref)
+        if each.name != each.title:
+            names.setdefault((each.kind, each.name), each.ref)
     return names
 
 
@@ -73,45 +99,43 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _name(resource: ResourceData, declared: ManagedType) -> str:
-    given = resource.parameters.get(declared.namevar, resource.parameters.get("name"))
-    return given if isinstance(given, str) else declared.title_to_namevar(resource.title)
+def _follow(
+    order: Order, resource: _Named, relation: AutoRelation, titles: Iterable[str], names: Names, find: Find
+) -> None:
+    """Have a resource follow (or come before) those that one declaration of its type means, as far as there are any."""
+    if find(relation.type_name) is None:
+        return  # a class or define is never followed by itself, whatever a type says
+    for title in titles:
+        ref = names.get((relation.type_name, title))
+        if ref is not None and ref != resource.ref:
+            order.follow(resource.ref, ref) if relation.kind == "before" else order.follow(ref, resource.ref)
+            if relation.derivation == "parents":
+                return  # the nearest directory is enough: it follows those above it
 
 
-def _followed(
-    resource: ResourceData, declared: ManagedType, by_name: dict[tuple[str, str], str], types: Types
-) -> Iterator[tuple[str, bool]]:
-    for relation in declared.relations:
-        if (
-            _find(relation.type_name, types) is None
-        ):  # a class or define is never followed by itself, whatever a type says
-            continue
-        for title in _titles(resource, declared, relation):
-            ref = by_name.get((relation.type_name, title))
-            if ref is not None and ref != resource.ref:
-                yield ref, relation.kind == "before"
-                if relation.derivation == "parents":
-                    break  # the nearest directory is enough: it follows those above it
-
-
-def _titles(resource: ResourceData, declared: ManagedType, relation: AutoRelation) -> Iterator[str]:
-    yield from relation.titles
+def _titles(resource: _Named, relation: AutoRelation) -> Iterable[str]:
+    """The titles that a resource means; mostly none."""
+    values: list[Any] = []
     for attribute in relation.attributes:
         value = resource.parameters.get(attribute)
-        if value is None and attribute in declared.namevars:
-            value = _name(resource, declared)
-        for each in value if isinstance(value, list) else (value,):
-            if isinstance(each, str):
-                yield from _derived(each, relation)
+        if value is None and resource.declared is not None and attribute in resource.declared.namevars:
+            value = resource.name
+        if value is not None:
+            values += value if isinstance(value, list) else (value,)
+    if not values:
+        return relation.titles
+    return chain(relation.titles, (title for value in values for title in _derived(value, relation.derivation)))
 
 
-def _derived(value: str, relation: AutoRelation) -> Iterator[str]:
-    if relation.derivation == "title":
+def _derived(value: Any, derivation: str) -> Iterator[str]:
+    if not isinstance(value, str):
+        return
+    if derivation == "title":
         yield value
-    elif relation.derivation == "path":
+    elif derivation == "path":
         if value.startswith("/"):
             yield value
-    elif relation.derivation == "program":
+    elif derivation == "program":
         yield value.split(" ")[0]
     else:
         while "/" in value.rstrip("/") and value.rstrip("/"):

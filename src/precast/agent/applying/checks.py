@@ -38,7 +38,8 @@ def check(handler: Handler) -> Check:
         changes = handler.compare(state)
         if changes:
             return Check(state, changes)
-        return Check(state, (), tuple((child, check(child)) for child in handler.expand(state)))
+        children = handler.expand(state)
+        return Check(state, (), tuple([(child, check(child)) for child in children]) if children else ())
     except Exception as error:  # noqa: BLE001 - the boundary to a handler: whatever it raises fails its resource alone
         return Check({}, (), error=error)
 

@@ -23,7 +23,6 @@ from precast.catalog.steps import net_of
 from precast.net.declarations import Outcome
 from precast.net.execution import Execution
 from precast.resources.contract import Handler
-from precast.running.threads import run_threads
 from precast.wire.events import Event, Log, ResourceReport, Status
 
 Tell = Callable[[ResourceReport], None]
@@ -66,6 +65,8 @@ class Engine:
         """Give every resource its turn; whether all had it. Setting `stop` ends it after those whose turn it is."""
         execution = Execution(net_of(self._plan.graph, self._locks), self._ended)
         if self._options.ordering == "graph":
+            from precast.running.threads import run_threads  # with manifest ordering there is one thread
+
             return run_threads(execution, self._work, self._options.at_once, stop=self.stop).is_complete
         if not self._options.is_serial:
             self._ahead = Ahead((self._plan.resources[ref] for ref in self._sequence()), self._is_worth_ahead)

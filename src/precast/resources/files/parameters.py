@@ -11,42 +11,68 @@ from precast.resources.files import checksums, issues, modes, sources
 _YES: Final = (True, "true", "yes")
 _NO: Final = (False, "false", "no")
 _KINDS: Final = ("file", "directory", "link")
+_OWNERS: Final = frozenset({"owner", "group"})
+_WAYS: Final = frozenset(
+    ("links", "force", "replace", "show_diff", "backup", "source_permissions", "validate_cmd", "validate_replacement")
+)
+_CHECKSUMS: Final = frozenset({"checksum", "checksum_value"})
+_RECURSION: Final = frozenset({"recurse", "recurselimit", "max_files", "purge", "ignore", "sourceselect"})
 SOFT_LIMIT = 1000  # entries below a directory that are worth a warning when max_files does not say
 
 
 class Spec:
     """The parameters of one file, in the form in which they are used."""
 
-    __slots__ = (
-        "backup", "checksum", "checksum_value", "content", "ensure", "group", "ignored", "is_followed", "is_forced",
-        "is_purged", "is_replaced", "is_secret", "limit", "max_files", "mode", "mode_text", "owner", "path",
-        "permissions", "recurse", "selects_all", "shows_diff", "sources", "target", "validate_cmd", "validate_replacement",
-    )  # fmt: skip
+    # What is rarely given; a catalog has thousands of files, so only those who have it set it.
+    owner: str | int | None = None
+    group: str | int | None = None
+    is_followed = is_forced = is_purged = is_secret = selects_all = False
+    is_replaced = shows_diff = True
+    backup = ""
+    permissions = "ignore"
+    validate_cmd: str | None = None
+    validate_replacement: str = "%"
+    checksum = "sha256"
+    checksum_value: str | None = None
+    recurse = ""
+    limit: int | None = None
+    max_files = 0
+    ignored: tuple[str, ...] = ()
 
     def __init__(self, wanted: Wanted) -> None:
-        get = wanted.parameters.get
+        given = wanted.parameters
         self.path = path_of(wanted)
-        self.target: str | None = get("target")
-        self.ensure = self._ensure(wanted, get("ensure"))
-        self.content = _content(wanted, get("content"))
-        self.sources: tuple[str, ...] = _texts(wanted, "source", get("source"))
-        self._check_contents(wanted)
-        self.owner: str | int | None = _name(wanted, "owner", get("owner"))
-        self.group: str | int | None = _name(wanted, "group", get("group"))
-        self.mode_text = get("mode")
+        self.target: str | None = given.get("target")
+        self.ensure = self._ensure(wanted, given.get("ensure"))
+        self.content = _content(wanted, given.get("content"))
+        self.sources: tuple[str, ...] = _texts(wanted, "source", given.get("source"))
+        if self.ensure == "link" or self.target is not None or given.get("source") is not None:
+            self._check_contents(wanted)
+        self.mode_text = given.get("mode")
         self.mode = None if self.mode_text is None else _mode(wanted, self.mode_text)
+        if not _OWNERS.isdisjoint(given):
+            self.owner = _name(wanted, "owner", given.get("owner"))
+            self.group = _name(wanted, "group", given.get("group"))
+        if wanted.secrets:
+            self.is_secret = "content" in wanted.secrets or "source" in wanted.secrets
+        if not _WAYS.isdisjoint(given):
+            self._read_ways(wanted)
+        if not _CHECKSUMS.isdisjoint(given):
+            self._read_checksum(wanted)
+        if not _RECURSION.isdisjoint(given):
+            self._read_recursion(wanted)
+
+    def _read_ways(self, wanted: Wanted) -> None:
+        """How it is brought to what is wanted."""
         # A link that is wanted as a link is not followed, whatever links says.
         self.is_followed = choice(wanted, "links", ("manage", "follow")) == "follow" and self.ensure != "link"
         self.is_forced = flag(wanted, "force", False)
         self.is_replaced = flag(wanted, "replace", True)
         self.shows_diff = flag(wanted, "show_diff", True)
-        self.is_secret = "content" in wanted.secrets or "source" in wanted.secrets
-        self.backup = _backup(wanted, get("backup", False))
+        self.backup = _backup(wanted, wanted.get("backup", False))
         self.permissions = choice(wanted, "source_permissions", ("ignore", "use", "use_when_creating"))
-        self.validate_cmd: str | None = get("validate_cmd")
-        self.validate_replacement: str = get("validate_replacement", "%")
-        self._read_checksum(wanted)
-        self._read_recursion(wanted)
+        self.validate_cmd = wanted.get("validate_cmd")
+        self.validate_replacement = wanted.get("validate_replacement", "%")
 
     def _ensure(self, wanted: Wanted, given: Any) -> str | None:
         if given is None:
@@ -71,7 +97,7 @@ class Spec:
 
     def _read_checksum(self, wanted: Wanted) -> None:
         self.checksum = choice(wanted, "checksum", ("sha256", *checksums.KINDS))
-        self.checksum_value: str | None = wanted.get("checksum_value")
+        self.checksum_value = wanted.get("checksum_value")
         for name in ("content", "source"):
             is_time = self.checksum in checksums.TIMES and name == "content"
             if wanted.get(name) is not None and (is_time or self.checksum == "none"):
@@ -87,8 +113,7 @@ class Spec:
         if recurse == "remote" and not self.sources:
             raise issues.REMOTE_WITHOUT_SOURCE.error()
         self.recurse = "remote" if recurse == "remote" else "all" if recurse in _YES else ""
-        limit = number(wanted, "recurselimit")
-        self.limit: int | None = limit
+        self.limit = number(wanted, "recurselimit")
         self.max_files = number(wanted, "max_files") or 0
         self.is_purged = flag(wanted, "purge", False)
         self.ignored = _texts(wanted, "ignore", wanted.get("ignore"))

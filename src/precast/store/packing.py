@@ -1,10 +1,10 @@
 """Documents as they lie in the database: packed, because what is a fifth of the size costs a fifth to write, flush and read.
 
 JSON of ours begins with a bracket and a zlib stream never does, so what is too small to gain anything is kept as it is, and both
-are told apart by their first byte.
+are told apart by their first byte. The streams are those of any zlib; ISA-L writes them in a fifth of the time, and smaller.
 """
 
-import zlib
+from isal import isal_zlib
 
 # Below this a row's own overhead outweighs what packing saves.
 MIN_BYTES = 256
@@ -13,9 +13,9 @@ LEVEL = 1
 
 def pack(document: bytes) -> bytes:
     """The form to store a JSON mapping or list in."""
-    return document if len(document) < MIN_BYTES else zlib.compress(document, LEVEL)
+    return document if len(document) < MIN_BYTES else isal_zlib.compress(document, LEVEL)
 
 
 def unpack(stored: bytes) -> bytes:
     """The document as it was."""
-    return bytes(stored) if stored[:1] in (b"{", b"[") else zlib.decompress(stored)
+    return bytes(stored) if stored[:1] in (b"{", b"[") else isal_zlib.decompress(stored)

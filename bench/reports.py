@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/reports.py [--quick]
 
-A real `precast server` on SQLite and on PostgreSQL; in another process many nodes, each with its own certificate and session, tell of
+A real `precast server` on SQLite, and on PostgreSQL with a process for each processor; in another process many nodes, each with its own certificate and session, tell of
 runs of 460 resources of which ten changed, with diffs, as the agent tells them: beginning, events, end. A report counts when it is
 stored and acknowledged; the database is asked how many there are. "Quiet" is the run in which nothing changed, as one record. PuppetDB
 (Debian's, without TLS) gets the same runs as its own commands; its time ends when its queue is empty. Then the burst: a fleet tells at
@@ -35,7 +35,7 @@ TIMES_TARGET = 50.0
 # What the server may need in a burst beyond what it has when all are connected.
 BURST_TARGET_MB = 300.0
 BURST_EVENTS = 500
-# A process for each processor.
+# On PostgreSQL, a process for each processor.
 WORKERS = ("--workers", str(os.cpu_count()))
 
 
@@ -97,7 +97,8 @@ EVENTS = "SELECT count(*) FROM report_event"
 
 @contextmanager
 def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
-    with Site(directory, words=WORKERS) as site:
+    # One process: what writes is one thread anyhow, and several would wait for each other.
+    with Site(directory) as site:
         connection = sqlite3.connect(f"file:{directory / 'precast.db'}?mode=ro", uri=True, isolation_level=None)
 
         def ask(sql: str) -> int:

@@ -2,11 +2,12 @@
 
     .venv/bin/python bench/reports.py [--quick]
 
-A real `precast server` on SQLite, and on PostgreSQL with a process for each processor; in another process many nodes, each with its own certificate and session, tell of
-runs of 460 resources of which ten changed, with diffs, as the agent tells them: beginning, events, end. A report counts when it is
-stored and acknowledged; the database is asked how many there are. "Quiet" is the run in which nothing changed, as one record. PuppetDB
-(Debian's, without TLS) gets the same runs as its own commands; its time ends when its queue is empty. Then the burst: a fleet tells at
-once of runs in which 500 resources changed; the server's memory is looked at, and every event is counted. CPU is of all but the load.
+A real `precast server` on SQLite, and on PostgreSQL with a process for each processor; in another process many nodes, each with its own
+certificate and session, tell of runs of 460 resources of which ten changed, with diffs, as the agent tells them: beginning, events, end.
+A report counts when it is stored and acknowledged; the database is asked how many there are. "Quiet" is the run in which nothing
+changed, as one record. PuppetDB (Debian's, without TLS) gets the same runs as its own commands; its time ends when its queue is empty.
+Then the burst: a fleet tells at once of runs in which 500 resources changed; the server's memory is looked at, and every event is
+counted. CPU is of all but the load.
 """
 
 import asyncio

@@ -247,6 +247,7 @@ async def test_later_stages_of_a_boot_do_not_ask_again_and_another_boot_does(roo
         done = await asyncio.to_thread(precast, *words, "--stage", stage)
         assert done.returncode == 0, done.stdout
         assert f"source openstack: here: {base} (kept), instance u-1" in done.stdout
+        assert (root / "var/lib/precast/boot/answers").exists() is (stage == "config")
     assert (root / "etc/secret").read_text() == "s3cret"
     number.write_text("second\n")
     done = await asyncio.to_thread(precast, *words, "--stage", "network")

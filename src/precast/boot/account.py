@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from precast.boot import events
 from precast.boot.events import AnyEvent, Result
 
-NOT_HERE, NOT_NEEDED = "it is not here", "nobody waits for it any more"
+NOT_NEEDED = "nobody waits for it any more"
 
 
 @dataclass
@@ -21,6 +21,7 @@ class SourceStory:
     asked_s: float | None = None
     answered_s: float | None = None
     is_here: bool = False
+    is_absent: bool = False
     origin: str = ""
     instance_id: str | None = None
     offers: tuple[str, ...] = ()
@@ -28,7 +29,7 @@ class SourceStory:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to say of it: it is not here, or was let go."""
-        return not self.is_here and self.reason in (NOT_HERE, NOT_NEEDED)
+        return not self.is_here and (self.is_absent or self.reason == NOT_NEEDED)
 
     @property
     def words(self) -> str:
@@ -134,8 +135,8 @@ class Account:
             story.asked_s, story.rank, story.is_confirmed = at_s, event.rank, event.is_confirmed
             story.likelihood = event.reason
         elif isinstance(event, events.Answered):
-            story.answered_s, story.is_here, story.origin = at_s, event.is_here, event.origin
-            story.instance_id, story.offers = event.instance_id, event.offers
+            story.answered_s, story.is_here, story.is_absent = at_s, event.is_here, event.is_absent
+            story.origin, story.instance_id, story.offers = event.origin, event.instance_id, event.offers
 
     def _take_capability(self, event: events.Held | events.Settled, at_s: float) -> None:
         story = self.capabilities.setdefault(event.capability, CapabilityStory(event.capability))

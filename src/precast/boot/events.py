@@ -52,6 +52,7 @@ class Answered(Event, frozen=True, tag="answered"):
     origin: str = ""
     instance_id: str | None = None
     offers: tuple[str, ...] = ()
+    is_absent: bool = False  # this is another platform: most sources say so at every boot
 
 
 class Held(Event, frozen=True, tag="held"):

@@ -151,7 +151,7 @@ class Boot:
         found = answer.found
         self._facade.ended(source.name, found)
         if found is None:
-            self._note(events.Answered(self._now_s(), source.name, False, answer.reason))
+            self._note(events.Answered(self._now_s(), source.name, False, answer.reason, is_absent=answer.is_absent))
             return Outcome.SKIPPED if answer.reason == NOT_NEEDED else Outcome.FAILURE
         offers = tuple(sorted(one.value for one in found.capabilities))
         self._note(events.Answered(self._now_s(), source.name, True, "", found.origin, found.instance_id, offers))

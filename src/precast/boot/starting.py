@@ -14,6 +14,7 @@ from precast.boot.configuration import Configuration
 from precast.boot.jobs import Jobs
 from precast.boot.loop import Surroundings
 from precast.boot.modules import registry
+from precast.boot.modules.contract import Stage
 from precast.boot.settings import BootSettings
 from precast.boot.sources import evidence, kept
 from precast.boot.sources.contract import Evidence
@@ -28,7 +29,7 @@ class Ground(NamedTuple):
     is_dry_run: bool = False
     user_data: bytes | None = None  # given by hand: sources are not asked for it
     bring_up: Callable[[], Awaitable[bool]] | None = None
-    is_continued: bool = False  # a further stage: what sources said in an earlier one of the same boot counts
+    stage: Stage | None = None  # what sources say in one counts in the later ones of the same boot; None: all are one
 
 
 def surroundings(ground: Ground, settings: BootSettings, clock: Clock | None = None) -> Surroundings:
@@ -62,7 +63,8 @@ def _remembered(choice: choosing.Choice, ground: Ground, state: State, found: Ev
     start = kept.start_of(ground.root, state.boot_id(), found)
     if not start or ground.is_dry_run:
         return choice
-    answers = kept.Answers(state.directory, start, ground.is_continued)
+    is_continued, is_last = ground.stage not in (None, Stage.LOCAL), ground.stage in (None, Stage.FINAL)
+    answers = kept.Answers(state.directory, start, is_continued, is_last)
     return choice._replace(chosen=[one._replace(source=kept.Remembered(one.source, answers)) for one in choice.chosen])
 
 

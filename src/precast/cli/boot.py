@@ -88,7 +88,7 @@ def _run(args: argparse.Namespace) -> int:
         args.dry_run,
         user_data,
         bring_up if is_before_network else None,
-        is_continued=stage not in (None, Stage.LOCAL),
+        stage,
     )
     around = surroundings(ground, settings)
     options = Options(

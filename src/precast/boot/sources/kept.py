@@ -1,6 +1,7 @@
 """Keeps what sources said in one stage for the later stages of the same boot, so that nobody is asked twice.
 
-One file that only root reads: there are user data and passwords in it. It counts for one start of one machine, which is the kernel's number
+One file that only root reads: there are user data and passwords in it. So it is there only between the stages: the last one takes it away
+when it begins, and a boot without stages writes none. It counts for one start of one machine, which is the kernel's number
 of the boot, the start of the first process (a container shares the kernel's number with its host) and what the firmware calls the
 machine. So a copy of the disk, started as another machine, never believes what was said to the first. A file that is torn or of another
 boot is none.
@@ -31,7 +32,7 @@ _TUPLES = frozenset({Capability.PUBLIC_KEYS, Capability.CERTIFICATES})
 
 
 class Kept(msgspec.Struct):
-    """What came of one source. Without `offers` it was not here, and `reason` says why."""
+    """What came of one source. Without `offers` it was not here, or `reason` says why it is not believed."""
 
     origin: str = ""
     instance_id: str | None = None
@@ -59,11 +60,15 @@ def start_of(root: Path, boot_id: str, evidence: Evidence) -> str:
 
 
 class Answers:
-    """The file of one root. Not `is_continued`: this is the first stage, and what an earlier run kept does not count."""
+    """The file of one root. Not `is_continued`: this is the first stage, and what an earlier run kept does not count.
 
-    def __init__(self, directory: Path, start: str, is_continued: bool) -> None:
+    With `is_last` nobody comes after this stage, so what it read from the file is all that is left of it.
+    """
+
+    def __init__(self, directory: Path, start: str, is_continued: bool, is_last: bool = False) -> None:
         self._path = directory / FILE
-        self._is_fresh = not is_continued
+        self._is_removed = not is_continued or is_last
+        self._is_last = is_last
         self._file = self._read(start) if is_continued else _File(start)
 
     def _read(self, start: str) -> _File:
@@ -80,16 +85,19 @@ class Answers:
         return kept if kept is not None and (kept.offers or knows_machine) else None
 
     def begin(self) -> None:
-        """Forget what an earlier run kept, if this is a first stage."""
-        if self._is_fresh:
-            self._is_fresh = False
+        """Remove what an earlier run kept, if this is the first stage or the last."""
+        if self._is_removed:
+            self._is_removed = False
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
     def keep(self, name: str, kept: Kept) -> None:
         """Note what a source said. Where it cannot be written, a later stage asks again."""
         self._file.sources[name] = kept
-        with contextlib.suppress(OSError):
+        if self._is_last:
+            return
+        # A seed may hold what the format has no place for: numbers of any size, halves of surrogate pairs, itself.
+        with contextlib.suppress(OSError, ValueError, OverflowError, TypeError, RecursionError):
             files.write_private(self._path, msgspec.msgpack.encode(self._file, enc_hook=str))
 
 
@@ -110,29 +118,28 @@ class Remembered:
         self._answers.begin()
         kept = self._answers.of(self.name)
         if kept is not None:
+            if not kept.offers and not kept.reason:
+                return None
             if not kept.offers:
                 raise issues.ABSENT_BEFORE.error(reason=kept.reason)
             return Recalled(self._source, reach, kept, self._answers)
-        began_s = reach.clock.monotonic_s()
         try:
             found = await self._source.find(reach)
         except PrecastError as error:
             self._answers.keep(self.name, Kept(reason=error.message))
             raise
-        except asyncio.CancelledError:
-            # Past its deadline; let go before that, it has not been heard.
-            if reach.clock.monotonic_s() - began_s >= self.deadline_s:
-                late = issues.LATE.error(source=self.name, seconds=f"{self.deadline_s:g}")
-                self._answers.keep(self.name, Kept(reason=late.message))
-            raise
         if found is None:
-            self._answers.keep(self.name, Kept(reason="it is not here"))
+            self._answers.keep(self.name, Kept())
             return None
         known = found.values if isinstance(found, Data) else {}
         values = {one.value: value for one, value in known.items() if not callable(value)}
         kept = Kept(found.origin, found.instance_id, tuple(found.capabilities), values)
         self._answers.keep(self.name, kept)
         return Noted(self.name, found, kept, self._answers)
+
+    def keep_late(self, reason: str) -> None:
+        """Note that it did not answer in time. Who asks says so: a source cannot tell its deadline from being let go."""
+        self._answers.keep(self.name, Kept(reason=reason))
 
 
 class Noted:

@@ -9,13 +9,17 @@ from typing import NamedTuple
 from precast.base.errors import PrecastError
 from precast.boot.sources import issues
 from precast.boot.sources.contract import Found, Reach, Source
+from precast.boot.sources.kept import Remembered
+
+NOT_HERE = "it is not here"
 
 
 class Probe(NamedTuple):
-    """What came of asking. `reason` says why there is nothing."""
+    """What came of asking. `reason` says why there is nothing; `is_absent`: because this is another platform."""
 
     found: Found | None
     reason: str = ""
+    is_absent: bool = False
 
 
 async def probe(source: Source, reach: Reach) -> Probe:
@@ -25,9 +29,11 @@ async def probe(source: Source, reach: Reach) -> Probe:
             found = await source.find(reach)
     except TimeoutError:
         late = issues.LATE.error(source=source.name, seconds=f"{source.deadline_s:g}")
+        if isinstance(source, Remembered):
+            source.keep_late(late.message)
         return Probe(None, late.message)
     except PrecastError as error:
         return Probe(None, error.message)
     except Exception as error:  # noqa: BLE001 - the boundary to a source: what it did not foresee must not end the boot
         return Probe(None, issues.UNFIT.error(source=source.name, problem=f"{type(error).__name__}: {error}").message)
-    return Probe(found, "" if found is not None else "it is not here")
+    return Probe(found) if found is not None else Probe(None, NOT_HERE, is_absent=True)

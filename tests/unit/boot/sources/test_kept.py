@@ -64,8 +64,8 @@ class Machines:
     def __init__(self, place: Path) -> None:
         self.place = place
 
-    def stage(self, source: Counted, start: str = "s", is_continued: bool = True) -> Remembered:
-        return Remembered(source, Answers(self.place, start, is_continued))
+    def stage(self, source: Counted, start: str = "s", is_continued: bool = True, is_last: bool = False) -> Remembered:
+        return Remembered(source, Answers(self.place, start, is_continued, is_last))
 
     async def ask(self, source: Counted, *wanted: Capability, **how: Any) -> tuple[Probe, list[Any]]:
         came = await probe(self.stage(source, **how), Machine(self.place, Evidence()))
@@ -93,6 +93,31 @@ async def test_later_stage_has_every_value_without_asking(machines: Machines) ->
 async def test_file_is_for_root_only(machines: Machines, tmp_path: Path) -> None:
     await machines.ask(Counted(VALUES), Capability.USER_DATA, is_continued=False)
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+
+
+async def test_last_stage_has_what_was_kept_and_leaves_no_file(machines: Machines, tmp_path: Path) -> None:
+    source = Counted(VALUES)
+    await machines.ask(source, is_continued=False)
+    assert (tmp_path / FILE).exists()
+    wanted = (Capability.USER_DATA, Capability.NETWORK_CONFIG)  # the second is fetched only now
+    _, values = await machines.ask(source, *wanted, is_last=True)
+    assert values == [VALUES[Capability.USER_DATA], {"version": 2}]
+    assert not (tmp_path / FILE).exists()
+
+
+async def test_boot_without_stages_leaves_no_file(machines: Machines, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"of an earlier run")
+    await machines.ask(Counted(VALUES), Capability.USER_DATA, is_continued=False, is_last=True)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("value", [10**30, "\ud800"], ids=["number", "surrogate"])
+async def test_value_that_cannot_be_kept_is_asked_again(machines: Machines, value: Any) -> None:
+    source = Counted({**VALUES, Capability.METADATA: {"serial": value}})
+    for how in ({"is_continued": False}, {}):
+        came, found = await machines.ask(source, Capability.METADATA, **how)
+        assert found == [{"serial": value}], came.reason
+    assert source.asked == 2
 
 
 async def test_what_nobody_fetched_or_cannot_be_kept_is_asked_when_it_is_wanted(machines: Machines) -> None:
@@ -146,7 +171,8 @@ async def test_absent_source_is_asked_again_only_while_nobody_knows_the_machine(
     answers = Answers(machines.place, "s", True)
     await probe(Remembered(present, answers), reach)
     came, _ = await machines.ask(absent)
-    assert came.reason == f"{'it is not here' if error is None else error}, earlier in this boot"
+    assert came.is_absent is (error is None)
+    assert came.reason == ("it is not here" if error is None else f"{error}, earlier in this boot")
     assert absent.asked == 2
 
 

@@ -19,6 +19,7 @@ def fetch(
     timeout_s: float = 20.0,
     data: bytes | None = None,
     tries: int = _TRIES,
+    max_bytes: int = MAX_BYTES,
 ) -> bytes:
     """What is at an address, after a few tries. Raises OSError, and ValueError for another kind of address or for too much."""
     if urlsplit(url).scheme not in ("http", "https", "file"):
@@ -27,7 +28,7 @@ def fetch(
     for left in reversed(range(tries)):
         try:
             with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 - the scheme was looked at
-                found: bytes = answer.read(MAX_BYTES + 1)
+                found: bytes = answer.read(max_bytes + 1)
         except urllib.error.HTTPError as error:
             error.close()
             if error.code < 500 or not left:
@@ -39,8 +40,8 @@ def fetch(
             if not left:
                 raise OSError(str(error)) from None
         else:
-            if len(found) > MAX_BYTES:
-                raise ValueError(f"it is more than {MAX_BYTES} bytes")
+            if len(found) > max_bytes:
+                raise ValueError(f"it is more than {max_bytes} bytes")
             return found
         time.sleep(_PAUSE_S)
     raise AssertionError("the last try returns or raises")

@@ -11,6 +11,7 @@ from precast.boot.modules.context import Context
 _ALL = "/etc/apt/trusted.gpg.d"
 _ONE = "/etc/apt/keyrings"
 _SERVER = "keyserver.ubuntu.com"
+_MAX_BYTES = 1 << 20  # keys that many have signed are some ten thousands
 _NUMBER = re.compile(r"[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-Fa-f]{40}")
 
 
@@ -38,7 +39,7 @@ def _received(context: Context, given: Mapping[str, Any]) -> str:
             raise ValueError(
                 "a key is asked for by its fingerprint: 40 hexadecimal digits, or the last 8 or 16 of them"
             )
-        return pgp.only(fetching.fetch(url), number)
+        return pgp.only(fetching.fetch(url, max_bytes=_MAX_BYTES), number)
     except (OSError, ValueError) as error:
         raise issues.NOT_FETCHED.error(url=f"key {number} from {url}", reason=error) from None
 

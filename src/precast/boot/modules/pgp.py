@@ -1,21 +1,19 @@
 """Public keys of OpenPGP, as far as it takes to know whose they are: a server may answer with any, and only the one asked for counts.
 
 A key without its private half cannot be told by the server from one of its own but by the fingerprint, which is a digest of the key itself
-(version 4: SHA-1, as everybody writes it). Keys that are not asked for are taken out of the answer.
+(version 4: SHA-1, as everybody writes it). Keys that are not asked for are taken out of the answer. The number of a subkey is no proof:
+anybody can hang somebody's subkey on a key of their own, and the signature that binds the two is not checked here.
 """
 
 import base64
 import binascii
+import functools
 import hashlib
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_ARMOUR = re.compile(
-    rb"-----BEGIN PGP PUBLIC KEY BLOCK-----\r?\n(?:[^\r\n]+\r?\n)*?\s*\r?\n(.*?)-----END PGP PUBLIC KEY BLOCK-----",
-    re.DOTALL,
-)
-_KEY, _SUBKEY = 6, 14
+_BEGIN, _END = b"-----BEGIN PGP PUBLIC KEY BLOCK-----", b"-----END PGP PUBLIC KEY BLOCK-----"
+_KEY = 6
 _LINE = 64
 
 
@@ -27,7 +25,7 @@ class _Packet(NamedTuple):
 
 def only(text: bytes, number: str) -> str:
     """The keys in a block that have this fingerprint, or the end of one, armoured. Raises ValueError if it is not exactly one."""
-    found = [key for key in _keys(_dearmoured(text)) if any(_is_called(packet, number) for packet in key)]
+    found = [key for key in _keys(_dearmoured(text)) if _is_called(key[0], number)]
     if len(found) != 1:
         raise ValueError(f"{len(found)} keys with this number" if found else "no key with this number is in the answer")
     return _armoured(b"".join(packet.whole for packet in found[0]))
@@ -37,26 +35,39 @@ def _armoured(data: bytes) -> str:
     text = base64.b64encode(data).decode()
     lines = [text[at : at + _LINE] for at in range(0, len(text), _LINE)]
     lines.append(f"={base64.b64encode(_checksum(data)).decode()}")  # without it gpg takes the last line for data
-    return "\n".join(["-----BEGIN PGP PUBLIC KEY BLOCK-----", "", *lines, "-----END PGP PUBLIC KEY BLOCK-----", ""])
+    return "\n".join([_BEGIN.decode(), "", *lines, _END.decode(), ""])
 
 
 def _checksum(data: bytes) -> bytes:
     """CRC-24, as OpenPGP defines it."""
-    crc = 0xB704CE
+    crc, table = 0xB704CE, _remainders()
     for byte in data:
-        crc ^= byte << 16
+        crc = ((crc << 8) & 0xFFFFFF) ^ table[(crc >> 16) ^ byte]
+    return crc.to_bytes(3)
+
+
+@functools.cache
+def _remainders() -> list[int]:
+    """What each byte adds to a checksum."""
+    found = []
+    for byte in range(256):
+        crc = byte << 16
         for _ in range(8):
             crc = (crc << 1) ^ (0x1864CFB if crc & 0x800000 else 0)
-    return (crc & 0xFFFFFF).to_bytes(3)
+        found.append(crc)
+    return found
 
 
 def _dearmoured(text: bytes) -> bytes:
-    found = _ARMOUR.search(text)
-    if found is None:
+    """The data of the first block: it stands behind the first empty line, up to a checksum. Raises ValueError."""
+    start = text.find(_BEGIN)
+    end = text.find(_END, start)
+    lines = [line.strip() for line in text[start:end].splitlines()] if 0 <= start < end else []
+    if b"" not in lines:
         raise ValueError("the answer is no key")
-    lines = [line for line in found[1].split() if not line.startswith(b"=")]  # that is a checksum
+    data = [line for line in lines[lines.index(b"") :] if not line.startswith(b"=")]
     try:
-        return base64.b64decode(b"".join(lines), validate=True)
+        return base64.b64decode(b"".join(data), validate=True)
     except binascii.Error:
         raise ValueError("the answer is no key") from None
 
@@ -111,7 +122,7 @@ def _number(data: bytes, at: int, size: int) -> int:
 
 
 def _is_called(packet: _Packet, number: str) -> bool:
-    if packet.tag not in (_KEY, _SUBKEY) or packet.body[:1] != b"\x04":
+    if packet.body[:1] != b"\x04":
         return False
     head = b"\x99" + len(packet.body).to_bytes(2)
     digest = hashlib.sha1(head + packet.body, usedforsecurity=False).hexdigest().upper()

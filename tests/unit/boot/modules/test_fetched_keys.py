@@ -100,11 +100,22 @@ async def test_key_of_a_source_is_fetched_and_only_that_one_is_taken(tmp_path: P
     assert not (root / "etc/apt/sources.list.d/other.list").exists()
 
 
+def test_number_of_a_subkey_vouches_for_no_key(ring: Ring) -> None:
+    ring.run("--passphrase", "", "--quick-add-key", ring.numbers[0], "ed25519", "sign", "never")
+    block = ring.run("--armor", "--export", ring.numbers[0])
+    first, sub = ring.shown(block)
+    assert ring.shown(pgp.only(block, first).encode()) == [first, sub]
+    with pytest.raises(ValueError, match="no key with this number"):
+        pgp.only(block, sub)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         b"", b"<html>", b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!!!\n-----END PGP PUBLIC KEY BLOCK-----\n",
         b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQINBGO9u+MBEADm\n-----END PGP PUBLIC KEY BLOCK-----\n",
+        b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n" + b" \n" * 400_000,
+        b"-----END PGP PUBLIC KEY BLOCK-----\n\n-----BEGIN PGP PUBLIC KEY BLOCK-----\n",
         b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nxv8=\n-----END PGP PUBLIC KEY BLOCK-----\n",
     ],
 )  # fmt: skip

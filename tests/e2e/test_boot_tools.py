@@ -100,6 +100,7 @@ NOTED = """#!/bin/sh
 {{ echo "$(basename "$0") $*"; ! pgrep python > /dev/null || echo running; }} >> /root/calls
 {more}
 """
+MORE = '[ "$1" != ack ] || cp "$2" /root/assertions; [ "$*" != "init --preseed" ] || cat > /root/preseed'
 BOOT = f"{sys.executable} -m precast boot run --source nocloud --user-data /root/user-data"
 WAIT = "n=0; until grep -q ^shutdown /root/calls || [ $n -ge 200 ]; do n=$((n+1)); sleep 0.05; done"
 
@@ -111,7 +112,7 @@ def noted(
     root = OverlayRoot(tmp_path)
     root.write("/root/user-data", f"#cloud-config\nusers: []\nssh_genkeytypes: []\n{user_data}")
     for name in programs:
-        root.write(f"/usr/local/sbin/{name}", NOTED.format(more='[ "$1" != ack ] || cp "$2" /root/assertions'), 0o755)
+        root.write(f"/usr/local/sbin/{name}", NOTED.format(more=MORE), 0o755)
     root.write("/root/calls", "")
     script = f"{before}\n{BOOT} > /root/said; echo code $? >> /root/said\n{after}"
     done = root.run(["unshare", "-u", "-n", "sh", "-c", script])
@@ -185,15 +186,27 @@ packages: [{snap: [certbot, [juju, --edge]]}]
 
 @overlaid
 @pytest.mark.parametrize(
-    ("given", "called"),
+    ("given", "called", "preseed"),
     [
         ("{init: {storage_backend: dir, network_port: 8443, trust_password: s3cret}}",
-         "lxd init --auto --network-port=8443 --storage-backend=dir --trust-password=s3cret"),
-        ("{preseed: 'config: {}', init: {storage_backend: dir}}", "lxd init --preseed"),
+         ["lxd init --auto --network-port=8443 --storage-backend=dir", "lxd init --preseed"],
+         '{"config":{"core.trust_password":"s3cret"}}'),
+        ("{preseed: 'config: {}', init: {storage_backend: dir}}", ["lxd init --preseed"], "config: {}"),
     ],
 )  # fmt: skip
-def test_lxd_is_given_its_first_configuration(tmp_path: Path, given: str, called: str) -> None:
+def test_lxd_is_given_its_first_configuration(tmp_path: Path, given: str, called: list[str], preseed: str) -> None:
     told, calls = noted(tmp_path, f"lxd: {given}\n", ("lxd",))
     assert "code 0\n" in told, told
-    assert [line for line in calls if line != "running"] == [called]
+    assert [line for line in calls if line != "running"] == called
+    assert (tmp_path / "upper/root/preseed").read_text() == preseed
     assert "s3cret" not in told
+
+
+@overlaid
+def test_metadata_service_is_closed_at_both_of_its_addresses(tmp_path: Path) -> None:
+    told, calls = noted(tmp_path, "disable_ec2_metadata: true\n", ("ip",))
+    assert "code 0\n" in told, told
+    closed = ["ip route replace prohibit 169.254.169.254"]
+    if Path("/proc/net/if_inet6").exists():
+        closed.append("ip -6 route replace prohibit fd00:ec2::254")
+    assert [line for line in calls if "prohibit" in line] == closed

@@ -1,5 +1,7 @@
 """lxd: its first configuration, where it is installed; by a document of its own (`preseed`), or by a few words (`init`)."""
 
+import msgspec
+
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.outcomes import Outcome
@@ -7,6 +9,7 @@ from precast.boot.modules.shapes import Fields, Number, Text, Unused
 from precast.resources.commands import is_there
 
 _DEADLINE_S = 600.0
+_SECRET = "trust_password"  # noqa: S105 - the key it has
 _WORDS = {
     "network_address": Text(),
     "network_port": Number(1, 65535),
@@ -14,7 +17,7 @@ _WORDS = {
     "storage_create_device": Text(),
     "storage_create_loop": Number(1),
     "storage_pool": Text(),
-    "trust_password": Text(is_secret=True),
+    _SECRET: Text(is_secret=True),
 }
 
 
@@ -24,16 +27,20 @@ def set_up(context: Context) -> Outcome:
         context.outcome.not_run = "there is no lxd on this system; add it to packages or to snap"
         return context.outcome
     if "preseed" in given:
-        context.must_run(
-            ["lxd", "init", "--preseed"],
-            stdin=given["preseed"].encode(),
-            what="lxd init --preseed",
-            deadline_s=_DEADLINE_S,
-        )
+        _preseed(context, given["preseed"].encode())
     elif "init" in given:
-        options = [f"--{name.replace('_', '-')}={given['init'][name]}" for name in _WORDS if name in given["init"]]
-        context.must_run(["lxd", "init", "--auto", *options], what="lxd init --auto", deadline_s=_DEADLINE_S)
+        words = given["init"]
+        options = [f"--{name.replace('_', '-')}={words[name]}" for name in _WORDS if name in words and name != _SECRET]
+        context.must_run(["lxd", "init", "--auto", *options], deadline_s=_DEADLINE_S)
+        if _SECRET in words:
+            # Everybody on the machine can see the words of a command, and nobody its standard input.
+            _preseed(context, msgspec.json.encode({"config": {"core.trust_password": words[_SECRET]}}))
     return context.outcome
+
+
+def _preseed(context: Context, document: bytes) -> None:
+    """Configure what a document in YAML says, and leave the rest. Raises UnavailableError BOOT-201."""
+    context.must_run(["lxd", "init", "--preseed"], stdin=document, deadline_s=_DEADLINE_S)
 
 
 MODULES = (

@@ -17,7 +17,7 @@ from precast.base import commands
 from precast.base.digests import plain_fingerprint
 from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
-from precast.boot.modules import issues
+from precast.boot.modules import issues, packages
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.hostnames import name_of
@@ -149,7 +149,7 @@ MODULES = (
             )
         },
         uses=frozenset({Capability.HOSTNAME}),
-        locks=("apt", "passwd"),
+        locks=packages.LOCKS,
         stage=Stage.FINAL,
         after=(
             After("hostname", "the node is called as the machine is"),

@@ -5,9 +5,10 @@ declare, so only the frequency of an entry counts.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from precast.boot.modules.contract import Config, Frequency, Module
-from precast.boot.modules.shapes import Either, Items, Text
+from precast.boot.modules.shapes import WRONG, Either, Finding, Items, Path, Text
 
 KEYS = ("cloud_init_modules", "cloud_config_modules", "cloud_final_modules")
 _FREQUENCIES = {
@@ -37,6 +38,17 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+class _Entry(Items):
+    """The name of a module, and how often it runs."""
+
+    def clean(self, value: Any, path: Path, found: list[Finding]) -> Any:
+        kept = super().clean(value, path, found)
+        if kept is WRONG or len(kept) < 2:
+            return kept
+        often = Text(tuple(_FREQUENCIES)).clean(kept[1], (*path, 1), found)
+        return kept[:1] if often is WRONG else kept
+
+
 def wanted(config: Config) -> dict[str, Frequency]:
     """Modules of ours that are to run at another frequency."""
     found: dict[str, Frequency] = {}
@@ -58,7 +70,7 @@ MODULES = (
     Module(
         "frequencies",
         lambda context: context.outcome,
-        {key: Items(Either(Text(), Items(Text()))) for key in KEYS},
+        {key: Items(Either(Text(), _Entry(Text()))) for key in KEYS},
         parts=lambda _: (),  # it is read when the jobs of a boot are made
     ),
 )

@@ -7,7 +7,8 @@ from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Fields, Flag, Items, Text
 from precast.resources.commands import is_there
 
-_METADATA = "169.254.169.254"
+_METADATA, _METADATA_6 = "169.254.169.254", "fd00:ec2::254"
+_IPV6 = "/proc/net/if_inet6"  # not there where the kernel has no IPv6
 _NAME = Text(pattern=r"[A-Za-z0-9_.=+-]{1,15}", called="a name of an interface")
 
 
@@ -39,6 +40,8 @@ def close_metadata(context: Context) -> Outcome:
         context.outcome.not_run = "only the machine itself has routes, not a root"
     else:
         context.must_run(["ip", "route", "replace", "prohibit", _METADATA], deadline_s=30)
+        if context.is_there(_IPV6):
+            context.must_run(["ip", "-6", "route", "replace", "prohibit", _METADATA_6], deadline_s=30)
     return context.outcome
 
 
@@ -48,8 +51,8 @@ MODULES = (
         "wireguard",
         set_up_wireguard,
         {"wireguard": Fields({"interfaces": Items(_INTERFACE), "readinessprobe": Items(Text())})},
-        locks=(packages.LOCK, "passwd"),
-        after=(After("packages", "wireguard-tools may be one of the packages"),),
+        locks=packages.LOCKS,
+        after=(*packages.AFTER, After("packages", "wireguard-tools may be one of the packages")),
     ),
     Module(
         "disable_ec2_metadata",
@@ -57,5 +60,9 @@ MODULES = (
         {"disable_ec2_metadata": Flag()},
         stage=Stage.FINAL,  # sources are asked in each stage
         frequency=Frequency.BOOT,
+        after=tuple(
+            After(name, "it speaks with the platform")
+            for name in ("post_password", "platform_certificates", "report_ready")
+        ),
     ),
 )

@@ -134,10 +134,7 @@ MODULES = (
                 }
             )
         },
-        after=(
-            After("bootcmd", "bootcmd comes before everything that configures"),
-            After("packages", "the client may be one of the packages"),
-        ),
-        locks=("apt", "passwd"),
+        after=(*packages.AFTER, After("packages", "the client may be one of the packages")),
+        locks=packages.LOCKS,
     ),
 )

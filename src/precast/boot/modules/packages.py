@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.boot.modules import issues
+from precast.boot.modules import issues, users
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
@@ -19,6 +19,19 @@ from precast.resources.package import managers
 from precast.resources.package.manager import Manager, Request, last_words
 
 LOCK = "apt"
+# Of every module that installs something: packages make users too, and what is offered must be settled before.
+LOCKS = (LOCK, users.LOCK)
+AFTER = (
+    After("bootcmd", "bootcmd comes before everything that configures"),
+    After("write_files", "package sources may be files of the user's"),
+    After("apt", "what is offered comes from the sources"),
+    After("yum_repos", "what is offered comes from the repositories"),
+    After("zypper", "what is offered comes from the repositories"),
+    After("ca_certs", "sources may be behind an authority of the user's own"),
+    After("resolv_conf", "names of mirrors are looked up"),
+    After("etc_hosts", "names of mirrors are looked up"),
+    After("mounts", "what is installed may lie on what is mounted"),
+)
 _DEADLINE_S = 3600.0
 _QUIET = {"DEBIAN_FRONTEND": "noninteractive"}
 _APT = ("apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120", "-o", "DPkg::Options::=--force-confold")
@@ -166,19 +179,9 @@ MODULES = (
             "packages": Items(Either(Text(), Items(Text()), Fields({"apt": _LIST, "snap": _LIST}))),
             **{key: Flag() for key in (*_UPDATE, *_UPGRADE)},
         },
-        locks=(LOCK, "passwd"),
+        locks=LOCKS,
         stage=Stage.CONFIG,
-        after=(
-            After("bootcmd", "bootcmd comes before everything that configures"),
-            After("write_files", "package sources may be files of the user's"),
-            After("apt", "what is offered comes from the sources"),
-            After("yum_repos", "what is offered comes from the repositories"),
-            After("zypper", "what is offered comes from the repositories"),
-            After("ca_certs", "sources may be behind an authority of the user's own"),
-            After("resolv_conf", "names of mirrors are looked up"),
-            After("etc_hosts", "names of mirrors are looked up"),
-            After("mounts", "what is installed may lie on what is mounted"),
-        ),
+        after=AFTER,
     ),
     Module(
         "reboot_if_required",

@@ -103,8 +103,8 @@ MODULES = (
         "locale",
         set_locale,
         {"locale": Either(Flag(), Text()), "locale_configfile": Text()},
-        locks=(packages.LOCK, "passwd"),
-        after=(*_FIRST, After("packages", "the program that makes locales may be one of the packages")),
+        locks=packages.LOCKS,
+        after=(*packages.AFTER, After("packages", "the program that makes locales may be one of the packages")),
         is_wanted=lambda config: "locale" in config,
     ),
     Module(

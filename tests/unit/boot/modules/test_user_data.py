@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from precast.boot.capabilities import Capability
+from precast.boot.modules import registry
 from precast.boot.modules.contract import Frequency
 from precast.boot.modules.frequencies import wanted
 from precast.boot.userdata.reading import Circumstances, read
@@ -116,3 +118,26 @@ def test_frequencies_of_cloud_inits_lists_count() -> None:
     assert wanted({"cloud_init_modules": ["bootcmd", ["cc_ssh", "once"], ["x"], ["mounts", "never"]]}) == {
         "ssh": Frequency.ONCE
     }
+
+
+def test_frequency_that_nobody_knows_is_found() -> None:
+    entries = ["bootcmd", ["scripts-user", "allways"], ["ssh", "always"]]
+    kept, (found,) = registry.clean({"cloud_final_modules": entries})
+    assert str(found).startswith("cloud_final_modules[1][1]: must be one of always, once")
+    assert found.hint == "did you mean always?"
+    assert kept == {"cloud_final_modules": ["bootcmd", ["scripts-user"], ["ssh", "always"]]}
+
+
+@pytest.mark.parametrize("name", ["ntp", "locale", "wireguard", "packages"])
+def test_what_installs_packages_comes_after_all_that_says_where_they_are(name: str) -> None:
+    (module,) = (one for one in registry.modules() if one.name == name)
+    before = {each.module for each in module.after}
+    assert {"bootcmd", "write_files", "apt", "ca_certs", "resolv_conf", "etc_hosts", "mounts"} <= before
+    assert set(module.locks) == {"apt", "passwd"}
+
+
+def test_way_to_the_platform_is_closed_after_all_that_take_it() -> None:
+    (module,) = (one for one in registry.modules() if one.name == "disable_ec2_metadata")
+    late = {Capability.PASSWORD_POST, Capability.CERTIFICATES, Capability.READY_POST}
+    asking = {one.name for one in registry.modules() if (one.needs | one.uses) & late}
+    assert asking == {each.module for each in module.after}

@@ -17,12 +17,16 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/\s]+={0,2}\s*")
 
 
 class Piece(NamedTuple):
-    """A part as it came: its type (empty if nobody said), name, headers of interest in lower case, content."""
+    """A part as it came: its type (empty if nobody said), name, content, headers of interest in lower case.
+
+    Not `is_named`: nobody gave it a name, so it has one that says where it was found.
+    """
 
     content_type: str
     name: str
     content: bytes
     headers: Mapping[str, str] = {}
+    is_named: bool = False
 
 
 def unpack(data: bytes, name: str) -> Iterator[Piece]:
@@ -76,13 +80,14 @@ def _parts(data: bytes, name: str) -> Iterator[Piece]:
     for at, part in enumerate(message.walk()):
         if part.get_content_maintype() == "multipart":
             continue
-        called = part.get_filename() or f"part-{at:03}"
+        own = part.get_filename()
+        called = own or f"part-{at:03}"
         content = _payload(part)
         content_type = part.get_content_type()
         if content_type in kinds.COMPRESSED:
             content, content_type = gunzip(content, called), ""
         headers = {key.lower(): str(value) for key, value in part.items()}
-        yield Piece(content_type, called, gunzip(content, called), headers)
+        yield Piece(content_type, called, gunzip(content, called), headers, bool(own))
 
 
 def _payload(part: Message) -> bytes:

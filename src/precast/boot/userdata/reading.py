@@ -145,7 +145,7 @@ class _Reader:
             content = content.lstrip()[len(b"#cloud-boothook") :].lstrip(b"\r\n")
         taken = {script.name for script in self.found.scripts}
         # As cloud-init calls what has no name of its own; scripts run by their names.
-        called = f"part-{self._parts:03}" if piece.name.startswith(self._name) else piece.name
+        called = f"part-{self._parts:03}" if not piece.is_named else piece.name
         name = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in called).lstrip(".") or "part"
         number = 1
         unique = name
@@ -233,7 +233,8 @@ def member(given: Any, name: str) -> Piece:
     kind = str(given.get("type") or "")
     if not kind and by_beginning(data) is None:
         kind = PartKind.CONFIG.value
-    return Piece(kind, str(given.get("filename") or name), data, headers)
+    own = given.get("filename")
+    return Piece(kind, str(own or name), data, headers, bool(own))
 
 
 def _text(piece: Piece) -> str:

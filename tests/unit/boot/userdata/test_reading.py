@@ -79,6 +79,21 @@ def test_parts_of_a_message_are_merged_in_their_order() -> None:
     assert found.scripts[1].content == b"#!/bin/sh\necho c"
 
 
+def test_script_is_called_as_it_was_named_also_where_that_begins_as_the_data_does() -> None:
+    script = "#!/bin/sh\n"
+    found = got(multipart(("x-shellscript", "user-data.sh", script), ("x-shellscript", "z", script)))
+    assert [one.name for one in found.scripts] == ["user-data.sh", "z"]
+    unnamed = MIMEMultipart()
+    unnamed.attach(MIMEText(script, "x-shellscript"))
+    archive = b"#cloud-config-archive\n- '#!/bin/sh'\n- {filename: user-data-9, content: '#!/bin/sh'}\n"
+    for data, names in (
+        (script.encode(), ["part-001"]),
+        (unnamed.as_bytes(), ["part-001"]),
+        (archive, ["part-002", "user-data-9"]),
+    ):
+        assert [one.name for one in got(data).scripts] == names
+
+
 def test_header_says_how_to_merge_where_the_part_does_not() -> None:
     message = MIMEMultipart()
     for text in ("packages: [a]", "packages: [b]"):

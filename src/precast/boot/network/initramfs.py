@@ -11,21 +11,28 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.network import issues
+from precast.resources.files import places
 
-PATTERNS = ("run/net-*.conf", "run/net6-*.conf")
-ISCSI = "run/initramfs/open-iscsi.interface"  # firmware can configure the network without `ip=`
+PLACE, PATTERNS = "/run", ("net-*.conf", "net6-*.conf")
+ISCSI = "/run/initramfs/open-iscsi.interface"  # firmware can configure the network without `ip=`
 MAX_FILES, MAX_BYTES = 32, 16 * 1024
 _KINDS = {"none": "static", "static": "static", "dhcp": "dhcp", "dhcp6": "dhcp6"}
 
 
 def has_configured(root: Path, command_line: str) -> bool:
     """Whether the initramfs was asked to bring the network up, and did."""
-    is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split()) or (root / ISCSI).exists()
+    is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split()) or _inside(root, ISCSI).exists()
     return is_asked and bool(_paths(root))
 
 
 def _paths(root: Path) -> list[Path]:
-    return [path for pattern in PATTERNS for path in sorted(root.glob(pattern))][:MAX_FILES]
+    """The files, wherever below the root links lead; what is none (a pipe nobody writes to) is left alone."""
+    names = [path.name for pattern in PATTERNS for path in sorted(_inside(root, PLACE).glob(pattern))]
+    return [path for path in (_inside(root, f"{PLACE}/{name}") for name in names) if path.is_file()][:MAX_FILES]
+
+
+def _inside(root: Path, path: str) -> Path:
+    return Path(places.inside("" if root == Path("/") else str(root), path, is_followed=True))
 
 
 def document(root: Path, macs: Mapping[str, str]) -> dict[str, Any]:

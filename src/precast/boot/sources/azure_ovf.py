@@ -5,12 +5,14 @@ talked into, is given what a stranger may have written.
 """
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import unescape
 
 from precast.base.errors import PrecastError
 from precast.boot.sources import documents
 from precast.boot.sources.contract import Reach
+from precast.resources.files import places
 
 NAME = "ovf-env.xml"
 DIRECTORIES = ("/var/lib/waagent", "/var/lib/cloud/seed/azure")
@@ -31,21 +33,30 @@ class Provisioning(NamedTuple):
 
 
 async def read(reach: Reach, has_disc: bool) -> Provisioning | None:
-    """The document of the first place that has one. `has_disc`: the firmware says that this is Azure, so its disc may be looked at."""
+    """The document of the first place that has one. `has_disc`: the firmware says that this is Azure, so its disc may be looked at.
+
+    Raises InputError BOOT-104, BOOT-105 for a document that is wrong.
+    """
     for place in DIRECTORIES:
         if (data := reach.read(f"{place}/{NAME}", MAX_BYTES)) is not None:
             return parse(f"{place}/{NAME}", data)
     for disc in DISCS if has_disc else ():
-        device = reach.root / disc.lstrip("/")
-        if not device.exists():
-            continue
-        try:
-            async with reach.mounted(device, "udf") as disk:
-                if (data := disk.read(NAME, MAX_BYTES)) is not None:
-                    return parse(f"{NAME} on {disc}", data)
-        except PrecastError:
-            continue  # an empty drive, or somebody's own disc: the service may still know all that is needed
+        if (data := await _read_disc(reach, disc)) is not None:
+            return parse(f"{NAME} on {disc}", data)
     return None
+
+
+async def _read_disc(reach: Reach, disc: str) -> bytes | None:
+    """None for an empty drive, or somebody's own disc: the service may still know all that is needed."""
+    try:
+        async with reach.mounted(_device(reach.root, disc), "udf") as disk:
+            return disk.read(NAME, MAX_BYTES)
+    except PrecastError:
+        return None
+
+
+def _device(root: Path, disc: str) -> Path:
+    return Path(places.inside("" if root == Path("/") else str(root), disc, is_followed=True))
 
 
 def parse(where: str, data: bytes) -> Provisioning:

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,22 @@ def test_files_of_the_initramfs_without_its_word_are_not_believed(root: Path) ->
     initramfs(root, net_ens3=STATIC)
     run(root, V2)
     assert "eth7:" in (root / NETPLAN).read_text()
+
+
+def test_files_of_the_initramfs_are_files_below_the_root(root: Path, tmp_path: Path) -> None:
+    install(root, "netplan")
+    command_line(root, "ip=dhcp")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "net-ens3.conf").write_text(STATIC)
+    (root / "run").symlink_to(elsewhere)
+    assert run(root, V2).errors == {}
+    assert "eth7:" in (root / NETPLAN).read_text()
+    (root / "run").unlink()
+    (root / "run").mkdir()
+    (root / "run/net-ens3.conf").symlink_to(elsewhere / "net-ens3.conf")
+    os.mkfifo(root / "run/net-ens4.conf")  # nobody writes to it
+    assert run(root, V2).errors == {}
 
 
 @pytest.mark.parametrize("text", ["", "DEVICE='ens3\n", "DEVICE=ens3\nPROTO=bootp\nIPV4ADDR=1.2.3.4\n"])

@@ -180,24 +180,39 @@ async def test_provisioning_alone_is_enough_where_the_service_is_silent(
     assert Capability.NETWORK_CONFIG not in came.found.capabilities
 
 
-@pytest.fixture
-def disc(tmp_path: Path) -> None:
-    place = tmp_path / "disc"
-    place.mkdir()
-    (place / "ovf-env.xml").write_text(OVF)
-    (tmp_path / "dev").mkdir()
+def insert(image: Path, text: str = OVF) -> None:
+    place = image.parent / "disc"
+    place.mkdir(parents=True)
+    (place / "ovf-env.xml").write_text(text)
     if shutil.which("genisoimage") is None:
         pytest.skip("genisoimage is not installed")
-    subprocess.run(["genisoimage", "-quiet", "-R", "-o", str(tmp_path / "dev/sr0"), str(place)], check=True)
+    subprocess.run(["genisoimage", "-quiet", "-R", "-o", str(image), str(place)], check=True)
 
 
-@pytest.mark.usefixtures("disc")
 async def test_disc_is_read_only_where_the_firmware_names_azure(tmp_path: Path) -> None:
+    insert(tmp_path / "dev/sr0")
     async with serving(Fabric()) as base:
         assert await (await find(base, tmp_path)).get(Capability.USER_DATA) == b"#cloud-config\n"
         other = await Azure(f"{base},{base}").find(machine(tmp_path, {}))
     assert other is not None
     assert Capability.USER_DATA not in other.capabilities
+
+
+async def test_wrong_document_on_a_disc_is_told_as_the_failure_it_is(tmp_path: Path) -> None:
+    insert(tmp_path / "dev/sr0", OVF.replace("I2Ns", "%%%%"))
+    fabric = Fabric()
+    async with serving(fabric) as base:
+        came = await probe(Azure(f"{base},{base}"), machine(tmp_path))
+    assert "ovf-env.xml on /dev/sr0" in came.reason
+    assert b"<State>NotReady</State>" in fabric.told[0].body
+
+
+async def test_disc_is_not_looked_for_outside_of_the_root(tmp_path: Path) -> None:
+    insert(tmp_path / "outside/sr0")
+    (tmp_path / "root/dev").mkdir(parents=True)
+    (tmp_path / "root/dev/sr0").symlink_to(tmp_path / "outside/sr0")
+    async with serving(Fabric()) as base:
+        assert Capability.USER_DATA not in (await find(base, tmp_path / "root")).capabilities
 
 
 async def test_disc_of_somebody_else_costs_nothing(tmp_path: Path) -> None:

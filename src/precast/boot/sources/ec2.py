@@ -21,6 +21,7 @@ META = "latest/meta-data"
 SECONDS = "21600"
 MAX_NAMES = 200
 MAX_QUESTIONS, MAX_DEPTH, AT_ONCE = 300, 8, 16
+LEAF_DEADLINE_S = 3.0  # one that the service fails to give must not cost the others
 _PLAIN = (b"#cloud-config", b"#!")
 # What lets others act for the machine, and what lies elsewhere in another form.
 _SECRET = frozenset({"security-credentials", "identity-credentials", "public-keys"})
@@ -78,7 +79,7 @@ class Ec2(Visited):
         )
         later: dict[Capability, Later] = {Capability.NETWORK_CONFIG: lambda: _network(visit)}
         if Capability.METADATA not in values:
-            later[Capability.METADATA] = lambda: _Tree(visit).read(META)
+            later[Capability.METADATA] = lambda: _everything(visit, meta)
         return Data(visit.base, values, later)
 
     async def _opened(self, reach: Reach) -> Visit:
@@ -117,8 +118,13 @@ def _may_be_template(user_data: bytes | None) -> bool:
     return bool(user_data) and not (user_data or b"").lstrip().startswith(_PLAIN)
 
 
+async def _everything(visit: Visit, known: dict[str, Any]) -> dict[str, Any]:
+    """All that the service has; where it does not even list that, what is known already."""
+    return await _Tree(visit).read(META) or _nested(known)
+
+
 class _Tree:
-    """Everything below a path of the service, as maps in maps; so many questions and not more."""
+    """Everything below a path of the service, as maps in maps; so many questions and not more. What it does not answer is left out."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
@@ -145,7 +151,10 @@ class _Tree:
             return None
         self._left -= 1
         async with self._at_once:
-            return await self._visit.text(path)
+            with contextlib.suppress(PrecastError, TimeoutError):
+                async with asyncio.timeout(LEAF_DEADLINE_S):
+                    return await self._visit.text(path)
+        return None
 
 
 def _nested(meta: dict[str, Any]) -> dict[str, Any]:

@@ -133,6 +133,23 @@ async def test_ec2_tells_a_template_all_but_credentials(tmp_path: Path) -> None:
     assert len(plain.asked) < 12 < asked
 
 
+@pytest.mark.parametrize("failing", ["/latest/meta-data/", "/latest/meta-data/iam/info"])
+async def test_ec2_that_fails_at_one_question_answers_the_others(tmp_path: Path, failing: str) -> None:
+    files = flattened({"instance-id": "i-1", "mac": "m", "iam": {"info": "x", "other": "y"}}, "latest/meta-data")
+    service = Service({**files, "latest/user-data": "## template: jinja\n#cloud-config\n"})
+
+    async def broken(asked: Asked, writer: Writer) -> None:
+        if asked.target == failing:
+            writer.write(answer(400))
+        else:
+            await service(asked, writer)
+
+    async with serving(broken) as base:
+        told = await (await find(Ec2(base), tmp_path)).get(Capability.METADATA)
+    known = {"instance-id": "i-1", "mac": "m"}
+    assert told == (known if failing.endswith("data/") else {**known, "iam": {"other": "y"}})
+
+
 async def test_ec2_that_is_endless_is_asked_so_often_and_not_more(tmp_path: Path) -> None:
     count = 0
 

@@ -155,6 +155,11 @@ class Context:
         text = what or shown(command)
         self.check_programs(text)
         self.changed(f"run {text}")
+        return self.run_untold(command, deadline_s=deadline_s, **options)
+
+    def run_untold(self, command: Sequence[str] | str, *, deadline_s: float | None = None, **options: Any) -> Completed:
+        """The same without a word: for who sees by itself whether something changed, and tells that. Raises as `run` does."""
+        self.check_programs(shown(command))
         if self.is_dry_run:
             return Completed(0, "")
         self.machine.snapshots.forget(None)

@@ -76,7 +76,7 @@ def room_behind(found: Placed) -> int:
     """How many bytes are free right behind a partition."""
     disk, own = Path(found.disk).name, Path(found.device).name
     start = _number(own, "start")
-    parts = [path.name for path in (_SYS / disk).resolve().glob("*/partition") for path in [path.parent]]
+    parts = [path.parent.name for path in (_SYS / disk).resolve().glob("*/partition")]
     behind = [_number(name, "start") for name in parts if _number(name, "start") > start]
     return (min(behind, default=_number(disk, "size")) - start - _number(own, "size")) * _SECTOR_BYTES
 
@@ -93,16 +93,20 @@ def _grow(context: Context, path: str) -> None:
     if context.is_dry_run:
         context.changed(f"grow {what}")
         return
-    before = _number(found.device, "size")
+    before, room = _number(found.device, "size"), room_behind(found)
     argv = ["sfdisk", "-q", "--no-reread", "-N", str(found.number), found.disk]
-    done = context.ask(argv, stdin=b", +\n", deadline_s=120)
+    done = context.run_untold(argv, stdin=b", +\n", deadline_s=120)
     if done.is_success:
         # The kernel reads no table anew of a disk that is in use; it is told of this one partition.
-        done = context.ask(["partx", "-u", "--nr", str(found.number), found.disk], deadline_s=60)
+        done = context.run_untold(["partx", "-u", "--nr", str(found.number), found.disk], deadline_s=60)
     if not done.is_success:
         context.warn(f"growpart: {what} could not be grown: {' '.join(done.output.split())}")
     elif (size := _number(found.device, "size")) > before:
         context.changed(f"{what} has {_mib(size * _SECTOR_BYTES)} now, it had {_mib(before * _SECTOR_BYTES)}")
+    else:
+        context.warn(
+            f"growpart: {what} did not get larger, though {_mib(room)} are free behind it: sfdisk -V {found.disk}"
+        )
 
 
 def _resize(context: Context, path: str) -> None:
@@ -123,7 +127,7 @@ def _resize(context: Context, path: str) -> None:
             context.changed(f"grow the file system of {path}")
         return
     before = _file_system_bytes(path)
-    done = context.ask(argv, deadline_s=600)
+    done = context.run_untold(argv, deadline_s=600)
     size = _file_system_bytes(path)
     if not done.is_success:
         context.warn(f"resize_rootfs: {' '.join(done.output.split())}")

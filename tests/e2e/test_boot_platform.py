@@ -77,17 +77,35 @@ async def test_password_is_set_and_told_encrypted_and_kept_nowhere(tmp_path: Pat
 
 
 async def test_password_that_the_platform_refuses_is_told_and_tried_again_with_the_same_one(tmp_path: Path) -> None:
-    root, platform = scratch.make_root(tmp_path), Platform(RSA, status=409)
+    root, platform = scratch.make_root(tmp_path), Platform(RSA, status=403)
     done = await boot(root, platform)
     assert done.returncode == 1
     assert "post_password: failed: " in done.stdout
-    assert "its status is 409" in done.stdout
+    assert "its status is 403" in done.stdout
     platform.status = 200
     again = await boot(root, platform, "--retry")
     assert again.returncode == 0, again.stdout
     first, second = (opened(each) for each in platform.posted)
     assert first == second
     assert is_password(root, "root", second)
+
+
+@pytest.mark.parametrize("was_cut_off", [True, False])
+async def test_platform_that_has_a_password_keeps_it_and_ours_is_not_left_on_the_disk(
+    tmp_path: Path, was_cut_off: bool
+) -> None:
+    root, platform = scratch.make_root(tmp_path), Platform(RSA, status=409)
+    kept = root / "var/lib/precast/boot/instances/u-1/passwords/to-post"
+    if was_cut_off:  # after it was told, and before that was noted
+        kept.parent.mkdir(parents=True)
+        kept.write_text("told-already")
+    done = await boot(root, platform)
+    assert "keeps the first that it was told" in done.stdout
+    assert done.returncode == (0 if was_cut_off else 1), done.stdout
+    assert [opened(each) == "told-already" for each in platform.posted] == [was_cut_off]
+    assert not kept.exists()
+    assert (await boot(root, platform)).returncode == 0
+    assert len(platform.posted) == 1
 
 
 async def test_key_that_cannot_encrypt_is_named_and_no_password_is_set(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from precast.base import files
+from precast.base.errors import ConflictError
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues
 from precast.boot.modules.context import Context
@@ -39,7 +40,10 @@ def administrator(config: Config) -> str | None:
 
 
 def post_password(context: Context) -> Outcome:
-    """Make a password, set it, and tell the platform what it is. Raises NotFoundError BOOT-206, InputError BOOT-211, UnavailableError."""
+    """Make a password, set it, and tell the platform what it is.
+
+    Raises NotFoundError BOOT-206, InputError BOOT-211, ConflictError BOOT-116, UnavailableError BOOT-100, BOOT-112.
+    """
     user = administrator(context.config)
     if user is None:
         context.outcome.not_run = "it is not known who administers the machine: say post_password: {user: NAME}"
@@ -48,7 +52,8 @@ def post_password(context: Context) -> Outcome:
         raise issues.NO_USER.error(user=user)
     key = _rsa_key(context.value(Capability.PUBLIC_KEYS))
     place = context.instance_directory / "passwords" / "to-post"
-    password = _kept(place) or random_password()
+    kept = _kept(place)
+    password = kept or random_password()
     if not context.is_dry_run:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.write_private(place, password.encode())
@@ -56,8 +61,15 @@ def post_password(context: Context) -> Outcome:
     context.changed(f"tell the platform the password of {user}, encrypted for its key")
     if not context.is_dry_run:
         post: Callable[[bytes], None] = context.value(Capability.PASSWORD_POST)
-        post(encrypted(key, password))
-        place.unlink()
+        try:
+            post(encrypted(key, password))
+        except ConflictError as error:
+            place.unlink()
+            if not kept:
+                raise
+            context.warn(f"{error.message}; a boot that was cut off has told it this one, most likely")
+        else:
+            place.unlink()
     return context.outcome
 
 

@@ -98,3 +98,9 @@ ANOTHER_NOW = Issue(
     "{source} speaks of the instance {now}, and earlier in this boot it spoke of {before}",
     "boot the machine again; if that does not help, look who answers in its place",
 )
+HAS_PASSWORD = Issue(
+    "BOOT-116",
+    Kind.CONFLICT,
+    "{url} has a password for this machine, and keeps the first that it was told",
+    "if nobody knows that one, log in with a key and set another with passwd",
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from http import HTTPStatus
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import issues, openstack_data
@@ -32,7 +33,9 @@ def _poster(visit: Visit) -> Callable[[bytes], None]:
 
     async def send(encrypted: bytes) -> None:
         status = await visit.send(PASSWORD, encrypted)
-        if status >= 400:  # 409: there is one already, and it is never replaced
+        if status == HTTPStatus.CONFLICT:
+            raise issues.HAS_PASSWORD.error(url=visit.url(PASSWORD))
+        if status >= 400:
             raise issues.NOT_TOLD.error(url=visit.url(PASSWORD), what="a password", status=status)
 
     return from_thread(send, visit.url(PASSWORD))

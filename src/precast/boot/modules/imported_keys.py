@@ -46,8 +46,9 @@ def add(user: str, names: Sequence[str], context: Context) -> Outcome:
             failed.append(f"{name!r} is neither gh:NAME nor lp:NAME")
             continue
         url = ADDRESSES[found[1] or "lp"].format(name=urllib.parse.quote(found[2]))
-        context.changed(f"add the keys at {url} for {user}")
+        told = f"add the keys at {url} for {user}"
         if context.is_dry_run:
+            context.changed(told)
             continue
         try:
             text = fetching.fetch(url).decode(errors="replace")
@@ -57,6 +58,8 @@ def add(user: str, names: Sequence[str], context: Context) -> Outcome:
         lines = [f"{line.strip()} # ssh-import-id {name}" for line in text.splitlines() if line.strip()]
         if not lines:
             context.warn(f"{name} publishes no keys")
+            continue
+        context.changed(told)
         keys_files.add(context, user, lines)
     if failed:
         raise issues.SOME_FAILED.error(what="ssh_import_id", failures="; ".join(failed))

@@ -10,10 +10,10 @@ import random
 import ssl
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 import msgspec
 import uvloop
@@ -60,6 +60,16 @@ class Sender(Protocol):
     """A connection on which one thing is asked after the other."""
 
     async def ask(self, request: bytes) -> bytes: ...
+
+
+class Connection(Protocol):
+    """What may have been closed by its other end."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+
+W = TypeVar("W", bound=Connection)
 
 
 class Senders(Protocol):
@@ -123,6 +133,15 @@ async def connected(port: int, context: ssl.SSLContext | None = None) -> Wire:
     return wire
 
 
+async def reopen(wires: list[W], connect: Callable[[int], Awaitable[W]]) -> None:
+    """Connect the nodes that are not: the server closes what is silent."""
+    closed = [node for node, wire in enumerate(wires) if not wire.is_open]
+    for first in range(0, len(closed), HANDSHAKES):
+        some = closed[first : first + HANDSHAKES]
+        for node, wire in zip(some, await asyncio.gather(*map(connect, some)), strict=True):
+            wires[node] = wire
+
+
 class Nodes:
     """Nodes of ours: what each says, and whether the answer is good."""
 
@@ -131,12 +150,7 @@ class Nodes:
         self.wires = [Wire() for _ in range(count)]
 
     async def connect(self) -> None:
-        """Connect who is not: the server closes what is idle."""
-        closed = [node for node, wire in enumerate(self.wires) if not wire.is_open]
-        for first in range(0, len(closed), HANDSHAKES):
-            some = closed[first : first + HANDSHAKES]
-            for node, wire in zip(some, await asyncio.gather(*map(self._connect, some)), strict=True):
-                self.wires[node] = wire
+        await reopen(self.wires, self._connect)
 
     def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:
         for node in range(len(self.wires)):

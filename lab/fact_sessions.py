@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 
 from lab.fact_documents import name_of
-from lab.fact_load import HANDSHAKES, Order, body_of
+from lab.fact_load import Order, body_of, reopen
 from lab.session import Store
 from precast.agent.enrolment import Identity
 from precast.wire import session
@@ -134,13 +134,8 @@ class SessionNodes:
         self.wires = [SessionWire(store) for store in self._stores]
 
     async def connect(self) -> None:
-        """Connect who is not: the server closes what is silent."""
         assert not any(wire.wanted for wire in self.wires), "the server wants facts that it should have"
-        closed = [node for node, wire in enumerate(self.wires) if not wire.is_open]
-        for first in range(0, len(closed), HANDSHAKES):
-            some = closed[first : first + HANDSHAKES]
-            for node, wire in zip(some, await asyncio.gather(*map(self._connect, some)), strict=True):
-                self.wires[node] = wire
+        await reopen(self.wires, self._connect)
 
     def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:
         at = datetime.now(UTC)

@@ -78,9 +78,8 @@ def variables(values: Mapping[Capability, Any], system: Mapping[str, str]) -> di
     v1 = {name: values[capability] for name, capability in names.items() if capability in values}
     v1 = {**system, **v1, "public_ssh_keys": list(v1.get("public_ssh_keys", ()))}
     if "local_hostname" in v1:
-        v1["local_hostname"] = v1["local_hostname"].partition(".")[
-            0
-        ]  # the name alone, also where the source has a domain
+        # The name alone, also where the source has a domain.
+        v1["local_hostname"] = v1["local_hostname"].partition(".")[0]
     return {**v1, "v1": v1, "ds": {"meta_data": values.get(Capability.METADATA, {})}}
 
 

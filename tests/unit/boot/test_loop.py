@@ -54,6 +54,7 @@ async def test_module_starts_before_discovery_has_ended(tmp_path: Path) -> None:
     slow.values = data(zone="z")
     slow.now()
     assert await task
+    # A set: each has a thread of its own, and nobody promises whose end is heard first.
     assert {one.job for one in scene.of(events.Ended)} == {"first", "zoned"}
 
 

@@ -190,9 +190,8 @@ class Mode(Shape):
         elif isinstance(value, int) and not isinstance(value, bool):
             number = value
             if 0o777 < value <= 777 and set(str(value)) <= set("01234567"):
-                number = int(
-                    str(value), 8
-                )  # 644 without a leading zero is a decimal number, and surely not meant as one
+                # 644 without a leading zero is a decimal number, and surely not meant as one.
+                number = int(str(value), 8)
                 found.append(Finding(path, f"is taken as '0{value}'", f"write '0{value}', in quotes", True))
         else:
             return self.wrong(value, path, found)

@@ -77,7 +77,7 @@ def report(goal: GoalState, reason: str = "") -> bytes:
 
 
 class Fabric:
-    """Asked when there is something to tell, at most twice in the life of a machine."""
+    """Asked when there is something to tell, at every boot that the machine is ready; and for its certificates, once for an instance."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit.with_headers(HEADERS)

@@ -38,9 +38,8 @@ class Evidence:
     command_line: str = ""
     labels: Mapping[str, Path] = field(default_factory=dict)  # label in small letters → device or image
     has_lxd: bool = False  # its socket is there
-    image: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what its configuration has below `datasource`, by cloud-init's names
+    # What its configuration has below `datasource`, by cloud-init's names.
+    image: Mapping[str, Any] = field(default_factory=dict)
 
     def dmi_value(self, name: str) -> str:
         return self.dmi.get(name, "")

@@ -90,7 +90,7 @@ def test_partition_that_does_not_get_larger_is_told(tmp_path: Path, disk: LoopDi
     machine = with_root(tmp_path, disk, "xfs", "label: gpt\nsize=320MiB\n")
     # A program that is content with what is there, as one is at the limits of a table.
     done = grow(machine, disk.partition(1), before="mount --bind /usr/bin/true $(command -v sfdisk)")
-    told = f"warning: growpart: partition 1 of {disk.device} did not get larger, though 190 MiB are free behind it"
+    told = f"warning: growpart: partition 1 of {disk.device} did not get larger, though 191 MiB are free behind it"
     assert told in done.stdout, done.stdout + done.stderr
     assert sizes(done)[0] == 320
 

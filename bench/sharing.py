@@ -71,7 +71,7 @@ class Fleet:
         """A node's facts as they come in, with these changed."""
         stable, volatile = facts_of(self._number[name], 0)
         stable |= changed
-        return facts_body(stable, volatile, is_whole=True)
+        return facts_body(stable, volatile)
 
     async def submit(self, names: list[str], tick: int = 0, **changed: Any) -> None:
         waiting = iter(names)

@@ -101,7 +101,7 @@ class Compiling:
 
     async def submit(self, name: str, stable: dict[str, Any], volatile: dict[str, Any]) -> None:
         """A node's facts."""
-        await self.facts.submit(name, facts_body(stable, volatile, is_whole=True))
+        await self.facts.submit(name, facts_body(stable, volatile))
 
     async def settle(self) -> int:
         """Work until nothing waits; how many compiles it took."""

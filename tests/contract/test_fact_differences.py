@@ -20,7 +20,7 @@ from precast.wire.facts import facts_body
 async def send(database: Database, node: str, facts: dict[str, Any]) -> None:
     service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), ReadFacts(database))
     await database.write(Nodes(database).taking, node)
-    await service.submit(node, facts_body(facts, {"uptime": 1}, is_whole=True))
+    await service.submit(node, facts_body(facts, {"uptime": 1}))
     await service.work_off("worker")
 
 

@@ -42,7 +42,8 @@ class Reading:
 
 
 def body(stable: dict[str, Any], volatile: dict[str, Any] | None = None, *, is_whole: bool = True) -> FactsBody:
-    return facts_body(stable, volatile or {}, is_whole=is_whole)
+    whole = facts_body(stable, volatile or {})
+    return whole if is_whole else whole.without_stable()
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ class House:
     async def add(self, name: str, facts: dict[str, Any] | None = None, **extensions: str) -> None:
         await self.database.write(self._adding, name, extensions)
         if facts is not None:
-            await self.facts.submit(name, facts_body(facts, {"uptime": 5}, is_whole=True))
+            await self.facts.submit(name, facts_body(facts, {"uptime": 5}))
             await self.facts.work_off("worker")
 
     def _adding(self, name: str, extensions: dict[str, str]) -> Unit[None]:
@@ -291,7 +291,7 @@ async def test_purged_node_is_in_no_table_but_the_audit_log(house: House) -> Non
     for name in ("web1", "web10"):
         await house.add(name, {"x": 1}, pp_role="web")
         await house.add(name + "x", None)
-        await house.facts.submit(name, facts_body({"x": 2}, {}, is_whole=True))
+        await house.facts.submit(name, facts_body({"x": 2}, {}))
         await house.facts.work_off("worker")
         await house.connect(name)
         await house.streams.append(PREFIX + name, [b"order"])

@@ -26,10 +26,10 @@ def send(credentials: Credentials, url: str, facts: Facts) -> bool:
 
     Raises NotFoundError AGENT-003 if this machine is no node, and what the server says.
     """
-    stable, volatile = split(facts)
-    if not _ask(credentials, url, facts_body(stable, volatile, is_whole=False)).wants_stable:
+    body = facts_body(*split(facts))
+    if not _ask(credentials, url, body.without_stable()).wants_stable:
         return False
-    if _ask(credentials, url, facts_body(stable, volatile, is_whole=True)).wants_stable:
+    if _ask(credentials, url, body).wants_stable:
         raise issues.NOT_KEPT.error(url=url)
     return True
 
@@ -39,12 +39,11 @@ def spool(store: LocalStore, records: Spool, collected: Collection) -> bool:
 
     Raises InputError AGENT-013 if they are too large, UnavailableError as the store does.
     """
-    stable, volatile = split(collected.facts)
-    digest = digests.of_value(stable)
-    is_whole = store.standing().facts_digest != digest
-    body = facts_body(stable, volatile, is_whole=is_whole)
-    records.put(FACTS, msgspec.json.encode(body), Importance.ROUTINE, supersedes=True)
-    store.note(FactsNote(store.clock.now(), digest, len(collected.warnings)))
+    body = facts_body(*split(collected.facts))
+    is_whole = store.standing().facts_digest != body.digest
+    sent = msgspec.json.encode(body if is_whole else body.without_stable())
+    records.put(FACTS, sent, Importance.ROUTINE, supersedes=True)
+    store.note(FactsNote(store.clock.now(), body.digest, len(collected.warnings)))
     return is_whole
 
 

@@ -13,28 +13,31 @@ from precast.base import canonical, digests
 
 NULL = msgspec.Raw(b"null")
 # Not taken apart where it is read: who has the bytes does not make them again.
-Mapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
-OptionalMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": ["object", "null"]})]
+RawMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
+OptionalRawMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": ["object", "null"]})]
 
 
 class FactsBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node's facts; `stable` only if the server asked for it."""
 
     digest: str
-    volatile: Mapping
-    stable: OptionalMapping | msgspec.UnsetType = msgspec.UNSET
+    volatile: RawMapping
+    stable: OptionalRawMapping | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def whole(self) -> bytes | None:
         """The stable part, if it came."""
         return None if isinstance(self.stable, msgspec.UnsetType) or self.stable == NULL else bytes(self.stable)
 
+    def without_stable(self) -> "FactsBody":
+        """The same for a server that knows the digest."""
+        return FactsBody(self.digest, self.volatile)
 
-def facts_body(stable: dict[str, Any], volatile: dict[str, Any], *, is_whole: bool) -> FactsBody:
-    """Facts as they are sent: in canonical form, whose digest can be looked at without taking them apart."""
+
+def facts_body(stable: dict[str, Any], volatile: dict[str, Any]) -> FactsBody:
+    """Facts as they are sent whole: in canonical form, whose digest can be looked at without taking them apart."""
     known = canonical.encode(stable)
-    body = msgspec.Raw(canonical.encode(volatile))
-    return FactsBody(digests.of_bytes(known), body, msgspec.Raw(known) if is_whole else msgspec.UNSET)
+    return FactsBody(digests.of_bytes(known), msgspec.Raw(canonical.encode(volatile)), msgspec.Raw(known))
 
 
 class FactsAnswer(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from precast.api import connection as subject
+from precast.api import deadlines
 from precast.api.connection import Connection
 from precast.api.deadlines import Deadlines
 from precast.api.intake import Intake
@@ -144,6 +145,23 @@ async def test_failure_to_store_ends_the_connection_and_no_acknowledgement_is_se
         await asyncio.sleep(0)
     assert socket.closed[0] == session.CLOSE_UNSTORED
     assert socket.sent == []
+
+
+async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FullSocket(Socket):
+        async def send_bytes(self, frame: bytes) -> None:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(subject, "SEND_S", 0.0)
+    monkeypatch.setattr(deadlines, "LOOK_EVERY_S", 0.0)
+    socket, looked_at = FullSocket(), Deadlines()
+    node = Node("web1", {}, "ab", AT)
+    connection = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, Service(), {}, Intake(), looked_at)  # type: ignore[arg-type] # stands for it
+    looking = asyncio.create_task(looked_at.run())
+    async with asyncio.timeout(10):
+        await connection.send(Ack(1))
+    looking.cancel()
+    assert socket.closed == (session.CLOSE_SILENT, b"nothing can be sent")
 
 
 async def test_window_bounds_what_is_sent_and_confirming_opens_it(parts: tuple[Connection, Socket, Service]) -> None:

@@ -5,8 +5,9 @@ are in one transaction, many nodes at a time. To write it down first and look at
 look takes less than the write. Compiles that a node causes are limited: a flapping node delays itself only. Paths that change all
 the time have no history and ask for nothing, unless a catalog was compiled from them.
 
-Servers of older versions keep sets in an inbox and look at them later. What waits there is worked off here too, and a node of which
-something waits goes on through it, so that its sets stay in order.
+A set that cannot be decided upon now waits in an inbox: what is stored of its node cannot be read, or there is no room for its request. So
+it stops neither the node's other records nor anybody else, and who works off the inbox finds out whose fault it is. Servers of older
+versions put every set there. A node of which something waits goes on through it, so that its sets stay in order.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from precast.base import canonical, digests
-from precast.base.errors import PrecastError
+from precast.base.errors import PrecastError, UnavailableError
 from precast.services import issues
 from precast.services.fact_decisions import decide, volatile_paths
 from precast.services.fact_volatility import read_recent
@@ -24,14 +25,15 @@ from precast.services.tracing.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
 from precast.services.working import LostClaim, keep_working
 from precast.store.database import Database
-from precast.store.facts import Decided, Facts, Received, Volatile, reading_newest
+from precast.store.facts import Decided, Facts, Received, Volatile, Waiting, reading_newest
 from precast.store.packing import pack, unpack
 from precast.store.query import Unit
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
 
-FACTS = WorkKind("facts")
+# Twelve tries take a quarter of an hour: a queue of decisions that was full should have room by then.
+FACTS = WorkKind("facts", max_attempts=12)
 # Looking at a set takes a fraction of a millisecond; when a server dies, its claims are anyone's after this time.
 LEASE_S = 10.0
 # Sets of the inbox that share their statements.
@@ -67,6 +69,14 @@ def _known(node: str, digest: str, stable: bytes) -> bytes:
     if digests.of_bytes(stable) != digest:
         raise issues.WRONG_DIGEST.error(node=node)
     return stable
+
+
+class Looked(NamedTuple):
+    """What came of sets, whom to decide anew, and those that could not be looked at, each with why."""
+
+    decided: list[Decided]
+    due: list[Asked]
+    failed: dict[str, PrecastError]
 
 
 class Reading(Protocol):
@@ -152,8 +162,7 @@ class FactService:
         ]
         # Of one node the last, in the order of names, so that two servers wait for each other and never in a circle.
         whole = {node: Received(node, one.digest, one.stable, one.volatile, now) for node, one in came if one.stable}
-        if whole:
-            yield from self._deciding([whole[node] for node in sorted(whole)])
+        later = (yield from self._deciding([whole[node] for node in sorted(whole)])) if whole else []
         parts = [
             Volatile(node, one.volatile, now)
             for (node, one), answer in zip(came, answers, strict=True)
@@ -161,41 +170,85 @@ class FactService:
         ]
         if parts:
             yield from self._facts.storing_volatile(parts)
-        return answers
-
-    def _deciding(self, sets: Sequence[Received]) -> Unit[None]:
-        """Store sets with what comes of them; those of nodes of which an older one waits wait too."""
-        queued = yield from self._facts.queued([one.node for one in sets])
-        if queued:
-            later = [one for one in sets if one.node in queued]
+        if later:
+            # Last, as who works off the inbox clears it last: the two wait for each other and never in a circle.
             yield from self._facts.receiving(later)
             yield from self._work.enqueuing_many(FACTS.name, [Asked(one.node) for one in later])
-        yield from self._storing([one for one in sets if one.node not in queued])
+        return answers
+
+    def _deciding(self, sets: Sequence[Received]) -> Unit[list[Received]]:
+        """Store sets with what comes of them, one of a node, in the order of names; those that have to wait."""
+        looked = Looked([], [], {})
+        held = [_as_newest(one) for one in (yield from self._facts.holding(sets))]
+        queued: set[str] = set()
+        for some in _in_bites(held):
+            queued |= yield from self._facts.queued([one.came.node for one in some])
+            yield from self._looking([one for one in some if one.came.node not in queued], looked)
+        late = queued | looked.failed.keys()
+        try:
+            # Before anything is stored, because there may be no room.
+            yield from self._work.enqueuing_many(DECIDE.name, looked.due)
+        except UnavailableError:
+            late |= {one.key for one in looked.due}
+        yield from self._facts.storing([one for one in looked.decided if one.came.node not in late])
+        return [one.came for one in held if one.came.node in late]
 
     def _persisting(self, claims: Sequence[Claim]) -> Unit[None]:
+        """Store sets of the inbox with what comes of them. Raises InternalError FACTS-006 for one that cannot be looked at."""
         if not claims:
             return
         waiting = yield from self._facts.waiting([claim.key for claim in claims])
-        yield from self._storing(waiting)
+        looked = Looked([], [], {})
+        held = yield from self._facts.holding(waiting)
+        for some in _in_bites([one for one in held if not _is_outdated(one)]):
+            yield from self._looking(some, looked)
+        if looked.failed:
+            raise next(iter(looked.failed.values()))
+        yield from self._work.enqueuing_many(DECIDE.name, looked.due)
+        yield from self._facts.storing(looked.decided)
         yield from self._facts.clearing(waiting)
         if not (yield from self._work.completing_many(claims)):
             raise LostClaim
 
-    def _storing(self, sets: Sequence[Received]) -> Unit[None]:
-        """Decide upon sets, one of a node, in the order of names."""
-        decided: list[Decided] = []
-        due: list[Asked] = []
-        for first in range(0, len(sets), COMPARED_AT_ONCE):
-            waiting = yield from self._facts.holding(sets[first : first + COMPARED_AT_ONCE])
-            changed = [one.came.node for one in waiting if one.stored and one.stored.digest != one.came.digest]
+    def _looking(self, sets: Sequence[Waiting], looked: Looked) -> Unit[None]:
+        """Decide upon sets whose nodes are held. The boundary of a look: whatever is wrong with a set is its own affair."""
+        changed = [one.came.node for one in sets if one.stored and one.stored.digest != one.came.digest]
+        try:
             reads = (yield from self._read.holding(changed)) if changed else {}
-            for one in waiting:
-                decision, compile_at = decide(one, reads.get(one.came.node), self._database.clock.now())
-                decided.append(decision)
-                if compile_at is not None:
-                    due.append(Asked(one.came.node, one.came.digest, compile_at))
-        yield from self._facts.storing(decided)
-        yield from self._work.enqueuing_many(DECIDE.name, due)
+        except Exception as error:  # noqa: BLE001 - of our own reading: what the database fails with ends the unit
+            looked.failed.update((node, _undecidable(node, error)) for node in changed)
+            sets, reads = [one for one in sets if one.came.node not in looked.failed], {}
+        for one in sets:
+            node = one.came.node
+            try:
+                decision, compile_at = decide(one, reads.get(node), self._database.clock.now())
+            except Exception as error:  # noqa: BLE001 - as above
+                looked.failed[node] = _undecidable(node, error)
+                continue
+            looked.decided.append(decision)
+            if compile_at is not None:
+                looked.due.append(Asked(node, one.came.digest, compile_at))
+
+
+def _as_newest(one: Waiting) -> Waiting:
+    """A set that comes now is newer than what is stored, whatever the clocks of servers say."""
+    if one.stored is None or one.stored.received_at <= one.came.received_at:
+        return one
+    came = msgspec.structs.replace(one.came, received_at=one.stored.received_at)
+    return msgspec.structs.replace(one, came=came)
+
+
+def _is_outdated(one: Waiting) -> bool:
+    """Whether a newer set was stored while this one waited: a server of an older version put it there beside the one that stored."""
+    return one.stored is not None and one.stored.received_at > one.came.received_at
+
+
+def _undecidable(node: str, error: Exception) -> PrecastError:
+    return issues.UNDECIDABLE.error(node=node, reason=f"{type(error).__name__}: {error}")
+
+
+def _in_bites(sets: Sequence[Waiting]) -> list[Sequence[Waiting]]:
+    return [sets[first : first + COMPARED_AT_ONCE] for first in range(0, len(sets), COMPARED_AT_ONCE)]
 
 
 def _decode(data: bytes) -> dict[str, Any]:

@@ -126,6 +126,12 @@ NO_MAPPING = Issue(
     "what {node} sent as facts is no mapping in JSON: {reason}",
     "send `volatile`, and `stable` if it was asked for, as objects",
 )
+UNDECIDABLE = Issue(
+    "FACTS-006",
+    Kind.INTERNAL,
+    "nothing can be decided upon new facts of {node}: {reason}",
+    "what is stored of it may be damaged: see `precast db check`; `precast db work --requeue facts {node}` tries it again",
+)
 CLONE = Issue(
     "SESSION-001",
     Kind.CONFLICT,

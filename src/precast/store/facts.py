@@ -1,4 +1,4 @@
-"""Facts of nodes: an inbox for what was acknowledged, the stored set, its volatile part apart, and the history of the rest.
+"""Facts of nodes: an inbox for what nothing was decided upon yet, the stored set, its volatile part apart, and the history of the rest.
 
 What is done for every submission is a batch: everybody who writes or asks at the same moment shares its statements. Documents come
 and go packed (`packing`): who does not look into one should not pay for that.

@@ -111,6 +111,22 @@ async def test_rollback_stays_until_there_is_something_new(site: Site) -> None:
     assert await site.served("web1") == (await site.staged("web1")).digest != first
 
 
+def keep_releasing(site: Site, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let each release of this site last until another transaction waits for it; set when one has begun."""
+    loop, has_begun = asyncio.get_running_loop(), asyncio.Event()
+    released = site.catalogs.releasing
+
+    def released_meanwhile(releases: Sequence[Release]) -> Unit[None]:
+        yield from released(releases)
+        loop.call_soon_threadsafe(has_begun.set)
+        if site.database.dialect is Dialect.POSTGRESQL:
+            while not (yield WAITING())[0][0]:
+                pass
+
+    monkeypatch.setattr(site.catalogs, "releasing", released_meanwhile)
+    return has_begun
+
+
 async def test_release_by_hand_waits_for_one_by_the_policy(
     site: Site, other_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,18 +138,7 @@ async def test_release_by_hand_waits_for_one_by_the_policy(
     await site.set_policy("automatic")
     await site.deploy(code("three"))
     other = Site(other_database)
-    loop, by_hand = asyncio.get_running_loop(), asyncio.Event()
-    released = site.catalogs.releasing
-
-    def released_meanwhile(releases: Sequence[Release]) -> Unit[None]:
-        yield from released(releases)
-        loop.call_soon_threadsafe(by_hand.set)
-        if site.database.dialect is Dialect.POSTGRESQL:
-            # Until the other one waits for us.
-            while not (yield WAITING())[0][0]:
-                pass
-
-    monkeypatch.setattr(site.catalogs, "releasing", released_meanwhile)
+    by_hand = keep_releasing(site, monkeypatch)
     settling = asyncio.create_task(site.settle())
     await by_hand.wait()
     done = await other.releases.release(ReleaseBody(TargetsBody(["web1"])), "person:bob")
@@ -144,12 +149,18 @@ async def test_release_by_hand_waits_for_one_by_the_policy(
     assert history[0].digest == (await site.staged("web1")).digest
 
 
-async def test_two_releases_by_hand_at_once_are_one(site: Site, other_database: Database) -> None:
+async def test_two_releases_by_hand_at_once_are_one(
+    site: Site, other_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await site.settle()
     body = ReleaseBody(TargetsBody(["web1", "web2"]))
     other = Site(other_database)
-    done = await asyncio.gather(site.releases.release(body, "person:ann"), other.releases.release(body, "person:bob"))
-    assert sorted(len(one.released) for one in done) == [0, 2]
+    by_ann = keep_releasing(site, monkeypatch)
+    releasing = asyncio.create_task(site.releases.release(body, "person:ann"))
+    await by_ann.wait()
+    done = await other.releases.release(body, "person:bob")
+    assert (done.released, done.unchanged) == ([], ["web1", "web2"])
+    assert (await releasing).released == ["web1", "web2"]
     for node in ("web1", "web2"):
         assert len(await site.database.read(site.catalogs.releases, node, 10)) == 1
 

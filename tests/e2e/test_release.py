@@ -201,6 +201,15 @@ def test_release_waits_for_what_was_just_deployed_and_says_what_it_left_out(depl
     assert (wrong.returncode, "name the targets before --wait" in wrong.stderr) == (64, True)
 
 
+@pytest.mark.parametrize(("asked_by", "status"), [("2026-11-16T09:00:00Z", 200), ("2026-11-16T09:00:00", 400)])
+def test_moment_since_which_somebody_waits_has_a_time_zone(deployment: Deployment, asked_by: str, status: int) -> None:
+    authority = Path(deployment.site.environment["PRECAST_CA"]).read_text()
+    headers = {"Authorization": f"Bearer {deployment.site.environment['PRECAST_TOKEN']}"}
+    body = json.dumps({"nodes": {"targets": ["web1"]}, "asked_by": asked_by}).encode()
+    came = https.call(deployment.site.url, https.trusting(authority), "POST", "/v1/readiness", body, headers=headers)
+    assert came.status == status, came.body
+
+
 def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(
     deployment: Deployment, tmp_path: Path
 ) -> None:

@@ -37,7 +37,7 @@ def catalogs_api(database: Database) -> CatalogsApi:
     views = CatalogViews(database, catalogs, traces, environments)
     troubles = CatalogTroubles(database, catalogs, traces, Facts(database), work)
     requests = CompileRequests(database, catalogs, traces, NodeInputs(fleet, environments), work, audit)
-    readiness = ReadinessService(database, fleet, catalogs, environments, targets, requests)
+    readiness = ReadinessService(database, fleet, catalogs, environments, targets, traces)
     return CatalogsApi(views, troubles, requests, releases, readiness, blobs)
 
 

@@ -90,7 +90,7 @@ def _wait(client: Client, targets: TargetsBody, wait_s: float) -> None:
 
 def _progress(view: ReadinessView) -> str:
     broken = f", {view.broken} with an error" if view.broken else ""
-    without = f", {len(view.left_out)} that can have none" if view.left_out else ""
+    without = f", {sum(view.left_out.values())} that can have none" if view.left_out else ""
     return f"precast: waiting: {view.ready} of {_nodes(view.nodes)} staged{broken}{without}"
 
 

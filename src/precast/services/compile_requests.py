@@ -43,7 +43,7 @@ class CompileRequests:
 
     async def progress(self, node: str) -> ProgressView:
         """How far what was asked for is."""
-        return await self._database.read(self.looking, node) if is_name(node) else ProgressView(node, "done")
+        return await self._database.read(self._looking, node) if is_name(node) else ProgressView(node, "done")
 
     def _asking(self, node: str, actor: str) -> Unit[ProgressView]:
         known = yield from self._inputs.reading([node])
@@ -58,8 +58,7 @@ class CompileRequests:
         yield from self._audit.adding(actor, "catalog.compile", node)
         return ProgressView(node, "queued")
 
-    def looking(self, node: str) -> Unit[ProgressView]:
-        """The same as a part of another reading."""
+    def _looking(self, node: str) -> Unit[ProgressView]:
         for kind, key in ((DECIDE.name, node), (COMPILE.name, (yield from self._traces.branch_of(node)))):
             if key is None:
                 continue

@@ -138,9 +138,9 @@ BRANCH_OF = Query("traces.branch_of", "SELECT branch FROM compile_waiter WHERE n
 COUNT_WAITERS = Query("traces.count_waiters", "SELECT count(*) FROM compile_waiter WHERE branch = :branch")
 AMONG_WAITING = Query(
     "traces.among_waiting",
-    "SELECT DISTINCT node FROM compile_waiter WHERE node IN (SELECT value FROM json_each(:nodes))",
+    "SELECT node, branch FROM compile_waiter WHERE node IN (SELECT value FROM json_each(:nodes))",
     postgresql="""
-    SELECT DISTINCT node FROM compile_waiter
+    SELECT node, branch FROM compile_waiter
     WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
@@ -244,9 +244,9 @@ class Traces:
         rows = yield BRANCH_OF(node=node)
         return str(rows[0][0]) if rows else None
 
-    def waiting_among(self, nodes: Sequence[str]) -> Unit[set[str]]:
-        """Those of these nodes that wait for a compile."""
-        return {row[0] for row in (yield AMONG_WAITING(nodes=json_list(nodes)))}
+    def waiting_among(self, nodes: Sequence[str]) -> Unit[dict[str, str]]:
+        """Those of these nodes that wait for a compile, and at which branch."""
+        return dict((yield AMONG_WAITING(nodes=json_list(nodes))))
 
     def taking_waiters(self, branch: str, limit: int) -> Unit[list[str]]:
         """Some who wait for a branch, and now no more."""

@@ -298,12 +298,15 @@ def finding(kind: str, key: str) -> Unit[WaitingItem | None]:
     return _item(rows[0]) if rows else None
 
 
-def finding_due(kind: str, keys: Sequence[str], queued_by: datetime, now: datetime) -> Unit[set[str]]:
-    """Those among these keys that were asked for by then and are due or taken up; not those that have to wait."""
-    rows = yield work_queries.FIND_DUE(
-        kind=kind, keys=json_list(keys), queued_by=to_micros(queued_by), now=to_micros(now)
-    )
-    return {key for (key,) in rows}
+def finding_among(kind: str, keys: Sequence[str], now: datetime) -> Unit[dict[str, bool]]:
+    """Those among these keys that wait or are held, and whether they are due or taken up; others have to wait."""
+    rows = yield work_queries.FIND_AMONG(kind=kind, keys=json_list(keys), now=to_micros(now))
+    return {key: bool(is_due) for key, is_due in rows}
+
+
+def finding_dead_among(kind: str, keys: Sequence[str]) -> Unit[set[str]]:
+    """Those among these keys that were given up and not asked for since."""
+    return {key for (key,) in (yield work_queries.FIND_DEAD_AMONG(kind=kind, keys=json_list(keys)))}
 
 
 def finding_dead(kind: str, key: str) -> Unit[DeadLetter | None]:

@@ -286,17 +286,29 @@ FIND = Query(
     SELECT kind, key, lane, attempts, queued_at, ready_at, owner, last_error FROM work_item WHERE kind = :kind AND key = :key
     """,
 )
-FIND_DUE = Query(
-    "work.find_due",
+FIND_AMONG = Query(
+    "work.find_among",
     """
-    -- Those among these that were asked for by then, and that somebody could take up now, or has.
-    SELECT key FROM work_item WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
-        AND queued_at <= :queued_by AND ready_at <= :now
+    -- Those among these that wait or are held, and whether somebody could take them up now, or has.
+    SELECT key, owner IS NOT NULL OR ready_at <= :now FROM work_item
+    WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
     """,
     postgresql="""
-    SELECT key FROM work_item WHERE kind = :kind
-        AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
-        AND queued_at <= :queued_by AND ready_at <= :now
+    SELECT key, owner IS NOT NULL OR ready_at <= :now FROM work_item
+    WHERE kind = :kind AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
+    """,
+)
+FIND_DEAD_AMONG = Query(
+    "work.find_dead_among",
+    """
+    -- Those among these that were given up, and that nobody has asked for since.
+    SELECT key FROM work_dead AS dead WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
+        AND NOT EXISTS (SELECT 1 FROM work_item AS item WHERE item.kind = dead.kind AND item.key = dead.key)
+    """,
+    postgresql="""
+    SELECT key FROM work_dead AS dead
+    WHERE kind = :kind AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
+        AND NOT EXISTS (SELECT 1 FROM work_item AS item WHERE item.kind = dead.kind AND item.key = dead.key)
     """,
 )
 FIND_DEAD = Query(

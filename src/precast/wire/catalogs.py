@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from precast.wire.nodes import TargetsBody
+from precast.wire.reports import Moment
 
 
 class StagedView(msgspec.Struct, frozen=True):
@@ -78,23 +79,25 @@ class ProgressView(msgspec.Struct, frozen=True):
 
 
 class ReadinessBody(msgspec.Struct, frozen=True):
-    """How far these nodes are, with what was asked for by then; without a moment, by now."""
+    """How far these nodes are, for somebody who began to wait then; without a moment, now."""
 
     nodes: TargetsBody
-    asked_by: datetime | None = None
+    asked_by: Moment | None = None
 
 
 class ReadinessView(msgspec.Struct, frozen=True):
-    """How many nodes have what their newest code gives them, and why others are not waited for; `waiting` names the first of them.
+    """How many nodes have what their newest code gives them, and why how many others are not waited for; `waiting` names the first
+    that are.
 
-    Who asks again gives `asked_by` back: what nodes have wanted since then is not waited for, or there might be no end to it.
+    Who asks again gives `asked_by` back: a node that was decided upon since then is ready, whatever it has wanted after that, or
+    there might be no end to it.
     """
 
     asked_by: datetime
     nodes: int
     ready: int
     broken: int
-    left_out: dict[str, str]
+    left_out: dict[str, int]
     waiting_count: int
     waiting: list[str]
 

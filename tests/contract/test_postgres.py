@@ -21,6 +21,7 @@ from precast.store.schema import Schema
 from precast.store.streams import Streams, topic
 
 NOTHING = Query("test.nothing", "SELECT 1")
+TRANSACTION = Query("test.transaction", "SELECT 1", postgresql="SELECT CAST(pg_current_xact_id() AS TEXT)")
 BACKEND = Query("test.backend", "SELECT 1", postgresql="SELECT pg_backend_pid()")
 
 
@@ -49,6 +50,18 @@ async def test_streams_do_not_wait_for_each_other(database: Database, other_data
     assert not slow.done()
     may_commit.set()
     assert await slow == 1
+
+
+async def test_unit_that_holds_many_rows_has_a_transaction_of_its_own(database: Database) -> None:
+    def transaction() -> Unit[str]:
+        ((found,),) = yield TRANSACTION()
+        return str(found)
+
+    apart, *others = await asyncio.gather(
+        database.write_apart(transaction), *(database.write(transaction) for _ in range(5))
+    )
+    assert len(set(others)) < len(others), "these were to share one"
+    assert apart not in others
 
 
 async def test_wakeup_reaches_another_server(database: Database, other_database: Database) -> None:

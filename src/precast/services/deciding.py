@@ -142,7 +142,7 @@ class DecisionService:
                 outcome = await self.decide(known)
                 changes = await self._reasons.find(known, before, outcome.staged)
                 try:
-                    await self._database.write(self._persisting, claims, known, outcome, changes)
+                    await self._database.write_apart(self._persisting, claims, known, outcome, changes)
                 except Pruned as pruned:
                     # What is in memory is no more: it is read anew, and then it is there or ends where the tree does.
                     self._groves.forget(pruned.environments)

@@ -67,13 +67,13 @@ class ReleaseService:
         """Serve what is staged from now on. Raises what targets raise; nodes with nothing to release are left out and said."""
         texts.check("the reason", body.why)
         names = (await self._targets.names(body.nodes)).names
-        return await self._database.write(self._releasing, names, body, actor)
+        return await self._database.write_apart(self._releasing, names, body, actor)
 
     async def rollback(self, body: NodesDeed, actor: str) -> ReleaseDone:
         """Serve what was served before. Raises what targets raise."""
         texts.check("the reason", body.why)
         names = (await self._targets.names(body.nodes)).names
-        return await self._database.write(self._rolling_back, names, body.why, actor)
+        return await self._database.write_apart(self._rolling_back, names, body.why, actor)
 
     async def preview(self, body: ReleaseBody) -> PreviewView:
         """What a release would change. Changes nothing."""

@@ -45,6 +45,15 @@ class Database:
         value: T = await self._group_commit.submit(partial(unit, *args, **kwargs))
         return value
 
+    async def write_apart(self, unit: Callable[P, Unit[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `write`, for a unit that holds rows of many nodes: it shares its transaction with nobody where writers wait for rows.
+
+        So no transaction has two such units, and the order that each keeps is the order of all.
+        """
+        is_apart = self.dialect is Dialect.POSTGRESQL
+        value: T = await self._group_commit.submit(partial(unit, *args, **kwargs), is_apart=is_apart)
+        return value
+
     async def read(self, unit: Callable[P, Unit[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a unit that only reads, on one snapshot, without waiting for writers."""
         value: T = await self.engine.read(partial(unit, *args, **kwargs))

@@ -4,6 +4,9 @@ A commit costs a flush of the disk, however much is in it. So writers queue, a c
 `MAX_GROUP`), runs them in one transaction and answers each after the commit. Nobody waits for a group to fill: a lone writer is
 a group of one.
 
+A unit that holds many rows can ask for a transaction of its own: two groups with several such units each could wait for each other in
+a circle, whatever order each unit keeps for itself.
+
 Writers that do the same thing to many items can share even the statements: of a *batch unit* a group has one, which is given
 the items of everybody who waits for it.
 
@@ -31,10 +34,13 @@ PATIENCE_S = 30.0
 class _Job:
     """A unit on its way, or an item of a batch unit, and whoever waits for it."""
 
-    __slots__ = ("batch", "future", "item", "unit")
+    __slots__ = ("batch", "future", "is_apart", "item", "unit")
 
-    def __init__(self, unit: UnitFactory | None, batch: BatchUnit[Any, Any] | None, item: object) -> None:
+    def __init__(
+        self, unit: UnitFactory | None, batch: BatchUnit[Any, Any] | None, item: object, *, is_apart: bool = False
+    ) -> None:
         self.unit = unit
+        self.is_apart = is_apart
         self.batch = batch
         self.item = item
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -72,12 +78,12 @@ class GroupCommit:
             asyncio.create_task(self._commit_groups(), name="precast-commit") for _ in range(self._committers)
         ]
 
-    async def submit(self, unit: UnitFactory) -> Any:
-        """Run the unit in a group; its value once it is durable.
+    async def submit(self, unit: UnitFactory, *, is_apart: bool = False) -> Any:
+        """Run the unit in a group, or apart from all others; its value once it is durable.
 
         Cancelling before its group starts drops the unit; after that it may or may not be stored.
         """
-        return await self._submit(_Job(unit, None, None))
+        return await self._submit(_Job(unit, None, None, is_apart=is_apart))
 
     async def submit_item(self, batch: BatchUnit[Any, Any], item: object) -> Any:
         """Run the batch unit for this item and all others that wait; the value for this one once it is durable."""
@@ -132,7 +138,7 @@ class GroupCommit:
                     self._pending.put_nowait(None)
                     break
                 group.append(following)
-            await self._commit(deque([group]))
+            await self._commit(deque(_transactions(group)))
 
     async def _commit(self, groups: "deque[list[_Job]]") -> None:
         """Commit the groups in turn; one that fails by a unit's fault is split around that unit."""
@@ -173,6 +179,12 @@ class GroupCommit:
                 job.succeed(value)
         if topics:
             self._wake(frozenset(topics))
+
+
+def _transactions(group: list[_Job]) -> list[list[_Job]]:
+    """What has to be committed apart, each by itself, after all that need not."""
+    apart = [[job] for job in group if job.is_apart]
+    return [[job for job in group if not job.is_apart], *apart]
 
 
 def _parts(group: list[_Job]) -> list[_Part]:

@@ -86,6 +86,28 @@ async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCo
     assert engine.groups == [1, 100]
 
 
+async def test_writer_who_wants_to_be_apart_shares_its_transaction_with_nobody(
+    commits: GroupCommit, engine: HeldEngine
+) -> None:
+    def refuse() -> Unit[int]:
+        yield from ()
+        raise issues.QUEUE_FULL.error(kind="k", limit=1)
+
+    first = asyncio.create_task(commits.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    writes = [
+        asyncio.create_task(commits.submit(partial(value, number), is_apart=number % 5 == 0)) for number in range(1, 11)
+    ]
+    refused = asyncio.create_task(commits.submit(refuse, is_apart=True))
+    await until_queued(commits, 11)
+    engine.may_commit.set()
+    assert await asyncio.gather(first, *writes) == list(range(11))
+    with pytest.raises(UnavailableError):
+        await refused
+    assert engine.groups == [1, 8, 1, 1, 1]
+
+
 async def test_group_is_never_larger_than_its_bound(commits: GroupCommit, engine: HeldEngine) -> None:
     engine.may_commit.set()
     count = group_commit.MAX_GROUP * 2 + 10

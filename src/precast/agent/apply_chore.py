@@ -179,9 +179,12 @@ class ApplyChore:
         return code is None or code in ENDED
 
     def _note_process(self, pid: int) -> None:
-        """A daemon that comes after us knows it again."""
+        """A daemon that comes after us knows it again; where it cannot be noted, we watch it all the same."""
         if (found := run_process.known(pid)) is not None:
-            self._store.note(found)
+            try:
+                self._store.note(found)
+            except PrecastError as error:
+                log.error("a run could not be noted: %s", error)
 
     async def _ended(self, process: asyncio.subprocess.Process) -> int | None:
         """The exit code of a run; None if it had to be killed."""
@@ -196,7 +199,10 @@ class ApplyChore:
                 return await process.wait()
         self._tell_killed()
         run_process.kill_group(process.pid)
-        await process.wait()
+        # One that the kernel holds on to ends when it lets go; its lease keeps others out until then.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(run_process.WIND_UP.total_seconds()):
+                await process.wait()
         return None
 
     def _end_late(self) -> None:

@@ -117,10 +117,11 @@ class File(Handler):
 
     @property
     def _checksum_kind(self) -> str:
-        """Content without a time, as the environment's, is compared by its digest."""
+        """By what content is compared: what is wanted, or what the source can say."""
         kind = self.spec.checksum
-        has_time = self._source is None or self._source.found is not None
-        return "sha256" if kind in checksums.TIMES and not has_time else kind
+        if self._source is None or self.spec.checksum_value is not None:
+            return kind
+        return self._source.comparable(kind)
 
     # Comparing
 
@@ -188,11 +189,11 @@ class File(Handler):
 
     def _is_newer(self) -> bool:
         """Where only times decide: whether what is there is as new as the source."""
-        kind, source = self.spec.checksum, self._source
-        if kind not in checksums.TIMES or source is None or source.found is None or self._found is None:
+        if self._source is None or self._found is None or (kind := self._checksum_kind) not in checksums.TIMES:
             return False
-        name = f"st_{kind}"
-        return bool(getattr(self._found, name) >= getattr(source.found, name))
+        changed_s = self._source.changed_at(kind)
+        present_s = self._found.st_mtime if kind == "mtime" else self._found.st_ctime
+        return changed_s is not None and present_s >= changed_s
 
     def _diff(self) -> str:
         assert self._source is not None
@@ -266,7 +267,8 @@ class File(Handler):
 
     def _verify(self, source: sources.Source) -> None:
         if self.spec.checksum_value is not None and self._source is not None:
-            found, wanted = source.checksum(self.spec.checksum), self._wanted_checksum()
+            with source.open() as content:
+                found, wanted = checksums.of_stream(self.spec.checksum, content), self._wanted_checksum()
             if found != wanted:
                 raise issues.WRONG_CHECKSUM.error(path=self.spec.path, found=found, wanted=wanted)
 

@@ -72,14 +72,13 @@ class SqliteEngine:
             return await self._in(self._reader_threads, self._read, unit)
 
     def read_at_once(self, unit: UnitFactory) -> Done | None:
-        # Rows by their key are a few pages, nearly always in memory: a thread's turn takes longer than to read them.
+        # Rows by their key are a few pages, nearly always in memory: a thread's turn takes longer than to read them. Nobody waits
+        # here: whoever finds the file locked, while its log is being recovered, does so in a thread.
         if self._is_closing.is_set():
             return None
         try:
             if self._at_once is None:
-                self._at_once = self._connect_reader()
-                # Never here: whoever finds the file locked, while its log is being recovered, waits in a thread.
-                self._command(self._at_once, "PRAGMA busy_timeout = 0")
+                self._at_once = self._connect_reader(busy_s=0.0)
             return self._run_reading(self._at_once, unit)
         except DatabaseFailed as failure:
             if issues.BUSY.matches(failure.error):
@@ -140,10 +139,10 @@ class SqliteEngine:
         if not os.access(self._path, os.R_OK, effective_ids=True):
             raise issues.CANNOT_OPEN.error(location=self._path, reason=os.strerror(errno.EACCES))
 
-    def _connect(self, *, is_reader: bool = False) -> sqlite3.Connection:
+    def _connect(self, *, is_reader: bool = False, busy_s: float = sqlite_errors.BUSY_S) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self._path,
-            timeout=sqlite_errors.BUSY_S,
+            timeout=busy_s,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
@@ -227,9 +226,9 @@ class SqliteEngine:
         finally:
             self._roll_back(connection)
 
-    def _connect_reader(self) -> sqlite3.Connection:
+    def _connect_reader(self, busy_s: float = sqlite_errors.BUSY_S) -> sqlite3.Connection:
         try:
-            return self._connect(is_reader=True)
+            return self._connect(is_reader=True, busy_s=busy_s)
         except sqlite3.Error as error:
             raise DatabaseFailed(sqlite_errors.translate(error, self._path, "opening")) from error
 

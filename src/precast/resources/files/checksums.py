@@ -42,7 +42,11 @@ def of_stream(kind: str, file: BinaryIO) -> str:
 
 def of_time(kind: str, found: os.stat_result) -> str:
     """For the kinds that look only at times."""
-    seconds = found.st_mtime if kind == "mtime" else found.st_ctime
+    return of_moment(kind, found.st_mtime if kind == "mtime" else found.st_ctime)
+
+
+def of_moment(kind: str, seconds: float) -> str:
+    """The same for a time that is known."""
     moment = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
     return f"{{{kind}}}{moment:%Y-%m-%d %H:%M:%S +0000}"
 

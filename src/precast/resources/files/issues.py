@@ -102,6 +102,12 @@ SEVERAL_LINES = Issue(
     "more than one line in {path} matches {pattern}",
     "make the pattern more precise, or add multiple => true",
 )
+NOT_FETCHED = Issue(
+    "RESOURCE-119",
+    Kind.UNAVAILABLE,
+    "cannot fetch {source}: {reason}",
+    "try `curl -I` with it on this node; the next run tries again",
+)
 NO_FILE = Issue("RESOURCE-122", Kind.NOT_FOUND, "there is no file {path}", "declare it as a resource of type file")
 BAD_FRAGMENT = Issue(
     "RESOURCE-123",

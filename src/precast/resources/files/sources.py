@@ -1,4 +1,5 @@
-"""Where the content of a file comes from: the catalog itself, a file of the environment that the catalog pins, or a path on the node.
+"""Where the content of a file comes from: the catalog itself, a file of the environment that the catalog pins, a path on the node, or
+another server.
 
 A source is asked for its checksum first and opened only if the content must be written. One from the environment is known by its
 sha256 alone: no server and no module directory is needed to see that nothing changed.
@@ -16,6 +17,7 @@ from precast.resources.files import checksums, issues, places
 
 SourceKind = Literal["file", "directory", "link"]
 _PINNED = "puppet:///"
+_REMOTE = ("http://", "https://")
 
 
 class Source(Protocol):
@@ -31,6 +33,12 @@ class Source(Protocol):
     @property
     def found(self) -> os.stat_result | None:
         """Owner, mode and times, if it has any."""
+
+    def comparable(self, kind: str) -> str:
+        """The kind of checksum it is compared by, if this one is wanted."""
+
+    def changed_at(self, kind: str) -> float | None:
+        """When it was changed, by this kind of time, if that is known."""
 
     def checksum(self, kind: str) -> str: ...
 
@@ -49,6 +57,12 @@ class Text:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+
+    def comparable(self, kind: str) -> str:
+        return "sha256" if kind in checksums.TIMES else kind
+
+    def changed_at(self, kind: str) -> float | None:
+        return None
 
     def checksum(self, kind: str) -> str:
         return checksums.of_bytes(kind, self.data)
@@ -74,6 +88,12 @@ class Pinned:
     @property
     def kind(self) -> SourceKind:
         return "file" if self._digest is not None else "directory"
+
+    def comparable(self, kind: str) -> str:
+        return "sha256" if kind in checksums.TIMES else kind
+
+    def changed_at(self, kind: str) -> float | None:
+        return None
 
     def checksum(self, kind: str) -> str:
         if kind == "sha256":
@@ -117,6 +137,13 @@ class Local:
     def target(self) -> str:
         return os.readlink(self._path)
 
+    def comparable(self, kind: str) -> str:
+        return kind
+
+    def changed_at(self, kind: str) -> float | None:
+        assert self.found is not None
+        return self.found.st_mtime if kind == "mtime" else self.found.st_ctime
+
     def checksum(self, kind: str) -> str:
         if kind in checksums.TIMES:
             assert self.found is not None
@@ -148,6 +175,10 @@ def look_at(node: Node, source: str, is_followed: bool) -> Source | None:
             return Pinned(node, digest, {})
         inner = node.pinned_below(name)
         return Pinned(node, None, inner) if inner else None
+    if source.startswith(_REMOTE):
+        from precast.resources.files import remote  # much to load, for few
+
+        return remote.look_at(source)
     path = places.inside(node.root, local_path(source), is_followed)
     try:
         return Local(path, os.stat(path) if is_followed else os.lstat(path))
@@ -166,9 +197,14 @@ def check(source: str) -> None:
     """Raises InputError RESOURCE-105 for what can never be a source."""
     if source.startswith(("/", _PINNED, "file:/")):
         return
-    scheme, colon, _ = source.partition("://")
-    if scheme in ("http", "https") and colon:
-        reason = "Precast does not fetch files from other servers"
+    scheme, colon, rest = source.partition("://")
+    host = rest.partition("/")[0]
+    if source.startswith(_REMOTE) and host and "@" not in host and source.isascii() and source.isprintable():
+        return
+    if source.startswith(_REMOTE) and "@" in host:
+        reason = "a password in it would stand in reports"
+    elif source.startswith(_REMOTE):
+        reason = "it is no address"
     elif scheme == "puppet":
         reason = "a catalog names its content by digest, never a server"
     elif colon:

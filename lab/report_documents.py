@@ -1,12 +1,14 @@
 """A run of 460 resources as a node of ours tells it, and the same as Puppet's agent reports it to PuppetDB."""
 
 import hashlib
+import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from lab.fact_documents import name_of
+from precast.agent.applying.reporting import BATCH_BYTES
 from precast.wire import reports
 from precast.wire.events import Event, ResourceReport, Status, Summary
 from precast.wire.reports import Rest, RunBegan, RunEnded, RunEvents, Slow, Timings, pack_rest
@@ -61,19 +63,36 @@ def run_of(node: int, round_: int, count: int = CHANGED, resources: int = RESOUR
         )
         return [(reports.ENDED, msgspec.json.encode(told_at_once))]
     told = [changed(number * (resources // count), round_) for number in range(count)]
-    half = count * 2 // 3
+    parts = _parts(told[: count * 2 // 3]) + _parts(told[count * 2 // 3 :])
     names = {one.resource for one in told}
     rest = [name for number in range(resources) if (name := f"File[{path_of(number)}]") not in names]
     summary = Summary(resources, resources - count, count, 0, 0, 0, 0, 0, 0, 2.5, False, True)
     timings = Timings({"plan": 0.31, "apply": 2.1, "finish": 0.04}, [Slow(one.resource, 0.0125) for one in told[:10]])
     ended = RunEnded(
-        began, "ended", AT + timedelta(seconds=2.5), summary, count, told[half:], timings, pack_rest(Rest(rest))
+        began, "ended", AT + timedelta(seconds=2.5), summary, count, parts[-1], timings, pack_rest(Rest(rest))
     )
+    told_so_far = itertools.accumulate((len(part) for part in parts), initial=1)
     return [
         (reports.BEGAN, msgspec.json.encode(began)),
-        (reports.EVENTS, msgspec.json.encode(RunEvents(began.report, 1, told[:half]))),
+        *(
+            (reports.EVENTS, msgspec.json.encode(RunEvents(began.report, first, part)))
+            for first, part in zip(told_so_far, parts[:-1], strict=False)
+        ),
         (reports.ENDED, msgspec.json.encode(ended)),
     ]
+
+
+def _parts(told: list[ResourceReport]) -> list[list[ResourceReport]]:
+    """As much at a time as the agent tells."""
+    parts: list[list[ResourceReport]] = [[]]
+    size_bytes = 0
+    for one in told:
+        if size_bytes >= BATCH_BYTES:
+            parts.append([])
+            size_bytes = 0
+        parts[-1].append(one)
+        size_bytes += len(msgspec.json.encode(one))
+    return parts
 
 
 def puppet_report(node: int, round_: int) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class Connection:
         "heard_s",
         "hears_hints",
         "instance",
+        "is_held_up",
         "node",
         "sent",
         "served",
@@ -86,6 +87,7 @@ class Connection:
         self.hears_hints = begun.version >= session.WITH_HINTS
         self.served = begun.served  # as it was told
         self.heard_s = time.monotonic()
+        self.is_held_up = False  # by us: nothing is read of it for lack of room
         self.sent = self.confirmed = received
         self._pending: list[Record] = []
         self._pending_bytes = 0

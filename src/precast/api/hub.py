@@ -27,6 +27,8 @@ RETURNS_PER_S = 250
 LEAST_SPREAD_S = 3.0
 # A node may open a second connection while the first is still thought to be open, and lose that one too.
 MAX_SOCKETS = 4
+# Of one connection, what is read from the kernel before it was asked for.
+READ_AHEAD_BYTES = 32 * 1024
 
 
 class HubSettings(NamedTuple):
@@ -91,7 +93,8 @@ class Hub:
         self._sockets[node.name] += 1
         try:
             await socket.prepare(request)
-            await self._converse(socket, node, request.remote or "")
+            _read_little_ahead(request)
+            await self._converse(socket, node, request)
         except (PrecastError, ConnectionError) as error:
             log.warning("the session of %s ends: %s", node.name, error)
             await socket.close(code=session.CLOSE_UNSTORED, message=b"something is not stored; come again")
@@ -101,17 +104,17 @@ class Hub:
                 del self._sockets[node.name]
         return socket
 
-    async def _converse(self, socket: web.WebSocketResponse, node: Node, address: str) -> None:
+    async def _converse(self, socket: web.WebSocketResponse, node: Node, request: web.BaseRequest) -> None:
         hello = await _expect_hello(socket)
         if hello is None:
             await socket.close(code=session.CLOSE_PROTOCOL, message=b"a session begins with hello")
             return
-        connection = await self._begin(socket, node, address, hello)
+        connection = await self._begin(socket, node, request.remote or "", hello)
         if connection is None:
             return
         try:
             await connection.push()
-            await self._listen(socket, connection)
+            await self._listen(socket, connection, request)
         finally:
             await connection.settle()
             await self._leave(connection)
@@ -179,8 +182,10 @@ class Hub:
                 # Somebody finds out: the node when it comes again, or another server when our lease has ended.
                 log.warning("%s has left, which could not be stored: %s", connection.node.name, error)
 
-    async def _listen(self, socket: web.WebSocketResponse, connection: Connection) -> None:
+    async def _listen(self, socket: web.WebSocketResponse, connection: Connection, request: web.BaseRequest) -> None:
         while True:
+            if self._intake.is_full:
+                await self._hold_up(connection, request)
             frame = await socket.receive()
             connection.heard_s = time.monotonic()
             if frame.type is WSMsgType.PING:
@@ -191,6 +196,16 @@ class Hub:
                     return
             elif frame.type is not WSMsgType.PONG:
                 return
+
+    async def _hold_up(self, connection: Connection, request: web.BaseRequest) -> None:
+        """Read nothing of this node until there is room: what it sends stays with the kernel, and then with the node."""
+        request.protocol.pause_reading()
+        connection.is_held_up = True
+        try:
+            await self._intake.take(0)
+        finally:
+            connection.is_held_up, connection.heard_s = False, time.monotonic()
+            request.protocol.resume_reading()
 
     async def _hear(self, connection: Connection, data: bytes | str) -> bool:
         """Do what a message says; False if it is none."""
@@ -216,3 +231,10 @@ async def _expect_hello(socket: web.WebSocketResponse) -> Hello | None:
     except (TimeoutError, ValueError, RecursionError):
         return None
     return message if isinstance(message, Hello) else None
+
+
+def _read_little_ahead(request: web.BaseRequest) -> None:
+    """TLS reads 256 KB ahead if nobody says otherwise, which a whole fleet may fill at once."""
+    limit = getattr(request.transport, "set_read_buffer_limits", None)
+    if limit is not None:
+        limit(high=READ_AHEAD_BYTES)

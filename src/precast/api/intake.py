@@ -18,9 +18,13 @@ class Intake:
         self._left = max_bytes
         self._waiting: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def is_full(self) -> bool:
+        return self._left <= 0
+
     async def take(self, size_bytes: int) -> None:
-        """Wait until there is room at all, then take as much as is needed. Cancelling takes nothing."""
-        while self._left <= 0:
+        """Wait until there is room at all, then take as much as is needed, which may be nothing. Cancelling takes nothing."""
+        while self.is_full:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn

@@ -118,7 +118,7 @@ class Tending:
         limit_s = time.monotonic() - 2.5 * self._settings.heartbeat_s
         now = self._database.clock.now()
         connections = list(self._hub.connections.values())
-        silent = [one for one in connections if one.heard_s < limit_s]
+        silent = [one for one in connections if one.heard_s < limit_s and not one.is_held_up]
         await _close(silent, session.CLOSE_SILENT, "nothing was heard")
         ended = [one for one in connections if one.node.certified_until <= now]
         await _close(ended, session.CLOSE_REVOKED, "the certificate has run out")

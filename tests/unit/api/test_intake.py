@@ -1,0 +1,41 @@
+"""The room for what waits to be stored: who finds none waits, and everybody's turn comes."""
+
+import asyncio
+
+from precast.api.intake import Intake
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_room_that_is_full_is_waited_for_with_or_without_a_need() -> None:
+    intake = Intake(100)
+    await intake.take(150)  # as much as is needed, while there is room at all
+    assert intake.is_full
+    looking, needing = asyncio.create_task(intake.take(0)), asyncio.create_task(intake.take(60))
+    await settle()
+    assert (looking.done(), needing.done()) == (False, False)
+    intake.give(150)
+    await settle()
+    assert looking.done()
+    intake.give(0)  # whoever looked and took nothing keeps nobody out for longer than until the next gives
+    await settle()
+    assert needing.done()
+    assert not intake.is_full
+
+
+async def test_whoever_is_cancelled_takes_nothing_and_keeps_nobody_out() -> None:
+    intake = Intake(10)
+    await intake.take(10)
+    first, second = asyncio.create_task(intake.take(5)), asyncio.create_task(intake.take(5))
+    await settle()
+    first.cancel()
+    await settle()
+    intake.give(10)
+    await settle()
+    assert second.done()
+    intake.give(5)
+    await intake.take(10)
+    assert intake.is_full

@@ -8,6 +8,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Mapping
+from typing import Protocol
 
 from aiohttp import web
 
@@ -36,6 +37,14 @@ WINDOW = 64
 SEND_S = 20.0
 
 
+class Reading(Protocol):
+    """What brings the node's bytes."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
 class Connection:
     """Owned by the handler of its websocket, known to the hub."""
 
@@ -49,6 +58,7 @@ class Connection:
         "_pending",
         "_pending_bytes",
         "_pushing",
+        "_reading",
         "_room",
         "_service",
         "_socket",
@@ -74,12 +84,14 @@ class Connection:
         kinds: Mapping[str, RecordKind],
         intake: Intake,
         deadlines: Deadlines,
+        reading: Reading,
     ) -> None:
         self._socket = socket
         self._service = service
         self._kinds = kinds
         self._intake = intake
         self._deadlines = deadlines
+        self._reading = reading
         self._held_bytes = 0
         self.node = node
         self.instance = instance
@@ -134,7 +146,7 @@ class Connection:
         """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
         size_bytes = len(bytes(record.body))
         await self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)
-        await self._intake.take(size_bytes)
+        await (self._wait_for_room(size_bytes) if self._intake.is_full else self._intake.take(size_bytes))
         self._held_bytes += size_bytes
         self._pending.append(record)
         self._pending_bytes += size_bytes
@@ -143,6 +155,16 @@ class Connection:
         if len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES:
             self._room = asyncio.Event()
             await self._room.wait()
+
+    async def _wait_for_room(self, size_bytes: int) -> None:
+        """Read nothing of this node until there is room: what it sends stays with the kernel, and then with the node."""
+        self._reading.pause_reading()
+        self.is_held_up = True
+        try:
+            await self._intake.take(size_bytes)
+        finally:
+            self.is_held_up, self.heard_s = False, time.monotonic()
+            self._reading.resume_reading()
 
     async def _pace(self, cost_s: float) -> None:
         """Wait until the node may have this much more."""

@@ -109,17 +109,20 @@ class Hub:
         if hello is None:
             await socket.close(code=session.CLOSE_PROTOCOL, message=b"a session begins with hello")
             return
-        connection = await self._begin(socket, node, request.remote or "", hello)
+        connection = await self._begin(socket, node, request, hello)
         if connection is None:
             return
         try:
             await connection.push()
-            await self._listen(socket, connection, request)
+            await self._listen(socket, connection)
         finally:
             await connection.settle()
             await self._leave(connection)
 
-    async def _begin(self, socket: web.WebSocketResponse, node: Node, address: str, hello: Hello) -> Connection | None:
+    async def _begin(
+        self, socket: web.WebSocketResponse, node: Node, request: web.BaseRequest, hello: Hello
+    ) -> Connection | None:
+        address = request.remote or ""
         arrival = Arrival(node.name, self.id, hello.instance, hello.attempts[0], address, hello.boot_id, hello.agent)
         try:
             begun = await self._service.begin(arrival, hello)
@@ -139,6 +142,7 @@ class Hub:
             self._kinds,
             self._intake,
             self.deadlines,
+            request.protocol,
         )
         if not await self._enter(connection):
             return None
@@ -182,10 +186,8 @@ class Hub:
                 # Somebody finds out: the node when it comes again, or another server when our lease has ended.
                 log.warning("%s has left, which could not be stored: %s", connection.node.name, error)
 
-    async def _listen(self, socket: web.WebSocketResponse, connection: Connection, request: web.BaseRequest) -> None:
+    async def _listen(self, socket: web.WebSocketResponse, connection: Connection) -> None:
         while True:
-            if self._intake.is_full:
-                await self._hold_up(connection, request)
             frame = await socket.receive()
             connection.heard_s = time.monotonic()
             if frame.type is WSMsgType.PING:
@@ -196,16 +198,6 @@ class Hub:
                     return
             elif frame.type is not WSMsgType.PONG:
                 return
-
-    async def _hold_up(self, connection: Connection, request: web.BaseRequest) -> None:
-        """Read nothing of this node until there is room: what it sends stays with the kernel, and then with the node."""
-        request.protocol.pause_reading()
-        connection.is_held_up = True
-        try:
-            await self._intake.take(0)
-        finally:
-            connection.is_held_up, connection.heard_s = False, time.monotonic()
-            request.protocol.resume_reading()
 
     async def _hear(self, connection: Connection, data: bytes | str) -> bool:
         """Do what a message says; False if it is none."""

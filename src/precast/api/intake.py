@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 
 # As it came; while it is stored it takes several times as much.
-MAX_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 
 
 class Intake:

@@ -47,7 +47,7 @@ class Remote:
         self._content: int | None = None  # a file without a name, closed with us
 
     def comparable(self, kind: str) -> str:
-        if kind in self._told or kind == "none":
+        if kind in self._told or kind == "none" or self.changed_at(kind) is not None:
             return kind
         known = [*(one for one in _TOLD if one in self._told), *(["mtime"] if self._changed_s is not None else [])]
         if known:

@@ -37,6 +37,19 @@ class Socket:
         self.closed = (code, message)
 
 
+class Bytes:
+    """Where the node's bytes come from, or are held up."""
+
+    def __init__(self) -> None:
+        self.held: list[bool] = []
+
+    def pause_reading(self) -> None:
+        self.held.append(True)
+
+    def resume_reading(self) -> None:
+        self.held.append(False)
+
+
 class Service:
     """Stores in memory, when it is allowed to."""
 
@@ -70,7 +83,8 @@ def record(number: int, size_bytes: int = 2) -> Record:
 def parts() -> tuple[Connection, Socket, Service]:
     socket, service = Socket(), Service()
     node = Node("web1", {}, "ab", AT)
-    made: Any = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, service, {}, Intake(), Deadlines())  # type: ignore[arg-type] # stands for it
+    begun = Begun(1, 5, 0, "")
+    made: Any = Connection(socket, node, "store", begun, 0, service, {}, Intake(), Deadlines(), Bytes())  # type: ignore[arg-type] # stands for it
     return made, socket, service
 
 
@@ -156,12 +170,30 @@ async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.
     monkeypatch.setattr(deadlines, "LOOK_EVERY_S", 0.0)
     socket, looked_at = FullSocket(), Deadlines()
     node = Node("web1", {}, "ab", AT)
-    connection = Connection(socket, node, "store", Begun(1, 5, 0, ""), 0, Service(), {}, Intake(), looked_at)  # type: ignore[arg-type] # stands for it
+    begun = Begun(1, 5, 0, "")
+    connection = Connection(socket, node, "store", begun, 0, Service(), {}, Intake(), looked_at, Bytes())  # type: ignore[arg-type] # stands for it
     looking = asyncio.create_task(looked_at.run())
     async with asyncio.timeout(10):
         await connection.send(Ack(1))
     looking.cancel()
     assert socket.closed == (session.CLOSE_SILENT, b"nothing can be sent")
+
+
+async def test_node_that_finds_no_room_is_not_read_from_and_does_not_count_as_silent() -> None:
+    intake, bytes_, service = Intake(1), Bytes(), Service()
+    node, begun = Node("web1", {}, "ab", AT), Begun(1, 5, 0, "")
+    connection = Connection(Socket(), node, "store", begun, 0, service, {}, intake, Deadlines(), bytes_)  # type: ignore[arg-type] # stands for it
+    await intake.take(5)
+    taking = asyncio.create_task(connection.take(record(1)))
+    while not bytes_.held:
+        await asyncio.sleep(0)
+    assert (bytes_.held, connection.is_held_up) == ([True], True)
+    intake.give(5)
+    await taking
+    assert (bytes_.held, connection.is_held_up) == ([True, False], False)
+    while not service.stored:
+        await asyncio.sleep(0)
+    assert service.stored == [[1]]
 
 
 async def test_window_bounds_what_is_sent_and_confirming_opens_it(parts: tuple[Connection, Socket, Service]) -> None:

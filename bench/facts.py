@@ -129,8 +129,8 @@ def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site,
         runner.run(connection.close())
 
 
-def family_cpu_s(pid: int) -> float:
-    """CPU of a process and of all that it has started, living or dead."""
+def family(pid: int) -> dict[int, float]:
+    """A process and all that it has started and that live, each with its CPU and that of its dead children."""
     tick = os.sysconf("SC_CLK_TCK")
     found: dict[int, tuple[int, float]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -139,10 +139,15 @@ def family_cpu_s(pid: int) -> float:
         except OSError:
             continue
         found[int(stat.parent.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / tick)
-    family = {pid}
-    while more := {child for child, (parent, _) in found.items() if parent in family} - family:
-        family |= more
-    return sum(found[one][1] for one in family if one in found)
+    members = {pid}
+    while more := {child for child, (parent, _) in found.items() if parent in members} - members:
+        members |= more
+    return {one: found[one][1] for one in members if one in found}
+
+
+def family_cpu_s(pid: int) -> float:
+    """CPU of a process and of all that it has started, living or dead."""
+    return sum(family(pid).values())
 
 
 def until(is_done: Callable[[], bool]) -> float:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from bench.facts import DEBIAN_PROGRAMS, enrol, family_cpu_s, until
+from bench.facts import DEBIAN_PROGRAMS, enrol, family, family_cpu_s, until
 from bench.load import Load
 from bench.report import Goal, finish, parse_quick, print_rows
 from lab import puppetdb
@@ -153,7 +153,7 @@ def measure_burst(site: Site, side: Side, size: Size) -> Burst:
     enrol(site, size.burst_nodes)
     load = Load("lab.report_load", "precast", site.port, size.burst_nodes, site.directory)
     try:
-        processes = [side.server_pid, *_children(side.server_pid)]
+        processes = list(family(side.server_pid))
         before, at_rest_mb = side.count(EVENTS), _memory_mb(processes, "VmRSS")
         for one in processes:
             Path(f"/proc/{one}/clear_refs").write_text("5")  # the peak from now on
@@ -165,10 +165,6 @@ def measure_burst(site: Site, side: Side, size: Size) -> Burst:
         return Burst(side.whose, sent.sent, wall_s, events / wall_s, grown_mb, lost)
     finally:
         load.close()
-
-
-def _children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _memory_mb(processes: list[int], name: str) -> float:

@@ -146,7 +146,10 @@ class Connection:
         """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
         size_bytes = len(bytes(record.body))
         await self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)
-        await (self._wait_for_room(size_bytes) if self._intake.is_full else self._intake.take(size_bytes))
+        if self._intake.is_full:
+            await self._wait_for_room(size_bytes)
+        else:
+            await self._intake.take(size_bytes)
         self._held_bytes += size_bytes
         self._pending.append(record)
         self._pending_bytes += size_bytes

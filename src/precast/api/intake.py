@@ -15,7 +15,7 @@ class Intake:
     """The room that the connections of one process share."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._left = max_bytes
+        self._most = self._left = max_bytes
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
@@ -37,5 +37,5 @@ class Intake:
             if not turn.done():
                 turn.set_result(None)
                 # One at a time as long as it is tight: each may take what is left.
-                if self._left < MAX_BYTES // 4:
+                if self._left < self._most // 4:
                     return

@@ -48,21 +48,26 @@ class Source(Protocol):
         """All that a directory holds, by path relative to it, at most `limit` levels deep."""
 
 
-class Text:
-    """Content that is in the catalog."""
+class _Catalogs:
+    """What the catalog brings: it has no owner, no mode and no time, and is compared by its digest."""
 
-    kind: SourceKind = "file"
     target = ""
     found = None
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
 
     def comparable(self, kind: str) -> str:
         return "sha256" if kind in checksums.TIMES else kind
 
     def changed_at(self, kind: str) -> float | None:
         return None
+
+
+class Text(_Catalogs):
+    """Content that is in the catalog."""
+
+    kind: SourceKind = "file"
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
 
     def checksum(self, kind: str) -> str:
         return checksums.of_bytes(kind, self.data)
@@ -74,11 +79,8 @@ class Text:
         return {}
 
 
-class Pinned:
+class Pinned(_Catalogs):
     """A file or directory of the environment; of a file the digest is known, of a directory the digests of all files in it."""
-
-    target = ""
-    found = None
 
     def __init__(self, node: Node, digest: str | None, inner: Mapping[str, str]) -> None:
         self._node = node
@@ -88,12 +90,6 @@ class Pinned:
     @property
     def kind(self) -> SourceKind:
         return "file" if self._digest is not None else "directory"
-
-    def comparable(self, kind: str) -> str:
-        return "sha256" if kind in checksums.TIMES else kind
-
-    def changed_at(self, kind: str) -> float | None:
-        return None
 
     def checksum(self, kind: str) -> str:
         if kind == "sha256":

@@ -95,15 +95,10 @@ class ReadinessService:
 
     def _places(self, names: Sequence[str]) -> Unit[dict[str, _Place]]:
         """Of each active node."""
-        current: dict[str, _Place] = {}
-        found = {}
-        for one in (yield from self._fleet.vouched(names)):
-            environment = one.environment or DEFAULT_ENVIRONMENT
-            if environment not in current:
-                shown = yield from self._environments.showing(environment)
-                current[environment] = _Place(environment, shown.current.version if shown else None)
-            found[one.name] = current[environment]
-        return found
+        vouched = yield from self._fleet.vouched(names)
+        environments = {one.name: one.environment or DEFAULT_ENVIRONMENT for one in vouched}
+        versions = yield from self._environments.current_versions(environments.values())
+        return {name: _Place(environment, versions[environment]) for name, environment in environments.items()}
 
 
 def _given_up(

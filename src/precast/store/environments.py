@@ -3,6 +3,7 @@
 Deploying and rolling back take the environment's row first, so that two who do it at once follow each other, also on two servers.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -143,6 +144,14 @@ class Environments:
     async def current(self, name: str) -> EnvironmentVersion | None:
         found = await self._database.read(self.showing, name)
         return found.current if found else None
+
+    def current_versions(self, names: Iterable[str]) -> Unit[dict[str, str | None]]:
+        """The current version of each of these environments; None where nothing is deployed."""
+        found: dict[str, str | None] = {}
+        for name in sorted(set(names)):
+            shown = yield from self.showing(name)
+            found[name] = shown.current.version if shown else None
+        return found
 
     def showing(self, name: str) -> Unit[Environment | None]:
         rows = yield CURRENT(environment=name)

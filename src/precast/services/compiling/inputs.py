@@ -44,13 +44,12 @@ class NodeInputs:
         """The active ones among these nodes, by name."""
         vouched = yield from self._fleet.vouched(nodes)
         facts = yield from reading_some([one.name for one in vouched])
-        versions: dict[str, str | None] = {}
+        versions = yield from self._environments.current_versions(
+            one.environment or DEFAULT_ENVIRONMENT for one in vouched
+        )
         found = []
         for one in vouched:
             environment = one.environment or DEFAULT_ENVIRONMENT
-            if environment not in versions:
-                shown = yield from self._environments.showing(environment)
-                versions[environment] = shown.current.version if shown else None
             stored = facts.get(one.name)
             merged: dict[str, Any] = {}
             if stored is not None and versions[environment] is not None:

@@ -23,7 +23,8 @@ mount --rbind /sys $base/root/sys
 exec chroot $base/root "$@"
 """
 
-# The console is the first process's, so the command's output goes to a file, and its exit code to standard output.
+# The console is the first process's, so the command's output goes to a file, and its exit code to standard output. Until the first process
+# has changed its root, systemctl takes ours for a mere chroot and says yes to everything: so first comes systemd's own socket.
 _BOOT = """
 base=$1; shift
 root=$base/root
@@ -34,7 +35,7 @@ mkdir $root/dev/shm $root/dev/pts; ln -s /proc/self/fd $root/dev/fd
 mount -t sysfs sys $root/sys && mount -t cgroup2 cgroup $root/sys/fs/cgroup || exit 1
 printf '[Unit]\\nDescription=nothing but systemd\\nDefaultDependencies=no\\n' > $root/etc/systemd/system/bare.target
 (
-    until chroot $root systemctl is-active -q bare.target; do sleep 0.05; done 2>/dev/null
+    until [ -S $root/run/systemd/private ] && chroot $root systemctl is-active -q bare.target; do sleep 0.05; done 2>/dev/null
     chroot $root "$@" < /dev/null > $base/output 2>&1
     echo $?
 ) &

@@ -82,6 +82,7 @@ def test_generator_decides_whether_the_machine_is_booted(machine: OverlayRoot, r
         "systemctl show -P ConditionResult precast-boot-local.service\n"
     )
     done = machine.run_booted(["sh", "-c", script])
+    assert done.returncode == 0, done.stdout
     wanted, ran = done.stdout.split("\n")[:2]
     assert ("multi-user.target" in wanted) is (reason == "seed")
     if reason == "file":  # also who asks for it by hand gets nothing

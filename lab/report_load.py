@@ -46,6 +46,7 @@ class Nodes:
         self._url, self._directory = f"https://127.0.0.1:{port}", directory
         self._peers: list[Peer] = []
         self._count = count
+        self._window_bytes = 0
 
     async def connect(self) -> None:
         for first in range(0, self._count, HANDSHAKES):
@@ -55,7 +56,7 @@ class Nodes:
     async def _connect(self, node: int) -> Peer:
         peer = Peer(self._url, Identity(self._directory / "nodes" / name_of(node)).context(), Store())
         await peer.__aenter__()
-        await peer.greet()
+        self._window_bytes = (await peer.greet()).window_bytes
         return peer
 
     async def send(self, order: Order) -> Sent:
@@ -68,9 +69,7 @@ class Nodes:
             nonlocal runs
             for peer, frames in queue:
                 for last, parts in frames:
-                    for part in parts:
-                        peer.socket.transport.write(part)
-                    await self._acknowledged(peer, last)
+                    await self._tell(peer, last, parts)
                     runs += 1
 
         started_s, cpu_s = time.monotonic(), time.process_time()
@@ -78,14 +77,25 @@ class Nodes:
         ended_s = time.monotonic()
         return Sent(started_s, ended_s, time.process_time() - cpu_s, runs, runs)
 
-    async def _acknowledged(self, peer: Peer, number: int) -> None:
-        while True:
-            came = await peer.hear()
-            if isinstance(came, Reconnect):  # a node goes when it has told what it has
-                continue
-            assert isinstance(came, Ack), came
-            if came.through >= number:
-                return
+    async def _tell(self, peer: Peer, last: int, parts: list[bytes]) -> None:
+        """Send as an agent does: what is not acknowledged fits into the window."""
+        sent = first = last - len(parts)
+        acked, in_flight = first, 0
+        while acked < last:
+            while sent < last and (not in_flight or in_flight + len(parts[sent - first]) <= self._window_bytes):
+                peer.socket.transport.write(parts[sent - first])
+                in_flight += len(parts[sent - first])
+                sent += 1
+            through = await self._acknowledged(peer)
+            in_flight -= sum(len(parts[at - first]) for at in range(acked, through))
+            acked = through
+
+    async def _acknowledged(self, peer: Peer) -> int:
+        """The next number through which everything is stored."""
+        while isinstance(came := await peer.hear(), Reconnect):
+            pass  # a node goes when it has told what it has
+        assert isinstance(came, Ack), came
+        return came.through
 
     def _frames(self, node: int, order: Order) -> list[tuple[int, list[bytes]]]:
         peer, runs = self._peers[node], []

@@ -23,7 +23,7 @@ from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.facts import Facts, Received
 from precast.store.nodes import Nodes
-from precast.store.query import Query, Statement, Unit
+from precast.store.query import ManyRows, Query, Statement, Unit
 from precast.store.report_views import reading_latest
 from precast.store.reports import Reports
 from precast.store.sessions import Arrival, Sessions
@@ -98,7 +98,7 @@ def noting(unit: Unit[T], seen: list[str]) -> Unit[T]:
     try:
         step = next(unit)
         while True:
-            if isinstance(step, Statement):
+            if isinstance(step, Statement | ManyRows):
                 seen.append(step.query.name)
             step = unit.send((yield step))
     except StopIteration as end:

@@ -123,7 +123,7 @@ async def test_query_over_reports_goes_by_the_index_that_leaves_the_least_over(
     assert found
     assert {one.query.name for one in asked} == {leading.name}
     (index,) = [index for query, index in HOT if query is leading]
-    rows = await filled.write(run, explain(leading, filled.dialect), dict(asked[0].rows[0]))
+    rows = await filled.write(run, explain(leading, filled.dialect), dict(asked[0].values))
     plan = json.dumps([list(row) for row in rows])
     assert index in plan, plan
     assert "Seq Scan" not in plan, plan

@@ -28,9 +28,8 @@ from precast.wire.session import Ack, FromServer, Message, Reconnect, Record, Re
 log = logging.getLogger("precast.agent")
 
 SEND_S = 60.0
-# In flight: sent, and not acknowledged yet.
+# In flight: sent, and not acknowledged yet. How many bytes of it there may be says the server.
 WINDOW_RECORDS = 256
-WINDOW_BYTES = 4 * 1024 * 1024
 # Taken from the store at once, so that an agent with much to tell stays small.
 BATCH_RECORDS = 32
 BATCH_BYTES = 256 * 1024
@@ -72,11 +71,13 @@ class Conversation:
         self._commands = ExecOrders(store, spool)
         self._sent = begin
         self._in_flight: dict[int, int] = {}
+        self._window_bytes = 0
         self._said_s = time.monotonic()
         self._gap_at: int | None = None
 
     async def run(self, welcome: Welcome, has_records: asyncio.Event, must_leave: asyncio.Event) -> None:
         """Talk until it is over. Raises Over, always. Cancelling closes the connection."""
+        self._window_bytes = welcome.window_bytes
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
@@ -106,11 +107,12 @@ class Conversation:
                 await has_records.wait()
 
     def _next(self) -> list[Record]:
-        room = min(BATCH_RECORDS, WINDOW_RECORDS - len(self._in_flight))
-        return self._spool.batch(self._sent, room, BATCH_BYTES) if self._has_room() else []
-
-    def _has_room(self) -> bool:
-        return len(self._in_flight) < WINDOW_RECORDS and sum(self._in_flight.values()) < WINDOW_BYTES
+        records = min(BATCH_RECORDS, WINDOW_RECORDS - len(self._in_flight))
+        room_bytes = min(BATCH_BYTES, self._window_bytes - sum(self._in_flight.values()))
+        if records <= 0 or (room_bytes <= 0 and self._in_flight):
+            return []
+        # What is larger than the window goes alone.
+        return self._spool.batch(self._sent, records, room_bytes, least=0 if self._in_flight else 1)
 
     async def _receive(self, has_records: asyncio.Event) -> None:
         while True:

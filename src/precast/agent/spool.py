@@ -100,19 +100,20 @@ class Spool:
             self._make_room(db)
         return max(received, self.span()[0] - 1)
 
-    def batch(self, after: int, records: int, size_bytes: int) -> list[Record]:
-        """The records that follow a number, at most so many and about so large, and at least one. New ones are given their numbers."""
-        found = self._numbered(after, records, size_bytes)
+    def batch(self, after: int, records: int, size_bytes: int, least: int = 1) -> list[Record]:
+        """The records that follow a number, at most so many and so large, but `least` of them whatever their size. New ones are
+        given their numbers."""
+        found = self._numbered(after, records, size_bytes, least)
         if found:
             return found
         with self._store.writing() as db:
             ((given,),) = db.execute("SELECT given FROM session").fetchall()
             unsent = db.execute("SELECT id, size FROM record WHERE number IS NULL ORDER BY id LIMIT ?", (records,))
-            chosen = list(_within(unsent.fetchall(), size_bytes))
+            chosen = list(_within(unsent.fetchall(), size_bytes, least))
             for number, (record_id, _) in enumerate(chosen, given + 1):
                 db.execute("UPDATE record SET number = ? WHERE id = ?", (number, record_id))
             db.execute("UPDATE session SET given = given + ?", (len(chosen),))
-        return self._numbered(after, records, size_bytes) if chosen else []
+        return self._numbered(after, records, size_bytes, least) if chosen else []
 
     def acknowledge(self, through: int) -> None:
         """A server has stored everything through a number. What was acknowledged long enough ago is removed."""
@@ -140,11 +141,11 @@ class Spool:
         lost = sum(msgspec.json.decode(body, type=LossBody).count for (body,) in losses)
         return Counts(unsent, sent, acked, size, lost)
 
-    def _numbered(self, after: int, records: int, size_bytes: int) -> list[Record]:
+    def _numbered(self, after: int, records: int, size_bytes: int, least: int) -> list[Record]:
         rows = self._store.read(
             "SELECT id, size FROM record WHERE number > ? ORDER BY number LIMIT ?", (after, records)
         )
-        return [self._load(record_id) for record_id, _ in _within(rows, size_bytes)]
+        return [self._load(record_id) for record_id, _ in _within(rows, size_bytes, least)]
 
     def _load(self, record_id: int) -> Record:
         ((number, kind, at, body, version),) = self._store.read(
@@ -222,11 +223,11 @@ def _merge(known: LossBody, at: datetime) -> LossBody:
     return LossBody(known.kind, known.count + 1, min(known.first_at, at), max(known.last_at, at))
 
 
-def _within(rows: list[tuple[int, int]], size_bytes: int) -> Iterator[tuple[int, int]]:
-    """The first rows that fit, and at least one."""
+def _within(rows: list[tuple[int, int]], size_bytes: int, least: int) -> Iterator[tuple[int, int]]:
+    """The first rows that fit, and at least so many."""
     left = size_bytes
     for at, row in enumerate(rows):
         left -= row[1]
-        if left < 0 and at:
+        if left < 0 and at >= least:
             return
         yield row

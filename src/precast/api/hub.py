@@ -27,6 +27,8 @@ RETURNS_PER_S = 250
 LEAST_SPREAD_S = 3.0
 # A node may open a second connection while the first is still thought to be open, and lose that one too.
 MAX_SOCKETS = 4
+# What a node may send before it is told that it is stored: when a fleet has much to tell, it waits with the nodes and not here.
+WINDOW_BYTES = 64 * 1024
 # Of one connection, what is read from the kernel before it was asked for.
 READ_AHEAD_BYTES = 32 * 1024
 
@@ -161,6 +163,7 @@ class Hub:
                 facts_digest=begun.facts_digest,
                 catalog_digest=begun.served.digest,
                 policy=begun.served.policy,
+                window_bytes=WINDOW_BYTES,
             )
         )
         return connection

@@ -5,7 +5,7 @@ Numbers of events have no gaps on the node; a gap here is what the node had to d
 come is ended by the next one of its node, or after a deadline; should its end come after all, that is what counts.
 """
 
-from collections import Counter
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -22,6 +22,10 @@ from precast.wire.session import Want
 # What is searched for is cut here; the page has it whole.
 MAX_RESOURCE = 500
 MAX_MESSAGE = 1_000
+# In the order in which they are counted.
+COUNTED = [one.value for one in (Status.CHANGED, Status.NOOP, Status.FAILED, Status.SKIPPED, Status.WAITING)]
+STATUSES = {status: status.value for status in Status}  # to ask the member takes longer
+NOTHING = Counted()
 
 
 class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,12 +64,11 @@ def prepare_events(node: str, body: RunEvents) -> Told:
 
 def prepare_ended(node: str, body: RunEnded) -> Told:
     began = _clean(body.began)
-    counted = _summed(body.summary) if body.summary is not None else None
     finished = Finished(
         state=body.how,
         ended_at=body.ended_at,
         took_s=body.summary.seconds if body.summary is not None else None,
-        counted=counted,
+        counted=_summed(body.summary) if body.summary is not None else None,
         resources=max(began.resources, body.summary.resources if body.summary is not None else 0),
         is_complete=body.summary is not None and body.summary.is_complete,
         events=body.events,
@@ -128,20 +131,16 @@ def _fold(known: Told, new: Told) -> Told:
 
 
 def _add(left: Counted, right: Counted) -> Counted:
-    return Counted(*(getattr(left, name) + getattr(right, name) for name in Counted.__struct_fields__))
+    if left == NOTHING or right == NOTHING:
+        return right if left == NOTHING else left
+    return Counted(*map(operator.add, msgspec.structs.astuple(left), msgspec.structs.astuple(right)))
 
 
 def _count(pages: Sequence[EventPage]) -> Counted:
     index = [one for page in pages for one in page.index]
-    by_status = Counter([one.status for one in index])
-    return Counted(
-        by_status[Status.CHANGED.value],
-        by_status[Status.NOOP.value],
-        by_status[Status.FAILED.value],
-        by_status[Status.SKIPPED.value],
-        by_status[Status.WAITING.value],
-        sum([one.is_corrective for one in index]),
-    )
+    ended = [one.status for one in index]
+    changed, pending, failed, skipped, waiting = map(ended.count, COUNTED)
+    return Counted(changed, pending, failed, skipped, waiting, sum([one.is_corrective for one in index]))
 
 
 def _summed(summary: Summary) -> Counted:
@@ -158,9 +157,8 @@ def _index(number: int, one: ResourceReport) -> EventIndex:
     message = ""
     if one.status is Status.FAILED:
         message = next((event.message for event in one.events if event.status == "failure"), one.reason or "")
-    return EventIndex(
-        number, _plain(one.resource[:MAX_RESOURCE]), one.status.value, one.is_corrective, _plain(message[:MAX_MESSAGE])
-    )
+    resource = _plain(one.resource[:MAX_RESOURCE])
+    return EventIndex(number, resource, STATUSES[one.status], one.is_corrective, _plain(message[:MAX_MESSAGE]))
 
 
 def _staleness(began: RunBegan) -> Detail:
@@ -171,20 +169,22 @@ def _staleness(began: RunBegan) -> Detail:
 
 
 def _detail(body: RunEnded) -> Detail:
-    return msgspec.structs.replace(
-        _staleness(body.began),
-        refreshed=body.summary.refreshed if body.summary is not None else 0,
-        unchanged=body.summary.unchanged if body.summary is not None else 0,
-        phases=body.timings.phases,
-        slowest=body.timings.slowest,
+    stale, summary = _staleness(body.began), body.summary
+    return Detail(
+        summary.refreshed if summary is not None else 0,
+        summary.unchanged if summary is not None else 0,
+        stale.stale_since,
+        stale.stale_why,
+        body.timings.phases,
+        body.timings.slowest,
     )
 
 
 def _clean(began: RunBegan) -> RunBegan:
     """Without what a database cannot hold; nearly always as it came."""
-    texts = {name: getattr(began, name) for name in ("order", "catalog", "environment", "version")}
-    if not any("\0" in text for text in texts.values()):
+    if "\0" not in began.order + began.catalog + began.environment + began.version:
         return began
+    texts = {name: getattr(began, name) for name in ("order", "catalog", "environment", "version")}
     replace = partial(msgspec.structs.replace, began)
     return replace(**{name: _plain(text) for name, text in texts.items()})
 

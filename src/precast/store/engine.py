@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from precast.base.errors import PrecastError
-from precast.store.query import Dialect, Rows, Statement, Step, Unit, Wake
+from precast.store.query import Dialect, ManyRows, Rows, Statement, Step, Unit, Wake
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -72,14 +72,14 @@ class Progress:
         self._topics: set[str] = set()
         self.done: Done | None = None
 
-    def first(self) -> Statement | None:
+    def first(self) -> Statement | ManyRows | None:
         return self._settle(None)
 
-    def next(self, rows: Rows) -> Statement | None:
+    def next(self, rows: Rows) -> Statement | ManyRows | None:
         """Hand in the rows of the last statement; the next one, or None when the unit has ended and `done` is set."""
         return self._settle(rows)
 
-    def _settle(self, rows: Rows | None) -> Statement | None:
+    def _settle(self, rows: Rows | None) -> Statement | ManyRows | None:
         try:
             step: Step = next(self._unit) if rows is None else self._unit.send(rows)
             while isinstance(step, Wake):

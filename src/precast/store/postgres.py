@@ -15,7 +15,7 @@ import asyncpg
 from precast.store import durability, issues, postgres_errors
 from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
 from precast.store.location import PostgresLocation
-from precast.store.query import Dialect, Rows, Statement
+from precast.store.query import Dialect, ManyRows, Rows, Statement
 
 if TYPE_CHECKING:  # generic in its stubs only
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
@@ -159,14 +159,19 @@ class PostgresEngine:
         assert progress.done is not None, "a unit without a next statement has ended"
         return progress.done
 
-    async def _execute(self, connection: "Connection", statement: Statement) -> Rows:
+    async def _execute(self, connection: "Connection", statement: Statement | ManyRows) -> Rows:
         query = statement.query
         try:
             # Without a limit of its own a statement has that of the pool.
-            if statement.is_many and len(statement.rows) != 1:
-                await connection.executemany(query.postgresql, statement.positional(), timeout=query.limit_s)
-                return ()
-            return await connection.fetch(query.postgresql, *statement.positional()[0], timeout=query.limit_s)
+            if isinstance(statement, Statement):
+                return await connection.fetch(query.postgresql, *statement.positional(), timeout=query.limit_s)
+            if query.packed is not None:
+                await connection.fetch(query.packed, statement.packed(), timeout=query.limit_s)
+            elif len(statement.rows) == 1:
+                await connection.fetch(query.postgresql, *statement.rows[0], timeout=query.limit_s)
+            else:
+                await connection.executemany(query.postgresql, statement.rows, timeout=query.limit_s)
+            return ()
         except postgres_errors.DRIVER_ERRORS as error:
             raise postgres_errors.fault(error, self.location, query.name) from error
 

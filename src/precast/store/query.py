@@ -12,6 +12,8 @@ that it must change nothing but the database.
 import enum
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -20,6 +22,10 @@ T = TypeVar("T")
 
 # A colon that begins a parameter: not the second of `::`, and followed by a name.
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)\b")
+# An INSERT of one row: what stands before its values, the values, what stands behind them.
+_INSERT = re.compile(r"(.*\bINSERT\b.*\bVALUES\s*)(\((?:[^()]|\([^()]*\))*\))(.*)", re.DOTALL)
+# Rows that one statement takes on SQLite, if it can take several: few sizes, because each is a statement to be kept.
+_TOGETHER = (64, 16, 4, 1)
 
 # A row unpacks like a tuple; what its columns are is between the query and the one module that uses it.
 Row = Any
@@ -40,47 +46,101 @@ class Wake(NamedTuple):
 class Query:
     """One named statement. Calling it binds its parameters.
 
-    `limit_s` is for statements that may take longer than others, on a database that limits them.
+    `limit_s` is for statements that may take longer than others, on a database that limits them. `packed` is for PostgreSQL, where many
+    rows are cheaper as one parameter, the first: a JSON list of them, each a list in the order of the parameters.
     """
 
-    def __init__(self, name: str, sql: str, *, postgresql: str | None = None, limit_s: float | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        sql: str,
+        *,
+        postgresql: str | None = None,
+        packed: str | None = None,
+        limit_s: float | None = None,
+    ) -> None:
         self.name = name
         self.limit_s = limit_s
         self.sqlite = sql
         self.parameters = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
         numbered = {parameter: f"${at}" for at, parameter in enumerate(self.parameters, start=1)}
         self.postgresql = _PARAMETER.sub(lambda match: numbered[match[1]], sql if postgresql is None else postgresql)
+        self.packed = packed
         self._expected = frozenset(self.parameters)
 
     def __call__(self, **values: object) -> "Statement":
         self._verify(values)
-        return Statement(self, (values,), is_many=False)
+        return Statement(self, values)
 
-    def many(self, rows: Iterable[Mapping[str, object]]) -> "Statement":
+    def many(self, rows: Iterable[Mapping[str, object]]) -> "ManyRows":
         """The same statement for each of these rows, sent together; it returns no rows."""
-        batch = tuple(rows)
-        for values in batch:
+        batch = []
+        for values in rows:
             self._verify(values)
-        return Statement(self, batch, is_many=True)
+            batch.append(tuple([values[name] for name in self.parameters]))
+        return ManyRows(self, batch)
+
+    def in_order(self, rows: Sequence[tuple[object, ...]]) -> "ManyRows":
+        """The same for rows that have their values in the order of the parameters; for those of which there are very many."""
+        return ManyRows(self, rows)
 
     def _verify(self, values: Mapping[str, object]) -> None:
         if values.keys() != self._expected:
             raise TypeError(f"{self.name} takes {sorted(self._expected)}, got {sorted(values)}")
+
+    @cached_property
+    def numbered(self) -> str:
+        """For SQLite, with the values in their order."""
+        return self._number(self.sqlite, 0)
+
+    @cached_property
+    def together(self) -> Mapping[int, str]:
+        """For SQLite: texts that take so many rows at once, the greatest first; none if it is not the INSERT of a row."""
+        form = _INSERT.fullmatch(self.sqlite)
+        if form is None or _PARAMETER.search(form[1]) or _PARAMETER.search(form[3]):
+            return {}
+        places = range(0, _TOGETHER[0] * len(self.parameters), len(self.parameters) or 1)
+        return {
+            count: form[1] + ", ".join(self._number(form[2], first) for first in places[:count]) + form[3]
+            for count in _TOGETHER
+        }
+
+    def _number(self, text: str, first: int) -> str:
+        places = {parameter: f"?{at}" for at, parameter in enumerate(self.parameters, start=first + 1)}
+        return _PARAMETER.sub(lambda match: places[match[1]], text)
 
 
 class Statement(NamedTuple):
     """A query with its values."""
 
     query: Query
-    rows: tuple[Mapping[str, object], ...]
-    is_many: bool
+    values: Mapping[str, object]
 
-    def positional(self) -> list[tuple[object, ...]]:
+    def positional(self) -> list[object]:
         """The values in the order of PostgreSQL's numbered parameters."""
-        return [tuple(values[name] for name in self.query.parameters) for values in self.rows]
+        return [self.values[name] for name in self.query.parameters]
 
 
-Step = Statement | Wake
+class ManyRows(NamedTuple):
+    """A query for many rows, each with its values in the order of the parameters."""
+
+    query: Query
+    rows: Sequence[tuple[object, ...]]
+
+    def together(self) -> Iterable[tuple[str, list[object]]]:
+        """For SQLite: statements that take several rows each, with their values. Each lets others have their turn, which costs
+        more than a row does."""
+        at = 0
+        for count, text in self.query.together.items():
+            while len(self.rows) - at >= count:
+                yield text, list(chain.from_iterable(self.rows[at : at + count]))
+                at += count
+
+    def packed(self) -> str:
+        return json_list(self.rows)
+
+
+Step = Statement | ManyRows | Wake
 Unit = Generator[Step, Rows, T]
 
 

@@ -51,32 +51,39 @@ GO_ON = Query(
     WHERE report.node = excluded.node
     """,
 )
-FINISH = Query(
+
+
+def _finish(name: str, counts: str) -> Query:
+    return Query(
+        name,
+        f"""
+        -- The end of a run, which knows all of it; also of one that was thought to be broken off.
+        INSERT INTO report (id, node, state, mode, reason, order_id, catalog, release, environment, version, resources, changed,
+            pending, failed, skipped, waiting, corrective, is_complete, is_stale, events, got, began_at, ended_at, took,
+            received_at, heard_at, why, detail)
+        VALUES (:id, :node, :state, :mode, :reason, :order_id, :catalog, :release, :environment, :version, :resources, :changed,
+            :pending, :failed, :skipped, :waiting, :corrective, :is_complete, :is_stale, :events, :got, :began_at, :ended_at,
+            :took, :now, :now, :why, :detail)
+        ON CONFLICT (id) DO UPDATE SET state = excluded.state, mode = excluded.mode, reason = excluded.reason,
+            order_id = excluded.order_id, catalog = excluded.catalog, release = excluded.release,
+            environment = excluded.environment, version = excluded.version, resources = excluded.resources,{counts}
+            is_complete = excluded.is_complete, is_stale = excluded.is_stale,
+            events = CASE WHEN report.events > excluded.events THEN report.events ELSE excluded.events END,
+            got = report.got + excluded.got, began_at = excluded.began_at, ended_at = excluded.ended_at, took = excluded.took,
+            heard_at = excluded.heard_at, why = excluded.why, detail = excluded.detail
+        WHERE report.node = excluded.node
+        """,
+    )
+
+
+FINISH = _finish(
     "reports.finish",
     """
-    -- The end of a run, which knows all of it; also of one that was thought to be broken off.
-    INSERT INTO report (id, node, state, mode, reason, order_id, catalog, release, environment, version, resources, changed,
-        pending, failed, skipped, waiting, corrective, is_complete, is_stale, events, got, began_at, ended_at, took,
-        received_at, heard_at, why, detail)
-    VALUES (:id, :node, :state, :mode, :reason, :order_id, :catalog, :release, :environment, :version, :resources, :changed,
-        :pending, :failed, :skipped, :waiting, :corrective, :is_complete, :is_stale, :events, :got, :began_at, :ended_at, :took,
-        :now, :now, :why, :detail)
-    ON CONFLICT (id) DO UPDATE SET state = excluded.state, mode = excluded.mode, reason = excluded.reason,
-        order_id = excluded.order_id, catalog = excluded.catalog, release = excluded.release,
-        environment = excluded.environment, version = excluded.version, resources = excluded.resources,
-        changed = CASE WHEN :is_counted = 1 THEN excluded.changed ELSE report.changed END,
-        pending = CASE WHEN :is_counted = 1 THEN excluded.pending ELSE report.pending END,
-        failed = CASE WHEN :is_counted = 1 THEN excluded.failed ELSE report.failed END,
-        skipped = CASE WHEN :is_counted = 1 THEN excluded.skipped ELSE report.skipped END,
-        waiting = CASE WHEN :is_counted = 1 THEN excluded.waiting ELSE report.waiting END,
-        corrective = CASE WHEN :is_counted = 1 THEN excluded.corrective ELSE report.corrective END,
-        is_complete = excluded.is_complete, is_stale = excluded.is_stale,
-        events = CASE WHEN report.events > excluded.events THEN report.events ELSE excluded.events END,
-        got = report.got + excluded.got, began_at = excluded.began_at, ended_at = excluded.ended_at, took = excluded.took,
-        heard_at = excluded.heard_at, why = excluded.why, detail = excluded.detail
-    WHERE report.node = excluded.node
-    """,
+            changed = excluded.changed, pending = excluded.pending, failed = excluded.failed, skipped = excluded.skipped,
+            waiting = excluded.waiting, corrective = excluded.corrective,""",
 )
+# Of a run that nobody has counted: what was told of it so far stays.
+FINISH_UNCOUNTED = _finish("reports.finish_uncounted", "")
 ADD_PAGE = Query(
     "reports.add_page",
     """
@@ -84,20 +91,19 @@ ADD_PAGE = Query(
     ON CONFLICT (report, first, at) DO NOTHING
     """,
 )
-ADD_EVENTS = Query(
-    "reports.add_events",
+ADD_EVENT = Query(
+    "reports.add_event",
     """
-    -- All at once: a statement for each would cost more than the row, and to look for conflicts as much again. There are none:
-    -- whoever stores has each number of a report once, and no two transactions of one node are of one moment.
+    -- To look for conflicts would cost as much again. There are none: whoever stores has each number of a report once, and no
+    -- two transactions of one node are of one moment.
     INSERT INTO report_event (report, number, at, node, resource, status, is_corrective, message)
-    SELECT value ->> 0, value ->> 1, :now, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
-    FROM json_each(:items)
+    VALUES (:report, :number, :now, :node, :resource, :status, :is_corrective, :message)
     """,
-    postgresql="""
+    packed="""
     INSERT INTO report_event (report, number, at, node, resource, status, is_corrective, message)
-    SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), :now, value ->> 2, value ->> 3, value ->> 4,
-        CAST(value ->> 5 AS BIGINT), value ->> 6
-    FROM jsonb_array_elements(CAST(:items AS JSONB))
+    SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), CAST(value ->> 2 AS BIGINT), value ->> 3, value ->> 4, value ->> 5,
+        CAST(value ->> 6 AS BIGINT), value ->> 7
+    FROM jsonb_array_elements(CAST($1 AS JSONB)) AS rows (value)
     """,
 )
 OWNED = Query(

@@ -105,8 +105,11 @@ class Reports:
             yield queries.SUPERSEDE.many({"node": one.node, "id": one.report, "now": now} for one in begun)
         if running := [one for one in told if one.finished is None and one.pages]:
             yield queries.GO_ON.many(_go_on_row(one, now) for one in running)
-        if finished := [_finish_row(one, now) for one in told if one.finished is not None]:
-            yield queries.FINISH.many(finished)
+        finished = [(one, one.finished) for one in told if one.finished is not None]
+        if counted := [_finish_row(one, end, end.counted, now) for one, end in finished if end.counted is not None]:
+            yield queries.FINISH.in_order(counted)
+        if uncounted := [_finish_row(one, end, one.counted, now) for one, end in finished if end.counted is None]:
+            yield queries.FINISH_UNCOUNTED.in_order(uncounted)
         if paged := [one for one in told if one.pages or one.rest]:
             yield from self._storing_pages(paged, now)
         for topic in sorted({topic_of(one.report) for one in told}):
@@ -116,18 +119,29 @@ class Reports:
     def _storing_pages(self, told: Sequence[Told], now: int) -> Unit[None]:
         owners = {row[0]: row[1] for row in (yield queries.OWNED(ids=json_list(one.report for one in told)))}
         mine = [one for one in told if owners.get(one.report) == one.node]
-        pages = [(one.report, page.first, page.last, pack(page.body)) for one in mine for page in _joined(one.pages)]
+        pages = [
+            (one.report, page.first, now, page.last, pack(page.body)) for one in mine for page in _joined(one.pages)
+        ]
         # The rest lies before the first event, so that nobody who reads events comes upon it.
-        pages += [(one.report, 0, 0, one.rest) for one in mine if one.rest]
-        yield queries.ADD_PAGE.many(
-            {"report": report, "first": first, "last": last, "now": now, "body": body}
-            for report, first, last, body in pages
-        )
+        pages += [(one.report, 0, now, 0, one.rest) for one in mine if one.rest]
+        yield queries.ADD_PAGE.in_order(pages)
         events = {
-            (one.report, event.number): (one, event) for one in mine for page in one.pages for event in page.index
+            (one.report, event.number): (
+                one.report,
+                event.number,
+                now,
+                one.node,
+                event.resource,
+                event.status,
+                int(event.is_corrective),
+                event.message,
+            )
+            for one in mine
+            for page in one.pages
+            for event in page.index
         }
         if events:
-            yield queries.ADD_EVENTS(items=json_list(_event_row(*one) for one in events.values()), now=now)
+            yield queries.ADD_EVENT.in_order(list(events.values()))
 
     async def break_off(self, before: datetime, why: str) -> int:
         """End runs of which nothing was heard since a moment; how many."""
@@ -177,58 +191,61 @@ def _trimming(before: datetime, limit: int) -> Unit[int]:
     return count
 
 
-def _began(one: RunBegan) -> dict[str, object]:
-    return {
-        "mode": one.mode,
-        "reason": one.reason,
-        "order_id": one.order,
-        "catalog": one.catalog,
-        "release": one.release,
-        "environment": one.environment,
-        "version": one.version,
-        "is_stale": int(one.is_stale),
-        "began_at": to_micros(one.began_at),
-    }
-
-
 def _begin_row(one: Told, now: int) -> dict[str, object]:
-    assert one.began is not None, "chosen by it"
-    row = {"id": one.report, "node": one.node, "now": now, "resources": one.began.resources, "detail": pack(one.detail)}
-    return row | _began(one.began)
-
-
-def _event_row(one: Told, event: EventIndex) -> tuple[object, ...]:
-    """In the order that the query reads."""
-    return (one.report, event.number, one.node, event.resource, event.status, int(event.is_corrective), event.message)
-
-
-def _counts(counted: Counted) -> dict[str, object]:
-    return {name: getattr(counted, name) for name in Counted.__struct_fields__}
-
-
-def _go_on_row(one: Told, now: int) -> dict[str, object]:
-    row: dict[str, object] = {"id": one.report, "node": one.node, "now": now, "detail": b"{}"}
-    return row | _counts(one.counted) | {"events": one.pages[-1].last, "got": one.got}
-
-
-def _finish_row(one: Told, now: int) -> dict[str, object]:
-    end = one.finished
-    assert end is not None, "chosen by it"
-    assert one.began is not None, "the end of a run says how it began"
+    began = one.began
+    assert began is not None, "chosen by it"
     return {
         "id": one.report,
         "node": one.node,
         "now": now,
-        "state": end.state,
-        "resources": end.resources,
-        "is_complete": int(end.is_complete),
-        "events": end.events,
-        "got": one.got,
-        "ended_at": to_micros(end.ended_at),
-        "took": None if end.took_s is None else round(end.took_s * 1e6),
-        "why": end.why,
-        "detail": pack(end.detail),
-        "is_counted": int(end.counted is not None),
-        **_counts(end.counted or one.counted),
-        **_began(one.began),
+        "mode": began.mode,
+        "reason": began.reason,
+        "order_id": began.order,
+        "catalog": began.catalog,
+        "release": began.release,
+        "environment": began.environment,
+        "version": began.version,
+        "resources": began.resources,
+        "is_stale": int(began.is_stale),
+        "began_at": to_micros(began.began_at),
+        "detail": pack(one.detail),
     }
+
+
+def _go_on_row(one: Told, now: int) -> dict[str, object]:
+    row: dict[str, object] = {"id": one.report, "node": one.node, "now": now, "detail": b"{}"}
+    return row | msgspec.structs.asdict(one.counted) | {"events": one.pages[-1].last, "got": one.got}
+
+
+def _finish_row(one: Told, end: Finished, counted: Counted, now: int) -> tuple[object, ...]:
+    began = one.began
+    assert began is not None, "the end of a run says how it began"
+    return (
+        one.report,
+        one.node,
+        end.state,
+        began.mode,
+        began.reason,
+        began.order,
+        began.catalog,
+        began.release,
+        began.environment,
+        began.version,
+        end.resources,
+        counted.changed,
+        counted.pending,
+        counted.failed,
+        counted.skipped,
+        counted.waiting,
+        counted.corrective,
+        int(end.is_complete),
+        int(began.is_stale),
+        end.events,
+        one.got,
+        to_micros(began.began_at),
+        to_micros(end.ended_at),
+        None if end.took_s is None else round(end.took_s * 1e6),
+        now,
+        end.why,
+        pack(end.detail),
+    )

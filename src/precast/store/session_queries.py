@@ -57,7 +57,15 @@ EPOCHS = Query(
 )
 ADVANCE = Query(
     "sessions.advance",
-    "UPDATE session_stream SET received = :received, at = :now WHERE node = :node AND instance = :instance",
+    """
+    -- Whoever advances a stream holds it, so it is there; written like this many rows are one statement.
+    INSERT INTO session_stream (node, instance, received, at) VALUES (:node, :instance, :received, :now)
+    ON CONFLICT (node, instance) DO UPDATE SET received = excluded.received, at = excluded.at
+    """,
+    packed="""
+    UPDATE session_stream SET received = CAST(value ->> 2 AS BIGINT), at = CAST(value ->> 3 AS BIGINT)
+    FROM jsonb_array_elements(CAST($1 AS JSONB)) AS rows (value) WHERE node = value ->> 0 AND instance = value ->> 1
+    """,
 )
 LOSE = Query("sessions.lose", "UPDATE session SET lost = lost + :lost WHERE node = :node")
 END = Query(

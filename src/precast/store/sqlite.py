@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from precast.store import issues, sqlite_errors
 from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
-from precast.store.query import Dialect, Rows, Statement
+from precast.store.query import Dialect, ManyRows, Rows, Statement
 
 T = TypeVar("T")
 
@@ -27,6 +27,10 @@ READERS = 4
 NEEDED_VERSION = (3, 37, 0)  # STRICT tables
 APPLICATION_ID = 0x50434153  # "PCAS", so that `file` and we know the file as ours
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
+# What a group changes should fit: a page that has to make room is written once more at the commit.
+WRITER_CACHE_KB = 16 * 1024
+# How long the log becomes before it is brought into the file: pages that many groups change are written there once.
+CHECKPOINT_PAGES = 4_000
 # A writer waits for other processes in steps of this length: between two it sees that the engine is being closed.
 BUSY_STEP_S = 0.2
 
@@ -154,6 +158,10 @@ class SqliteEngine:
             connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
             if is_reader:
                 connection.execute("PRAGMA query_only = ON")
+            else:
+                connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KB}")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                connection.execute("PRAGMA temp_store = MEMORY")
         except BaseException:
             connection.close()
             raise
@@ -240,12 +248,16 @@ class SqliteEngine:
         assert progress.done is not None, "a unit without a next statement has ended"
         return progress.done
 
-    def _execute(self, connection: sqlite3.Connection, statement: Statement) -> Rows:
+    def _execute(self, connection: sqlite3.Connection, statement: Statement | ManyRows) -> Rows:
         try:
-            if statement.is_many:
-                connection.executemany(statement.query.sqlite, statement.rows)
-                return ()
-            return connection.execute(statement.query.sqlite, statement.rows[0]).fetchall()
+            if isinstance(statement, Statement):
+                return connection.execute(statement.query.sqlite, statement.values).fetchall()
+            if statement.query.together:
+                for text, values in statement.together():
+                    connection.execute(text, values)
+            else:
+                connection.executemany(statement.query.numbered, statement.rows)
+            return ()
         except sqlite3.Error as error:
             raise sqlite_errors.fault(error, self._path, statement.query.name) from error
         except (UnicodeEncodeError, OverflowError) as error:  # a value that has no form in the file

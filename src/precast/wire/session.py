@@ -69,6 +69,9 @@ class Welcome(Message, frozen=True):
     spread_s: float = 3.0  # if the connection is lost, begin to come back within so long, so that a herd is no herd
     catalog_digest: str = ""  # what the node is served; empty if nothing was released to it
     policy: int = 0  # the serial of its policy; 0 if it has none
+    window_bytes: int = (
+        4 * 1024 * 1024
+    )  # send no more before it is acknowledged, but for a record that is larger itself
 
 
 class Refused(Message, frozen=True):

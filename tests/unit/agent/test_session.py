@@ -196,6 +196,25 @@ async def test_window_holds_back_what_is_not_acknowledged(
         assert [(await line.expect(Record)).number for _ in range(2)] == [6, 7]
 
 
+async def test_window_is_as_many_bytes_as_the_server_says(agent: Agent, server: ScriptedServer) -> None:
+    for text in ("a" * 300, "b" * 300, "c" * 3_000, "d" * 300, "e" * 300):
+        agent.put(text)
+    async with agent.connected(server) as (line, _):
+        await line.greet(window_bytes=1_000)
+        assert texts([await line.expect(Record) for _ in range(2)]) == ["a" * 300, "b" * 300]
+        assert agent.spool.span() == (1, 2)
+        await line.say(Ack(1))
+        # What is larger than all of it waits until nothing else is under way, and goes alone.
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await line.expect(Record)
+        await line.say(Ack(2))
+        assert texts([await line.expect(Record)]) == ["c" * 3_000]
+        assert agent.spool.span() == (1, 3)
+        await line.say(Ack(3))
+        assert texts([await line.expect(Record) for _ in range(2)]) == ["d" * 300, "e" * 300]
+
+
 async def test_run_is_an_order_of_its_own_and_stored_before_it_is_acknowledged(
     agent: Agent, server: ScriptedServer
 ) -> None:

@@ -31,7 +31,7 @@ from precast.wire.reports import How, RunBegan, Slow, Timings
 # The first batch, and from then on each one, comes so soon after what it tells.
 BATCH_S = 0.25
 # Or as soon as there is so much of it.
-BATCH_BYTES = 64 * 1024
+BATCH_BYTES = 32 * 1024
 BATCH_REPORTS = 500
 # A run that makes more than this before it is written waits.
 MOST_BYTES = 4 * 1024 * 1024

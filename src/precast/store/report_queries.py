@@ -112,7 +112,11 @@ OWNED = Query(
     -- Of some ids, those that another node has.
     SELECT id, node FROM report WHERE id IN (SELECT value FROM json_each(:ids))
     """,
-    postgresql="SELECT id, node FROM report WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))",
+    postgresql="""
+    -- One by one: for many ids at once a table that has grown since it was last looked at is read from end to end.
+    SELECT found.id, found.node FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) AS ids (value),
+        LATERAL (SELECT id, node FROM report WHERE id = value LIMIT 1) AS found
+    """,
 )
 BREAK_OFF = Query(
     "reports.break_off",

@@ -245,7 +245,7 @@ async def test_who_takes_and_who_works_off_lock_in_one_order(
     came += [("web4", prepare("web4", facts_body({"os": 1}, {}).without_stable()))]
     await database.write(Nodes(database).taking, "web4")
     await server.keep_for_later("web4", {"os": 1}, database.clock.now())
-    locks = ["facts.hold", "catalogs.hold", "work.enqueue_many", "facts.store", "facts.store_volatile"]
+    locks = ["facts.hold", "catalogs.hold", "facts.store", "facts.store_volatile", "work.enqueue_many"]
     taken: list[str] = []
     await database.write(lambda: noting(server.facts.taking(came), taken))
     writes = [name for name in taken if name in {*locks, "facts.receive"}]

@@ -49,7 +49,7 @@ def decide(one: Waiting, reads: FactReads | None, now: datetime) -> tuple[Decide
     else:
         allowed_at = max(allowed_at, now) + COMPILE_EVERY
         due_at = max(now, allowed_at - COMPILE_BURST * COMPILE_EVERY)
-        flapping = [change.path for change in mattering[:FLAPS_NAMED]] if due_at > now else []
+        flapping = _flapping(mattering, recent) if due_at > now else []
         later = f" in {(due_at - now).total_seconds():.0f} s" if due_at > now else ""
         decision = f"{len(steady)} changed: compile{later}"
     # A node's first set has no history: everything would be in it twice.
@@ -67,8 +67,15 @@ def touching(reads: FactReads | None, changes: Sequence[FactChange]) -> list[Fac
     return [change for change in changes if reads is None or reads.touched(change)]
 
 
+def _flapping(changes: Sequence[FactChange], recent: Recent) -> list[str]:
+    """Who is to blame for asking too often: paths that changed not only now. Where each time others do, one stands for them."""
+    again = [change.path for change in changes if recent.times(change.path) > 1]
+    return again[:FLAPS_NAMED] or [changes[0].path]
+
+
 def _changes(one: Waiting) -> list[FactChange]:
     stored: FactSet | None = one.stored
     if stored is not None and stored.digest == one.came.digest:
         return []
-    return compare(unpack(stored.stable) if stored else b"{}", unpack(one.came.stable))
+    came = unpack(one.came.stable) if one.came.plain is None else one.came.plain
+    return compare(unpack(stored.stable) if stored else b"{}", came)

@@ -33,6 +33,10 @@ class Recent(msgspec.Struct, frozen=True, array_like=True):
             paths = {path: paths[path] for path in liveliest[:MAX_PATHS]}
         return Recent(number, paths)
 
+    def times(self, path: str) -> int:
+        """In how many of the last submissions a path has changed."""
+        return self.paths.get(path, 0).bit_count()
+
     def volatile(self) -> set[str]:
         """The paths that changed in more than half of the last submissions."""
         return {path for path, bits in self.paths.items() if bits.bit_count() > WINDOW // 2}

@@ -43,11 +43,12 @@ COMPARED_AT_ONCE = 32
 
 
 class Submission(NamedTuple):
-    """Facts as they are stored: packed."""
+    """Facts as they are stored: packed. `plain` is the stable part as it was."""
 
     digest: str
     stable: bytes | None
     volatile: bytes
+    plain: bytes | None = None
 
 
 def prepare(node: str, body: FactsBody) -> Submission:
@@ -57,7 +58,7 @@ def prepare(node: str, body: FactsBody) -> Submission:
         stable = None if body.whole is None else _known(node, body.digest, body.whole)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise issues.NO_MAPPING.error(node=node, reason=error) from None
-    return Submission(body.digest, None if stable is None else pack(stable), pack(volatile))
+    return Submission(body.digest, None if stable is None else pack(stable), pack(volatile), stable)
 
 
 def _known(node: str, digest: str, stable: bytes) -> bytes:
@@ -161,24 +162,28 @@ class FactService:
             for node, one in came
         ]
         # Of one node the last, in the order of names, so that two servers wait for each other and never in a circle.
-        whole = {node: Received(node, one.digest, one.stable, one.volatile, now) for node, one in came if one.stable}
-        later = (yield from self._deciding([whole[node] for node in sorted(whole)])) if whole else []
+        whole = {
+            node: Received(node, one.digest, one.stable, one.volatile, now, one.plain)
+            for node, one in came
+            if one.stable
+        }
+        looked, later = Looked([], [], {}), []
+        if whole:
+            later = yield from self._deciding([whole[node] for node in sorted(whole)], looked)
         parts = [
             Volatile(node, one.volatile, now)
             for (node, one), answer in zip(came, answers, strict=True)
             if one.stable is None and not answer.wants_stable
         ]
-        if parts:
-            yield from self._facts.storing_volatile(parts)
+        yield from self._storing(looked, parts)
         if later:
             # Last, as who works off the inbox clears it last: the two wait for each other and never in a circle.
             yield from self._facts.receiving(later)
             yield from self._work.enqueuing_many(FACTS.name, [Asked(one.node) for one in later])
         return answers
 
-    def _deciding(self, sets: Sequence[Received]) -> Unit[list[Received]]:
-        """Store sets with what comes of them, one of a node, in the order of names; those that have to wait."""
-        looked = Looked([], [], {})
+    def _deciding(self, sets: Sequence[Received], looked: Looked) -> Unit[list[Received]]:
+        """Decide upon sets, one of a node, in the order of names; those that have to wait."""
         held = [_as_newest(one) for one in (yield from self._facts.holding(sets))]
         queued: set[str] = set()
         for some in _in_bites(held):
@@ -186,12 +191,20 @@ class FactService:
             yield from self._looking([one for one in some if one.came.node not in queued], looked)
         late = queued | looked.failed.keys()
         try:
-            # Before anything is stored, because there may be no room.
-            yield from self._work.enqueuing_many(DECIDE.name, looked.due)
+            yield from self._work.ensuring_room(DECIDE.name, [one.key for one in looked.due])
         except UnavailableError:
             late |= {one.key for one in looked.due}
-        yield from self._facts.storing([one for one in looked.decided if one.came.node not in late])
+            looked.due.clear()
+        looked.decided[:] = [one for one in looked.decided if one.came.node not in late]
         return [one.came for one in held if one.came.node in late]
+
+    def _storing(self, looked: Looked, parts: Sequence[Volatile] = ()) -> Unit[None]:
+        """Store what came of sets, and volatile parts beside theirs. Requests come last: who decides upon nodes holds theirs too, and
+        should not have to wait for all the rest."""
+        yield from self._facts.storing(looked.decided)
+        of_sets = [Volatile(one.came.node, one.came.volatile, one.came.received_at) for one in looked.decided]
+        yield from self._facts.storing_volatile([*of_sets, *parts])
+        yield from self._work.enqueuing_many(DECIDE.name, looked.due)
 
     def _persisting(self, claims: Sequence[Claim]) -> Unit[None]:
         """Store sets of the inbox with what comes of them. Raises InternalError FACTS-006 for one that cannot be looked at."""
@@ -204,8 +217,7 @@ class FactService:
             yield from self._looking(some, looked)
         if looked.failed:
             raise next(iter(looked.failed.values()))
-        yield from self._work.enqueuing_many(DECIDE.name, looked.due)
-        yield from self._facts.storing(looked.decided)
+        yield from self._storing(looked)
         yield from self._facts.clearing(waiting)
         if not (yield from self._work.completing_many(claims)):
             raise LostClaim

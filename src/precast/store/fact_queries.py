@@ -4,7 +4,9 @@ Documents (`stable`, `volatile`, `body`, `recent`, `changes`) are packed JSON. W
 as one JSON list.
 """
 
-from precast.store.query import Query
+from datetime import timedelta
+
+from precast.store.query import Query, insert
 
 RECEIVE = Query(
     "facts.receive",
@@ -72,18 +74,31 @@ STORED = Query(
     "facts.stored",
     "SELECT digest, stable, received_at, decision, decided_at, allowed_at, recent FROM fact_set WHERE node = :node",
 )
-STORE = Query(
+STORE = insert(
     "facts.store",
+    "fact_set",
+    "node text, digest text, stable bytes, received_at int, decision text, decided_at int, allowed_at int, recent bytes",
     """
-    INSERT INTO fact_set (node, digest, stable, received_at, decision, decided_at, allowed_at, recent)
-    VALUES (:node, :digest, :stable, :received_at, :decision, :now, :allowed_at, :recent)
     ON CONFLICT (node) DO UPDATE SET
         digest = excluded.digest, stable = excluded.stable, received_at = excluded.received_at,
         decision = excluded.decision, decided_at = excluded.decided_at, allowed_at = excluded.allowed_at,
         recent = excluded.recent
     """,
 )
-STORE_VOLATILE = Query(
+# Every submission counts; of two the one that came later is kept.
+STORE_VOLATILE = insert(
+    "facts.store_volatile",
+    "fact_volatile",
+    "node text, body bytes, received_at int, submissions int",
+    """
+    ON CONFLICT (node) DO UPDATE SET
+        body = CASE WHEN excluded.received_at < fact_volatile.received_at THEN fact_volatile.body ELSE excluded.body END,
+        received_at = CASE WHEN excluded.received_at < fact_volatile.received_at
+                           THEN fact_volatile.received_at ELSE excluded.received_at END,
+        submissions = fact_volatile.submissions + excluded.submissions
+    """,
+)
+VOLATILE = Query(
     "facts.store_volatile",
     """
     -- Every submission counts; of two the one that came later is kept.
@@ -96,10 +111,7 @@ STORE_VOLATILE = Query(
     """,
 )
 VOLATILE = Query("facts.volatile", "SELECT body FROM fact_volatile WHERE node = :node")
-ADD_STEP = Query(
-    "facts.add_step",
-    "INSERT INTO fact_history (node, at, count, changes) VALUES (:node, :now, :count, :changes)",
-)
+ADD_STEP = insert("facts.add_step", "fact_history", "node text, at int, count int, changes bytes")
 HISTORY = Query(
     "facts.history",
     """
@@ -136,14 +148,18 @@ TRIM_NODE = Query(
     RETURNING at
     """,
 )
-FLAP = Query(
+QUIET = timedelta(hours=1)
+# A path has changed more often than the node may ask for. After a time of rest it is counted anew.
+FLAP = insert(
     "facts.flap",
-    """
-    -- A path has changed more often than the node may ask for. After a time of rest it is counted anew.
-    INSERT INTO fact_flap (node, path, times, since, last_at) VALUES (:node, :path, 1, :now, :now)
+    "fact_flap",
+    "node text, path text, times int, since int, last_at int",
+    f"""
     ON CONFLICT (node, path) DO UPDATE SET
-        times = CASE WHEN fact_flap.last_at < :before_at THEN 1 ELSE fact_flap.times + 1 END,
-        since = CASE WHEN fact_flap.last_at < :before_at THEN excluded.since ELSE fact_flap.since END,
+        times = CASE WHEN fact_flap.last_at < excluded.since - {QUIET // timedelta(microseconds=1)}
+                     THEN 1 ELSE fact_flap.times + 1 END,
+        since = CASE WHEN fact_flap.last_at < excluded.since - {QUIET // timedelta(microseconds=1)}
+                     THEN excluded.since ELSE fact_flap.since END,
         last_at = excluded.last_at
     """,
 )

@@ -4,8 +4,9 @@ What is done for every submission is a batch: everybody who writes or asks at th
 and go packed (`packing`): who does not look into one should not pay for that.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -16,17 +17,18 @@ from precast.store.packing import pack, unpack
 from precast.store.query import Unit, json_list
 
 # A path that has been quiet for so long begins anew when it flaps again.
-QUIET = timedelta(hours=1)
+QUIET = queries.QUIET
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A set as it came: packed canonical JSON, both parts."""
+    """A set as it came: packed canonical JSON, both parts; `plain` is the stable part before it was packed, where that is at hand."""
 
     node: str
     digest: str
     stable: bytes
     volatile: bytes
     received_at: datetime
+    plain: bytes | None = None
 
 
 class Volatile(msgspec.Struct, frozen=True):
@@ -126,10 +128,13 @@ class Facts:
         )
 
     def storing_volatile(self, parts: Sequence[Volatile]) -> Unit[None]:
-        yield queries.STORE_VOLATILE.many(
-            {"node": one.node, "body": one.body, "received_at": to_micros(one.received_at)}
-            for one in sorted(parts, key=lambda one: (one.node, one.received_at))
-        )
+        """Store volatile parts, in the order of names; of one node the newest, and how many there were."""
+        times = Counter([one.node for one in parts])
+        newest = {one.node: one for one in sorted(parts, key=lambda one: one.received_at)}
+        if newest:
+            yield queries.STORE_VOLATILE.in_order(
+                [(node, newest[node].body, to_micros(newest[node].received_at), times[node]) for node in sorted(newest)]
+            )
 
     def waiting(self, nodes: Sequence[str]) -> Unit[list[Received]]:
         """What waits of these nodes, by name."""
@@ -156,48 +161,39 @@ class Facts:
         )
 
     def storing(self, sets: Sequence[Decided]) -> Unit[None]:
-        """Store sets with what came of them, and note how they differ; in the order of names."""
+        """Store sets with what came of them, and note how they differ; in the order of names. Their volatile parts are apart."""
         if not sets:
             return
-        yield queries.STORE.many(
-            {
-                "node": one.came.node,
-                "digest": one.came.digest,
-                "stable": one.came.stable,
-                "received_at": to_micros(one.came.received_at),
-                "decision": one.decision,
-                "now": to_micros(one.decided_at),
-                "allowed_at": to_micros(one.allowed_at),
-                "recent": one.recent,
-            }
+        yield queries.STORE.in_order(
+            [
+                (
+                    one.came.node,
+                    one.came.digest,
+                    one.came.stable,
+                    to_micros(one.came.received_at),
+                    one.decision,
+                    to_micros(one.decided_at),
+                    to_micros(one.allowed_at),
+                    one.recent,
+                )
+                for one in sets
+            ]
+        )
+        steps = [
+            (one.came.node, to_micros(one.decided_at), len(one.changes), _pack_changes(one.changes))
             for one in sets
-        )
-        yield from self.storing_volatile(
-            [Volatile(one.came.node, one.came.volatile, one.came.received_at) for one in sets]
-        )
-        if steps := [one for one in sets if one.changes]:
-            yield queries.ADD_STEP.many(
-                {
-                    "node": one.came.node,
-                    "now": to_micros(one.decided_at),
-                    "count": len(one.changes),
-                    "changes": _pack_changes(one.changes),
-                }
-                for one in steps
-            )
-
+            if one.changes
+        ]
+        if steps:
+            yield queries.ADD_STEP.in_order(steps)
         flaps = [
-            {
-                "node": one.came.node,
-                "path": path,
-                "now": to_micros(one.decided_at),
-                "before_at": to_micros(one.decided_at - QUIET),
-            }
+            (one.came.node, path, 1, at, at)
             for one in sets
+            for at in [to_micros(one.decided_at)]
             for path in one.flapping
         ]
         if flaps:
-            yield queries.FLAP.many(flaps)
+            yield queries.FLAP.in_order(flaps)
 
     def flapping(self, since: datetime, after: tuple[str, str], limit: int) -> Unit[list[Flap]]:
         """Paths that had to wait since a moment, by node and path, from after one on."""

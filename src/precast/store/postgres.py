@@ -165,10 +165,11 @@ class PostgresEngine:
             # Without a limit of its own a statement has that of the pool.
             if isinstance(statement, Statement):
                 return await connection.fetch(query.postgresql, *statement.positional(), timeout=query.limit_s)
-            if query.packed is not None:
-                await connection.fetch(query.packed, statement.packed(), timeout=query.limit_s)
-            elif len(statement.rows) == 1:
+            if len(statement.rows) == 1:
                 await connection.fetch(query.postgresql, *statement.rows[0], timeout=query.limit_s)
+            elif query.columns is not None and statement.rows:
+                values = zip(*statement.rows, strict=True)
+                await connection.fetch(query.columns, *values, timeout=query.limit_s)
             else:
                 await connection.executemany(query.postgresql, statement.rows, timeout=query.limit_s)
             return ()

@@ -46,8 +46,8 @@ class Wake(NamedTuple):
 class Query:
     """One named statement. Calling it binds its parameters.
 
-    `limit_s` is for statements that may take longer than others, on a database that limits them. `packed` is for PostgreSQL, where many
-    rows are cheaper as one parameter, the first: a JSON list of them, each a list in the order of the parameters.
+    `limit_s` is for statements that may take longer than others, on a database that limits them. `columns` is for PostgreSQL, where many
+    rows are cheaper as one statement: its parameters are arrays, of which each holds the values of one parameter.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Query:
         sql: str,
         *,
         postgresql: str | None = None,
-        packed: str | None = None,
+        columns: str | None = None,
         limit_s: float | None = None,
     ) -> None:
         self.name = name
@@ -65,7 +65,7 @@ class Query:
         self.parameters = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
         numbered = {parameter: f"${at}" for at, parameter in enumerate(self.parameters, start=1)}
         self.postgresql = _PARAMETER.sub(lambda match: numbered[match[1]], sql if postgresql is None else postgresql)
-        self.packed = packed
+        self.columns = columns
         self._expected = frozenset(self.parameters)
 
     def __call__(self, **values: object) -> "Statement":
@@ -136,12 +136,26 @@ class ManyRows(NamedTuple):
                 yield text, list(chain.from_iterable(self.rows[at : at + count]))
                 at += count
 
-    def packed(self) -> str:
-        return json_list(self.rows)
-
 
 Step = Statement | ManyRows | Wake
 Unit = Generator[Step, Rows, T]
+
+
+_POSTGRESQL_TYPES = {"text": "TEXT", "int": "BIGINT", "bytes": "BYTEA"}
+
+
+def insert(name: str, table: str, columns: str, then: str = "") -> Query:
+    """The INSERT of a row, which also takes many at once: columns with their types (`text`, `int`, `bytes`), each a parameter of the
+    same name. What follows its values may speak of `excluded`."""
+    typed = [column.split() for column in columns.split(",")]
+    names = ", ".join(column for column, _ in typed)
+    head = f"INSERT INTO {table} ({names})"
+    arrays = ", ".join(f"${at}::{_POSTGRESQL_TYPES[kind]}[]" for at, (_, kind) in enumerate(typed, start=1))
+    return Query(
+        name,
+        f"{head} VALUES ({', '.join(f':{column}' for column, _ in typed)}) {then}",
+        columns=f"{head} SELECT * FROM unnest({arrays}) {then}",  # noqa: S608 - made of our own words
+    )
 
 
 def json_list(values: Iterable[object]) -> str:

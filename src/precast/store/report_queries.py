@@ -3,7 +3,7 @@
 What a node writes never touches another node's report, whatever id it says: every conflict asks for the node too.
 """
 
-from precast.store.query import Query
+from precast.store.query import Query, insert
 
 COLUMNS = """
     id, node, state, mode, reason, order_id, catalog, release, environment, version, resources, changed, pending, failed,
@@ -53,17 +53,21 @@ GO_ON = Query(
 )
 
 
+_FINISHED = """
+    id text, node text, state text, mode text, reason text, order_id text, catalog text, release int, environment text,
+    version text, resources int, changed int, pending int, failed int, skipped int, waiting int, corrective int,
+    is_complete int, is_stale int, events int, got int, began_at int, ended_at int, took int, received_at int, heard_at int,
+    why text, detail bytes
+"""
+
+
 def _finish(name: str, counts: str) -> Query:
-    return Query(
+    """The end of a run, which knows all of it; also of one that was thought to be broken off."""
+    return insert(
         name,
+        "report",
+        _FINISHED,
         f"""
-        -- The end of a run, which knows all of it; also of one that was thought to be broken off.
-        INSERT INTO report (id, node, state, mode, reason, order_id, catalog, release, environment, version, resources, changed,
-            pending, failed, skipped, waiting, corrective, is_complete, is_stale, events, got, began_at, ended_at, took,
-            received_at, heard_at, why, detail)
-        VALUES (:id, :node, :state, :mode, :reason, :order_id, :catalog, :release, :environment, :version, :resources, :changed,
-            :pending, :failed, :skipped, :waiting, :corrective, :is_complete, :is_stale, :events, :got, :began_at, :ended_at,
-            :took, :now, :now, :why, :detail)
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, mode = excluded.mode, reason = excluded.reason,
             order_id = excluded.order_id, catalog = excluded.catalog, release = excluded.release,
             environment = excluded.environment, version = excluded.version, resources = excluded.resources,{counts}
@@ -84,27 +88,18 @@ FINISH = _finish(
 )
 # Of a run that nobody has counted: what was told of it so far stays.
 FINISH_UNCOUNTED = _finish("reports.finish_uncounted", "")
-ADD_PAGE = Query(
+ADD_PAGE = insert(
     "reports.add_page",
-    """
-    INSERT INTO report_page (report, first, at, last, body) VALUES (:report, :first, :now, :last, :body)
-    ON CONFLICT (report, first, at) DO NOTHING
-    """,
+    "report_page",
+    "report text, first int, at int, last int, body bytes",
+    "ON CONFLICT (report, first, at) DO NOTHING",
 )
-ADD_EVENT = Query(
+# To look for conflicts would cost as much again. There are none: whoever stores has each number of a report once, and no two
+# transactions of one node are of one moment.
+ADD_EVENT = insert(
     "reports.add_event",
-    """
-    -- To look for conflicts would cost as much again. There are none: whoever stores has each number of a report once, and no
-    -- two transactions of one node are of one moment.
-    INSERT INTO report_event (report, number, at, node, resource, status, is_corrective, message)
-    VALUES (:report, :number, :now, :node, :resource, :status, :is_corrective, :message)
-    """,
-    packed="""
-    INSERT INTO report_event (report, number, at, node, resource, status, is_corrective, message)
-    SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), CAST(value ->> 2 AS BIGINT), value ->> 3, value ->> 4, value ->> 5,
-        CAST(value ->> 6 AS BIGINT), value ->> 7
-    FROM jsonb_array_elements(CAST($1 AS JSONB)) AS rows (value)
-    """,
+    "report_event",
+    "report text, number int, at int, node text, resource text, status text, is_corrective int, message text",
 )
 OWNED = Query(
     "reports.owned",

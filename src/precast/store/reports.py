@@ -246,6 +246,7 @@ def _finish_row(one: Told, end: Finished, counted: Counted, now: int) -> tuple[o
         to_micros(end.ended_at),
         None if end.took_s is None else round(end.took_s * 1e6),
         now,
+        now,
         end.why,
         pack(end.detail),
     )

@@ -1,6 +1,6 @@
 """What is asked of the tables of sessions and servers."""
 
-from precast.store.query import Query
+from precast.store.query import Query, insert
 
 TAKE = Query(
     "sessions.take",
@@ -55,17 +55,12 @@ EPOCHS = Query(
     SELECT node, epoch FROM session WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
-ADVANCE = Query(
+# Whoever advances a stream holds it, so it is there; written like this many rows are one statement.
+ADVANCE = insert(
     "sessions.advance",
-    """
-    -- Whoever advances a stream holds it, so it is there; written like this many rows are one statement.
-    INSERT INTO session_stream (node, instance, received, at) VALUES (:node, :instance, :received, :now)
-    ON CONFLICT (node, instance) DO UPDATE SET received = excluded.received, at = excluded.at
-    """,
-    packed="""
-    UPDATE session_stream SET received = CAST(value ->> 2 AS BIGINT), at = CAST(value ->> 3 AS BIGINT)
-    FROM jsonb_array_elements(CAST($1 AS JSONB)) AS rows (value) WHERE node = value ->> 0 AND instance = value ->> 1
-    """,
+    "session_stream",
+    "node text, instance text, received int, at int",
+    "ON CONFLICT (node, instance) DO UPDATE SET received = excluded.received, at = excluded.at",
 )
 LOSE = Query("sessions.lose", "UPDATE session SET lost = lost + :lost WHERE node = :node")
 END = Query(

@@ -133,7 +133,7 @@ class Sessions:
         """The records of these nodes and instances are stored through these numbers."""
         now = self._now()
         yield queries.ADVANCE.many(
-            {"node": node, "instance": instance, "received": received, "now": now}
+            {"node": node, "instance": instance, "received": received, "at": now}
             for (node, instance), received in sorted(reached.items())
         )
 

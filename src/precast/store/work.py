@@ -109,6 +109,11 @@ class WorkQueue:
         self._change_room(kind, -sum(generation == 1 for (generation,) in rows))
         yield Wake(topic(kind))
 
+    def ensuring_room(self, kind: str, keys: Sequence[str]) -> Unit[None]:
+        """For who wants to know before it does anything else. Raises UnavailableError as `enqueue` does."""
+        if keys:
+            yield from self._ensure_room_for(self._kind(kind), keys)
+
     # Doing it
 
     async def claim(self, kind: str, owner: str, *, limit: int, lease_s: float) -> list[Claim]:

@@ -10,8 +10,9 @@ it stops neither the node's other records nor anybody else, and who works off th
 versions put every set there. A node of which something waits goes on through it, so that its sets stay in order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -27,7 +28,7 @@ from precast.services.working import LostClaim, keep_working
 from precast.store.database import Database
 from precast.store.facts import Decided, Facts, Received, Volatile, Waiting, reading_newest
 from precast.store.packing import pack, unpack
-from precast.store.query import Unit
+from precast.store.query import Think, Unit
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
@@ -38,8 +39,8 @@ FACTS = WorkKind("facts", max_attempts=12)
 LEASE_S = 10.0
 # Sets of the inbox that share their statements.
 BATCH = 64
-# As many are compared at a time: on PostgreSQL nobody else is served meanwhile.
-COMPARED_AT_ONCE = 32
+# As many are compared at a time: nobody else is served meanwhile.
+COMPARED_AT_ONCE = 16
 
 
 class Submission(NamedTuple):
@@ -230,16 +231,26 @@ class FactService:
         except Exception as error:  # noqa: BLE001 - of our own reading: what the database fails with ends the unit
             looked.failed.update((node, _undecidable(node, error)) for node in changed)
             sets, reads = [one for one in sets if one.came.node not in looked.failed], {}
-        for one in sets:
+        for one, found in zip(sets, (yield Think(partial(self._decided, sets, reads))), strict=True):
             node = one.came.node
-            try:
-                decision, compile_at = decide(one, reads.get(node), self._database.clock.now())
-            except Exception as error:  # noqa: BLE001 - as above
-                looked.failed[node] = _undecidable(node, error)
+            if isinstance(found, PrecastError):
+                looked.failed[node] = found
                 continue
+            decision, compile_at = found
             looked.decided.append(decision)
             if compile_at is not None:
                 looked.due.append(Asked(node, one.came.digest, compile_at))
+
+    def _decided(
+        self, sets: Sequence[Waiting], reads: Mapping[str, FactReads | None]
+    ) -> list[tuple[Decided, datetime | None] | PrecastError]:
+        found: list[tuple[Decided, datetime | None] | PrecastError] = []
+        for one in sets:
+            try:
+                found.append(decide(one, reads.get(one.came.node), self._database.clock.now()))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with a set is its own affair
+                found.append(_undecidable(one.came.node, error))
+        return found
 
 
 def _as_newest(one: Waiting) -> Waiting:

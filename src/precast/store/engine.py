@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from precast.base.errors import PrecastError
-from precast.store.query import Dialect, ManyRows, Rows, Statement, Step, Unit, Wake
+from precast.store.query import Dialect, ManyRows, Rows, Statement, Step, Think, Unit, Wake
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -64,11 +64,16 @@ class Engine(Protocol):
         """Give back threads, connections and files."""
 
 
-class Progress:
-    """Steps through one unit, keeping the wake-ups apart from the statements."""
+def _at_once(work: Callable[[], Any]) -> Any:
+    return work()
 
-    def __init__(self, unit: Unit[T]) -> None:
+
+class Progress:
+    """Steps through one unit, keeping the wake-ups and what it has to think about apart from the statements."""
+
+    def __init__(self, unit: Unit[T], think: Callable[[Callable[[], Any]], Any] = _at_once) -> None:
         self._unit = unit
+        self._think = think
         self._topics: set[str] = set()
         self.done: Done | None = None
 
@@ -82,9 +87,12 @@ class Progress:
     def _settle(self, rows: Rows | None) -> Statement | ManyRows | None:
         try:
             step: Step = next(self._unit) if rows is None else self._unit.send(rows)
-            while isinstance(step, Wake):
-                self._topics.add(step.topic)
-                step = self._unit.send(())
+            while isinstance(step, Wake | Think):
+                if isinstance(step, Think):
+                    step = self._unit.send(self._think(step.work))
+                else:
+                    self._topics.add(step.topic)
+                    step = self._unit.send(())
         except StopIteration as end:
             self.done = Done(end.value, frozenset(self._topics))
             return None

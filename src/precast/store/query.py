@@ -11,7 +11,7 @@ that it must change nothing but the database.
 
 import enum
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -41,6 +41,16 @@ class Wake(NamedTuple):
     """Yielded by a unit: once it is committed, whoever listens to the topic is woken."""
 
     topic: str
+
+
+class Think(NamedTuple):
+    """Yielded by a unit: something that takes long to work out and needs no database; the unit is sent what comes of it.
+
+    Where a thread of its own runs the unit, it is worked out by the event loop meanwhile: two threads that both have much to do in
+    Python hand the interpreter to each other all the time, and are slower than one.
+    """
+
+    work: Callable[[], Any]
 
 
 class Query:
@@ -137,8 +147,9 @@ class ManyRows(NamedTuple):
                 at += count
 
 
-Step = Statement | ManyRows | Wake
-Unit = Generator[Step, Rows, T]
+Step = Statement | ManyRows | Wake | Think
+# It is sent rows, or what it has thought out.
+Unit = Generator[Step, Any, T]
 
 
 _POSTGRESQL_TYPES = {"text": "TEXT", "int": "BIGINT", "bytes": "BYTEA"}

@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,6 +48,7 @@ class SqliteEngine:
         self._at_once: sqlite3.Connection | None = None
         self._free_reader = asyncio.Semaphore(READERS)
         self._is_closing = threading.Event()
+        self._loop = asyncio.get_running_loop()
         self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="precast-writer")
         self._reader_threads = ThreadPoolExecutor(READERS, thread_name_prefix="precast-reader")
 
@@ -189,7 +190,7 @@ class SqliteEngine:
             self._begin(connection)
             for index, unit in enumerate(units):
                 try:
-                    done.append(self._run(connection, unit))
+                    done.append(self._run(connection, unit, self._think))
                 except DatabaseFailed:
                     raise
                 except Exception as error:
@@ -240,8 +241,29 @@ class SqliteEngine:
         except sqlite3.Error as error:
             raise DatabaseFailed(sqlite_errors.translate(error, self._path, "opening")) from error
 
-    def _run(self, connection: sqlite3.Connection, unit: UnitFactory) -> Done:
-        progress = Progress(unit())
+    def _think(self, work: Callable[[], Any]) -> Any:
+        """Have the event loop work something out."""
+        thought: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                thought.set_result(work())
+            except Exception as error:  # noqa: BLE001 - for whoever waits
+                thought.set_exception(error)
+
+        self._loop.call_soon_threadsafe(run)
+        while not self._is_closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                return thought.result(BUSY_STEP_S)
+        raise issues.CLOSED.error()
+
+    def _run(
+        self,
+        connection: sqlite3.Connection,
+        unit: UnitFactory,
+        think: Callable[[Callable[[], Any]], Any] = lambda work: work(),
+    ) -> Done:
+        progress = Progress(unit(), think)
         statement = progress.first()
         while statement is not None:
             statement = progress.next(self._execute(connection, statement))

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
@@ -10,7 +11,8 @@ from precast.store import issues
 from precast.store.connect import connect
 from precast.store.database import Database
 from precast.store.location import Location
-from precast.store.query import Query, Unit, Wake
+from precast.store.query import Query, Think, Unit, Wake
+from precast.store.query import insert as insert_of
 from precast.store.streams import Streams
 
 CREATE = Query("test.create", "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
@@ -104,6 +106,38 @@ async def test_many_inserts_all_rows_or_none(notes: Database) -> None:
     with pytest.raises(ConflictError):
         await notes.write(insert_many, [1000, 1001, 499])
     assert [number for number, _ in await notes.read(read_all)] == list(range(500))
+
+
+async def test_many_rows_by_columns_are_the_same_as_one_by_one(notes: Database) -> None:
+    add = insert_of("test.add_many", "note", "id int, text text", "ON CONFLICT (id) DO UPDATE SET text = excluded.text")
+
+    def unit(first: int, count: int, text: str) -> Unit[None]:
+        yield add.in_order([(at, f"{text}{at}") for at in range(first, first + count)])
+
+    for first, count, text in ((1, 1, "a"), (2, 150, "a"), (100, 0, "b"), (150, 7, "c"), (3, 1, "d")):
+        await notes.write(unit, first, count, text)
+    expected = {at: f"a{at}" for at in range(1, 152)} | {at: f"c{at}" for at in range(150, 157)} | {3: "d3"}
+    assert await notes.read(read_all) == sorted(expected.items())
+
+
+async def test_what_a_unit_thinks_about_is_worked_out_by_the_event_loop(notes: Database) -> None:
+    thought: list[int] = []
+
+    def think(value: int) -> int:
+        thought.append(threading.get_ident())
+        return 10 // value
+
+    def unit(value: int) -> Unit[int]:
+        yield INSERT(id=value, text="before")
+        found: int = yield Think(partial(think, value))
+        yield INSERT(id=value + 100, text=f"thought {found}")
+        return found
+
+    assert list(await asyncio.gather(notes.write(unit, 5), notes.write(unit, 2))) == [2, 5]
+    assert set(thought) == {threading.get_ident()}
+    with pytest.raises(ZeroDivisionError):
+        await notes.write(unit, 0)
+    assert await notes.read(read_all) == [(2, "before"), (5, "before"), (102, "thought 5"), (105, "thought 2")]
 
 
 async def test_reader_keeps_its_snapshot_while_a_writer_commits(notes: Database, other_database: Database) -> None:

@@ -232,6 +232,22 @@ async def test_set_taken_by_a_server_whose_clock_is_behind_is_the_newest_all_the
     assert await server.shown("web1") == {"os": 3}
 
 
+async def test_damaged_set_in_the_inbox_fails_alone(database: Database, nodes: Sequence[str]) -> None:
+    server = Server(database)
+    for node in ("web1", "web2"):
+        await server.keep_for_later(node, {"os": 1}, database.clock.now())
+
+    def damage() -> Unit[None]:
+        yield Query("test.damage", "UPDATE fact_inbox SET stable = :stable WHERE node = 'web1'")(stable=b"damaged")
+
+    await database.write(damage)
+    assert await server.facts.work_off("worker") == 2
+    assert await server.shown("web2") == {"os": 1}
+    (left,) = [item for item in await server.work.waiting() if item.kind == "facts"]
+    assert left.key == "web1"
+    assert "FACTS-006" in (left.last_error or "")
+
+
 async def test_who_takes_and_who_works_off_lock_in_one_order(
     database: Database, nodes: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,14 +64,18 @@ class Engine(Protocol):
         """Give back threads, connections and files."""
 
 
-def _at_once(work: Callable[[], Any]) -> Any:
+# Has something worked out that a unit needs.
+Thinking = Callable[[Callable[[], Any]], Any]
+
+
+def think_at_once(work: Callable[[], Any]) -> Any:
     return work()
 
 
 class Progress:
     """Steps through one unit, keeping the wake-ups and what it has to think about apart from the statements."""
 
-    def __init__(self, unit: Unit[T], think: Callable[[Callable[[], Any]], Any] = _at_once) -> None:
+    def __init__(self, unit: Unit[T], think: Thinking = think_at_once) -> None:
         self._unit = unit
         self._think = think
         self._topics: set[str] = set()

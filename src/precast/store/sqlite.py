@@ -13,12 +13,13 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from precast.store import issues, sqlite_errors
-from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.engine import DatabaseFailed, Done, Progress, Thinking, UnitFactory, UnitFailed, think_at_once
 from precast.store.query import Dialect, ManyRows, Rows, Statement
 
 T = TypeVar("T")
@@ -48,7 +49,6 @@ class SqliteEngine:
         self._at_once: sqlite3.Connection | None = None
         self._free_reader = asyncio.Semaphore(READERS)
         self._is_closing = threading.Event()
-        self._loop = asyncio.get_running_loop()
         self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="precast-writer")
         self._reader_threads = ThreadPoolExecutor(READERS, thread_name_prefix="precast-reader")
 
@@ -70,7 +70,8 @@ class SqliteEngine:
         return engine
 
     async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
-        return await self._in(self._writer_thread, self._transact, units)
+        think = partial(self._have_thought, asyncio.get_running_loop())
+        return await self._in(self._writer_thread, self._transact, units, think)
 
     async def read(self, unit: UnitFactory) -> Any:
         async with self._free_reader:
@@ -182,7 +183,7 @@ class SqliteEngine:
             raise issues.NOT_OURS.error(location=self._path)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+    def _transact(self, units: Sequence[UnitFactory], think: Thinking) -> list[Done]:
         connection = self._writer
         assert connection is not None, "open() has prepared the writer"
         done: list[Done] = []
@@ -190,7 +191,7 @@ class SqliteEngine:
             self._begin(connection)
             for index, unit in enumerate(units):
                 try:
-                    done.append(self._run(connection, unit, self._think))
+                    done.append(self._run(connection, unit, think))
                 except DatabaseFailed:
                     raise
                 except Exception as error:
@@ -241,7 +242,7 @@ class SqliteEngine:
         except sqlite3.Error as error:
             raise DatabaseFailed(sqlite_errors.translate(error, self._path, "opening")) from error
 
-    def _think(self, work: Callable[[], Any]) -> Any:
+    def _have_thought(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> Any:
         """Have the event loop work something out."""
         thought: Future[Any] = Future()
 
@@ -251,18 +252,14 @@ class SqliteEngine:
             except Exception as error:  # noqa: BLE001 - for whoever waits
                 thought.set_exception(error)
 
-        self._loop.call_soon_threadsafe(run)
-        while not self._is_closing.is_set():
-            with contextlib.suppress(TimeoutError):
-                return thought.result(BUSY_STEP_S)
-        raise issues.CLOSED.error()
+        loop.call_soon_threadsafe(run)
+        while not thought.done():
+            if self._is_closing.is_set():
+                raise issues.CLOSED.error()
+            wait([thought], BUSY_STEP_S)
+        return thought.result()
 
-    def _run(
-        self,
-        connection: sqlite3.Connection,
-        unit: UnitFactory,
-        think: Callable[[Callable[[], Any]], Any] = lambda work: work(),
-    ) -> Done:
+    def _run(self, connection: sqlite3.Connection, unit: UnitFactory, think: Thinking = think_at_once) -> Done:
         progress = Progress(unit(), think)
         statement = progress.first()
         while statement is not None:

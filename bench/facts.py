@@ -96,16 +96,23 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
     with Site(directory) as site:
         database = directory / "precast.db"
         connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, isolation_level=None)
-        # While somebody reads, the log is not begun anew: the frames it has more are what was written.
+        # While somebody reads what is only in the log, that is not begun anew: the frames it has more are what was written.
         reader = sqlite3.connect(f"file:{database}?mode=ro", uri=True, isolation_level=None)
+
+        # Open until the end: to close it would drop every lock that this process has on it, the reader's too.
+        index = os.open(database.with_name("precast.db-shm"), os.O_RDONLY)
+
+        def frames() -> tuple[int, int]:
+            """The number of the last frame, and of the last that is in the file too, from the log's index."""
+            head = os.pread(index, 100, 0)
+            return struct.unpack_from("=I", head, 16)[0], struct.unpack_from("=I", head, 96)[0]
 
         def log_bytes() -> int:
             if not reader.in_transaction:
+                until(lambda: frames()[0] != frames()[1])  # a server notes every few seconds that it is there
                 reader.execute("BEGIN")
                 reader.execute(WAITING).fetchone()
-            # The number of the last frame, from the log's index; a frame is a page with a head.
-            (frames,) = struct.unpack_from("=I", database.with_name("precast.db-shm").read_bytes(), 16)
-            return int(frames) * (4096 + 24)
+            return frames()[0] * (4096 + 24)  # a frame is a page with a head
 
         def ask(sql: str) -> int:
             return int(connection.execute(sql).fetchone()[0])
@@ -113,6 +120,7 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
         yield site, Side("precast, SQLite", site.pid, None, lambda: ask(WAITING), lambda: ask(DECIDED), log_bytes)
         reader.close()
         connection.close()
+        os.close(index)
 
 
 @contextmanager

@@ -196,9 +196,10 @@ class DecisionService:
         for node, branch in outcome.waiting:
             yield from self._traces.waiting(branch.key, node)
         yield from self._asking(branch for _, branch in outcome.waiting)
-        yield from self._asking_again(known)
+        # First all that we have, then what is asked for again of it: in the order of names, like everybody who asks.
         if not (yield from self._work.completing_many(claims)):
             raise LostClaim
+        yield from self._asking_again(known)
 
     def _using(self, outcome: Outcome) -> Unit[None]:
         """Hold the chains that the walks have used. Raises Pruned if one of them is no more."""

@@ -180,10 +180,16 @@ REMOVE_MANY_DONE = Query(
     RETURNING key
     """,
     postgresql="""
-    DELETE FROM work_item
-    WHERE kind = :kind AND key = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:keys AS JSONB))))
+    -- All of them are held first, in the order in which they are given: whoever asks for them keeps to the same, so the two never
+    -- wait in a circle.
+    WITH held AS MATERIALIZED (
+        SELECT found.key FROM jsonb_array_elements_text(CAST(:keys AS JSONB)) AS keys (value),
+            LATERAL (SELECT key FROM work_item WHERE kind = :kind AND key = value FOR UPDATE) AS found
+    )
+    DELETE FROM work_item USING held
+    WHERE kind = :kind AND work_item.key = held.key
       AND owner = :owner AND fence = :fence AND generation = claimed_generation
-    RETURNING key
+    RETURNING work_item.key
     """,
 )
 WAIT_AGAIN = Query(

@@ -43,6 +43,7 @@ class Engine(Protocol):
 
     dialect: Dialect
     location: str
+    gather_s: float  # how long the next group of writers is waited for while there are many of them
 
     async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
         """Run the units in order in one durable transaction: all of them or none.

@@ -1,8 +1,8 @@
 """Group commit: what arrives while one commit is on its way to the disk goes into the next one together.
 
 A commit costs a flush of the disk, however much is in it. So writers queue, a committer takes all that wait (up to
-`MAX_GROUP`), runs them in one transaction and answers each after the commit. Nobody waits for a group to fill: a lone writer is
-a group of one.
+`MAX_GROUP`), runs them in one transaction and answers each after the commit. A lone writer is a group of one and waits for nobody. After a
+group of many, those who were just answered are about to come again: where the engine gains by it, the next group gives them a moment.
 
 A unit that holds many rows can ask for a transaction of its own: two groups with several such units each could wait for each other in
 a circle, whatever order each unit keeps for itself.
@@ -26,6 +26,8 @@ from precast.store.engine import BatchUnit, DatabaseFailed, Done, Engine, UnitFa
 from precast.store.query import Unit
 
 MAX_GROUP = 256
+# A group of so many says that many more are coming.
+MANY = 8
 # Writers beyond this many wait for a place, at most `PATIENCE_S`; then they are told STORE-005 and nothing of theirs is stored.
 MAX_PENDING = 4096
 PATIENCE_S = 30.0
@@ -139,6 +141,8 @@ class GroupCommit:
                     break
                 group.append(following)
             await self._commit(deque(_transactions(group)))
+            if len(group) >= MANY and self._engine.gather_s:
+                await asyncio.sleep(self._engine.gather_s)
 
     async def _commit(self, groups: "deque[list[_Job]]") -> None:
         """Commit the groups in turn; one that fails by a unit's fault is split around that unit."""

@@ -32,6 +32,7 @@ class PostgresEngine:
     """A pool on one database. Reads beyond the pool's size wait for a connection, at most `CONNECT_S`."""
 
     dialect = Dialect.POSTGRESQL
+    gather_s = 0.0
 
     def __init__(self, location: PostgresLocation, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.location = str(location)

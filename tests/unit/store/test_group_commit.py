@@ -10,7 +10,7 @@ import pytest
 from precast.base.errors import UnavailableError
 from precast.store import group_commit, issues
 from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
-from precast.store.group_commit import GroupCommit
+from precast.store.group_commit import MANY, GroupCommit
 from precast.store.query import Dialect, Unit
 
 
@@ -19,6 +19,7 @@ class HeldEngine:
 
     dialect = Dialect.SQLITE
     location = "held"
+    gather_s = 0.0
 
     def __init__(self) -> None:
         self.may_commit = asyncio.Event()
@@ -84,6 +85,23 @@ async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCo
     engine.may_commit.set()
     assert await asyncio.gather(first, *others) == list(range(101))
     assert engine.groups == [1, 100]
+
+
+async def test_after_a_group_of_many_the_next_is_given_a_moment(commits: GroupCommit, engine: HeldEngine) -> None:
+    engine.may_commit.set()
+    engine.gather_s = 0.05
+
+    async def write_again_and_again(number: int) -> None:
+        for turn in range(3):
+            await commits.submit(partial(value, number))
+            for _ in range(number % 5 * turn):  # some take longer to come again
+                await asyncio.sleep(0)
+
+    await asyncio.gather(*map(write_again_and_again, range(MANY)))
+    assert engine.groups == [MANY] * 3
+    assert await commits.submit(lambda: value(1)) == 1
+    await commits.submit(lambda: value(2))
+    assert engine.groups == [MANY] * 3 + [1, 1]
 
 
 async def test_writer_who_wants_to_be_apart_shares_its_transaction_with_nobody(

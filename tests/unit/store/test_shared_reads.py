@@ -16,6 +16,7 @@ class HeldEngine:
 
     dialect = Dialect.SQLITE
     location = "held"
+    gather_s = 0.0
 
     def __init__(self) -> None:
         self.asked: list[list[int]] = []

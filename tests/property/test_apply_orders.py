@@ -113,11 +113,17 @@ def _relate(
     resources[index].parameters.setdefault(relation, []).append(name)
 
 
+# Everything is said: what is not, would be anything that has the right type. The graph's order leaves reports in the order they came.
 options = st.builds(
     Options,
     is_noop=st.booleans(),
+    is_serial=st.just(False),
+    ordering=st.just("manifest"),
+    at_once=st.just(8),
     tags=st.sampled_from([frozenset[str](), frozenset[str](), frozenset(["x"])]),
     skip_tags=st.sampled_from([frozenset[str](), frozenset(["y"])]),
+    runs_guards=st.booleans(),
+    ignores_schedules=st.booleans(),
 )
 
 

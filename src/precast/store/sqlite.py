@@ -87,7 +87,7 @@ class SqliteEngine:
         try:
             if self._at_once is None:
                 self._at_once = self._connect_reader(busy_s=0.0)
-            return self._run_reading(self._at_once, unit)
+            return self._run_at_once(self._at_once, unit)
         except DatabaseFailed as failure:
             if issues.BUSY.matches(failure.error):
                 return None
@@ -237,6 +237,15 @@ class SqliteEngine:
             return self._run(connection, unit)
         finally:
             self._roll_back(connection)
+
+    def _run_at_once(self, connection: sqlite3.Connection, unit: UnitFactory) -> Done:
+        """A lone statement is its own snapshot; a unit that has more is begun again on one for all of them."""
+        progress = Progress(unit())
+        statement = progress.first()
+        if statement is None or progress.next(self._execute(connection, statement)) is None:
+            assert progress.done is not None, "a unit without a next statement has ended"
+            return progress.done
+        return self._run_reading(connection, unit)
 
     def _connect_reader(self, busy_s: float = sqlite_errors.BUSY_S) -> sqlite3.Connection:
         try:

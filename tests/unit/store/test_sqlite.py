@@ -124,6 +124,22 @@ async def test_reading_at_once_sees_the_last_commit_beside_a_writer_and_cannot_w
     assert tuple(settings.value) == ("wal", 2, 1, 1)
 
 
+async def test_reading_at_once_in_several_statements_is_one_snapshot(engine: SqliteEngine, path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+
+    def twice() -> Unit[tuple[int, int]]:
+        before = yield from count()
+        # Another process commits between any two of our statements.
+        other.execute("INSERT INTO note (id, text) VALUES ((SELECT count(*) FROM note) + 1, 'x')")
+        return before, (yield from count())
+
+    found = engine.read_at_once(twice)
+    other.close()
+    assert found is not None
+    before, after = found.value
+    assert before == after
+
+
 async def test_closed_engine_reads_nothing_at_once_and_holds_nothing(path: Path) -> None:
     engine = await SqliteEngine.open(path, may_create=True)
     await engine.transact([create])

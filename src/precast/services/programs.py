@@ -91,6 +91,8 @@ async def _feed(process: asyncio.subprocess.Process, parts: AsyncIterator[bytes]
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         async for part in parts:
+            if process.stdin.is_closing():  # for uvloop a write would be a mistake of ours
+                break
             process.stdin.write(part)
             await process.stdin.drain()
     process.stdin.close()

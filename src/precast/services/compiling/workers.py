@@ -86,7 +86,7 @@ class _Process:
     async def _compile(self, node: NodeData) -> Compiled:
         process = self._process = self._process or await self._start()
         assert process.stdin is not None
-        process.stdin.write(framed(Compile(node)))
+        _tell(process.stdin, Compile(node))
         while True:
             await process.stdin.drain()
             match decode_from_worker(await _frame(process)):
@@ -96,7 +96,7 @@ class _Process:
                     await self.end()
                     raise issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
                 case Want(digest):
-                    process.stdin.write(framed(Content(await self._load(digest))))
+                    _tell(process.stdin, Content(await self._load(digest)))
 
     async def _start(self) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
@@ -111,7 +111,7 @@ class _Process:
         assert process.stdin is not None
         version = self._version
         files, constants = dict(version.files), dict(version.constants)
-        process.stdin.write(framed(Begin(version.environment, files, constants, version.is_strict)))
+        _tell(process.stdin, Begin(version.environment, files, constants, version.is_strict))
         return process
 
     async def _what_happened(self, node: NodeData, error: Exception) -> PrecastError:
@@ -126,6 +126,13 @@ class _Process:
             return issues.COMPILE_MEMORY.error(node=node.certname, limit_mb=limit)
         reason = f"signal {-code}" if code < 0 else f"exit code {code}"
         return issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
+
+
+def _tell(pipe: asyncio.StreamWriter, message: Begin | Compile | Content) -> None:
+    """Raises ConnectionError if it is gone: uvloop takes a write to a closed pipe for a mistake of ours."""
+    if pipe.is_closing():
+        raise ConnectionResetError("its pipe is closed")
+    pipe.write(framed(message))
 
 
 class Workers:

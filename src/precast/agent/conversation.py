@@ -71,17 +71,15 @@ class Conversation:
         self._commands = ExecOrders(store, spool)
         self._sent = begin
         self._in_flight: dict[int, int] = {}
-        self._window_bytes = 0
         self._said_s = time.monotonic()
         self._gap_at: int | None = None
 
     async def run(self, welcome: Welcome, has_records: asyncio.Event, must_leave: asyncio.Event) -> None:
         """Talk until it is over. Raises Over, always. Cancelling closes the connection."""
-        self._window_bytes = welcome.window_bytes
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
-                    self._send_records(has_records),
+                    self._send_records(has_records, welcome.window_bytes),
                     self._receive(has_records),
                     self._keep_alive(welcome.heartbeat_s),
                     self._leave_in_time(welcome.cycle_s),
@@ -93,10 +91,10 @@ class Conversation:
         finally:
             await self._socket.close()
 
-    async def _send_records(self, has_records: asyncio.Event) -> None:
+    async def _send_records(self, has_records: asyncio.Event, window_bytes: int) -> None:
         while True:
             has_records.clear()
-            batch = self._next()
+            batch = self._next(window_bytes)
             for record in batch:
                 if record.number != self._sent + 1:
                     break  # the server wanted to begin again meanwhile
@@ -106,9 +104,9 @@ class Conversation:
             if not batch:
                 await has_records.wait()
 
-    def _next(self) -> list[Record]:
+    def _next(self, window_bytes: int) -> list[Record]:
         records = min(BATCH_RECORDS, WINDOW_RECORDS - len(self._in_flight))
-        room_bytes = min(BATCH_BYTES, self._window_bytes - sum(self._in_flight.values()))
+        room_bytes = min(BATCH_BYTES, window_bytes - sum(self._in_flight.values()))
         if records <= 0 or (room_bytes <= 0 and self._in_flight):
             return []
         # What is larger than the window goes alone.

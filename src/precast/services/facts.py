@@ -168,9 +168,7 @@ class FactService:
             for node, one in came
             if one.stable
         }
-        looked, later = Looked([], [], {}), []
-        if whole:
-            later = yield from self._deciding([whole[node] for node in sorted(whole)], looked)
+        looked, later = yield from self._deciding([whole[node] for node in sorted(whole)])
         parts = [
             Volatile(node, one.volatile, now)
             for (node, one), answer in zip(came, answers, strict=True)
@@ -183,8 +181,11 @@ class FactService:
             yield from self._work.enqueuing_many(FACTS.name, [Asked(one.node) for one in later])
         return answers
 
-    def _deciding(self, sets: Sequence[Received], looked: Looked) -> Unit[list[Received]]:
-        """Decide upon sets, one of a node, in the order of names; those that have to wait."""
+    def _deciding(self, sets: Sequence[Received]) -> Unit[tuple[Looked, list[Received]]]:
+        """Decide upon sets, one of a node, in the order of names: what is to be stored, and those that have to wait."""
+        looked = Looked([], [], {})
+        if not sets:
+            return looked, []
         held = [_as_newest(one) for one in (yield from self._facts.holding(sets))]
         queued: set[str] = set()
         for some in _in_bites(held):
@@ -197,7 +198,7 @@ class FactService:
             late |= {one.key for one in looked.due}
             looked.due.clear()
         looked.decided[:] = [one for one in looked.decided if one.came.node not in late]
-        return [one.came for one in held if one.came.node in late]
+        return looked, [one.came for one in held if one.came.node in late]
 
     def _storing(self, looked: Looked, parts: Sequence[Volatile] = ()) -> Unit[None]:
         """Store what came of sets, and volatile parts beside theirs. Requests come last: who decides upon nodes holds theirs too, and

@@ -98,18 +98,6 @@ STORE_VOLATILE = insert(
         submissions = fact_volatile.submissions + excluded.submissions
     """,
 )
-VOLATILE = Query(
-    "facts.store_volatile",
-    """
-    -- Every submission counts; of two the one that came later is kept.
-    INSERT INTO fact_volatile (node, body, received_at, submissions) VALUES (:node, :body, :received_at, 1)
-    ON CONFLICT (node) DO UPDATE SET
-        body = CASE WHEN excluded.received_at < fact_volatile.received_at THEN fact_volatile.body ELSE excluded.body END,
-        received_at = CASE WHEN excluded.received_at < fact_volatile.received_at
-                           THEN fact_volatile.received_at ELSE excluded.received_at END,
-        submissions = fact_volatile.submissions + 1
-    """,
-)
 VOLATILE = Query("facts.volatile", "SELECT body FROM fact_volatile WHERE node = :node")
 ADD_STEP = insert("facts.add_step", "fact_history", "node text, at int, count int, changes bytes")
 HISTORY = Query(
@@ -149,6 +137,7 @@ TRIM_NODE = Query(
     """,
 )
 QUIET = timedelta(hours=1)
+_QUIET_MICROS = QUIET // timedelta(microseconds=1)
 # A path has changed more often than the node may ask for. After a time of rest it is counted anew.
 FLAP = insert(
     "facts.flap",
@@ -156,9 +145,9 @@ FLAP = insert(
     "node text, path text, times int, since int, last_at int",
     f"""
     ON CONFLICT (node, path) DO UPDATE SET
-        times = CASE WHEN fact_flap.last_at < excluded.since - {QUIET // timedelta(microseconds=1)}
+        times = CASE WHEN fact_flap.last_at < excluded.since - {_QUIET_MICROS}
                      THEN 1 ELSE fact_flap.times + 1 END,
-        since = CASE WHEN fact_flap.last_at < excluded.since - {QUIET // timedelta(microseconds=1)}
+        since = CASE WHEN fact_flap.last_at < excluded.since - {_QUIET_MICROS}
                      THEN excluded.since ELSE fact_flap.since END,
         last_at = excluded.last_at
     """,

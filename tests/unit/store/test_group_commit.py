@@ -89,7 +89,7 @@ async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCo
 
 async def test_after_a_group_of_many_the_next_is_given_a_moment(commits: GroupCommit, engine: HeldEngine) -> None:
     engine.may_commit.set()
-    engine.gather_s = 0.05
+    engine.gather_s = 0.4
 
     async def write_again_and_again(number: int) -> None:
         for turn in range(3):

@@ -216,15 +216,16 @@ def _credential(visitor: Visitor, header: str | None) -> str:
 
 
 def _respond(answer: Any) -> web.StreamResponse:
-    if isinstance(answer, web.StreamResponse):
-        return answer
-    if isinstance(answer, Text):
-        return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
+    # First what most ask for: whether something is a response is a long question.
     if isinstance(answer, Document):
         headers = {"ETag": f'"{answer.digest}"', "Cache-Control": "private, no-cache", **answer.headers}
         if answer.body is None:
             return web.Response(status=304, headers=headers)
         return web.Response(body=answer.body, content_type="application/json", headers=headers)
+    if isinstance(answer, web.StreamResponse):
+        return answer
+    if isinstance(answer, Text):
+        return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
     if isinstance(answer, Page):
         return web.Response(text=answer.html, content_type="text/html", headers=answer.headers)
     return web.Response(body=msgspec.json.encode(answer), content_type="application/json")

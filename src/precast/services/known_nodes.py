@@ -12,7 +12,7 @@ from precast.services.querying.resources import ResourceSearch
 from precast.services.target_matching import Test
 from precast.store import fact_views
 from precast.store.catalog_index import CatalogIndex
-from precast.store.catalogs import Release, Staged, reading_served, reading_staged
+from precast.store.catalogs import SERVING, Release, Staged, reading_staged
 from precast.store.database import Database
 from precast.store.fact_views import StoredFacts
 from precast.store.fleet import Fleet, Node
@@ -210,7 +210,7 @@ def _reading_facts(
 def _reading_more(names: list[str], wanted: Parts) -> Unit[dict[str, More]]:
     if not (wanted.served or wanted.staged or wanted.report):
         return {}
-    served = dict(zip(names, (yield from reading_served(names)), strict=True)) if wanted.served else {}
+    served = dict(zip(names, (yield from SERVING.finding_each(names)), strict=True)) if wanted.served else {}
     staged = (yield from reading_staged(names)) if wanted.staged else {}
     reports = (yield from reading_latest(names)) if wanted.report else {}
     return {name: More(served.get(name), staged.get(name), reports.get(name)) for name in names}

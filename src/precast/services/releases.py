@@ -19,7 +19,7 @@ from precast.services.skeletons import Skeletons
 from precast.services.targets import TargetService
 from precast.store.audit import AuditLog
 from precast.store.blobs import Blobs
-from precast.store.catalogs import Catalogs, Release, Staged, content_owner, reading_served
+from precast.store.catalogs import SERVING, Catalogs, Release, Staged, content_owner
 from precast.store.database import Database
 from precast.store.query import Unit
 from precast.wire.catalogs import (
@@ -142,7 +142,7 @@ class ReleaseService:
 
     def _sorting(self, names: Sequence[str], version: str | None) -> Unit[_Sorted]:
         staged = yield from self._catalogs.staged(names)
-        served = {one.node: one for one in (yield from reading_served(names)) if one is not None}
+        served = {one.node: one for one in (yield from SERVING.finding_each(names)) if one is not None}
         found = _Sorted([], served, [], {})
         for name in names:
             one = staged.get(name)

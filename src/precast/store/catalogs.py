@@ -12,6 +12,7 @@ import msgspec
 from precast.base.clock import from_micros, to_micros
 from precast.store.catalog_index_queries import ID_CHARS, NOTE
 from precast.store.database import Database
+from precast.store.lookup import Lookup
 from precast.store.packing import pack, unpack
 from precast.store.query import Query, Row, Unit, Wake, json_list
 
@@ -317,12 +318,10 @@ class Catalogs:
         yield Wake(RELEASED_TOPIC)
 
     def served(self, node: str) -> Unit[Release | None]:
-        rows = yield SERVED(node=node)
-        return _release(rows[0]) if rows else None
+        return (yield from SERVING.finding(node))
 
     async def read_served(self, node: str) -> Release | None:
-        # Asked for by every node again and again, so everybody who asks at the same moment does so together.
-        return await self._database.read_item(reading_served, node)
+        return await self._database.find(SERVING, node)
 
     def releases(self, node: str, limit: int) -> Unit[list[Release]]:
         """The newest first."""
@@ -392,12 +391,6 @@ def reading_staged(nodes: Sequence[str]) -> Unit[dict[str, Staged]]:
     return {one.node: one for one in found}
 
 
-def reading_served(nodes: Sequence[str]) -> Unit[Sequence[Release | None]]:
-    """What each is served."""
-    found = {row[0]: _release(row) for row in (yield SERVED_TO(nodes=json_list(nodes)))}
-    return [found.get(node) for node in nodes]
-
-
 def forgetting(node: str) -> Unit[None]:
     """Remove what is staged for a node, why, and what was released to it."""
     yield FORGET_CHANGE(node=node)
@@ -424,3 +417,7 @@ def _staged(row: Row) -> Staged:
 def _release(row: Row) -> Release:
     node, number, digest, skeleton, fill, environment, version, at, actor = row
     return Release(node, number, digest, skeleton, fill, environment, version, from_micros(at), actor)
+
+
+# What nodes are served: asked for by every one again and again.
+SERVING = Lookup(SERVED, SERVED_TO, _release)

@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 from precast.base.clock import Clock
 from precast.store.engine import BatchUnit, Engine
 from precast.store.group_commit import GroupCommit
+from precast.store.lookup import Lookup
 from precast.store.query import Dialect, Unit
 from precast.store.shared_reads import SharedReads
 from precast.store.wakeups import Wakeups
@@ -64,10 +65,12 @@ class Database:
         value: T = await self._group_commit.submit_item(batch, item)
         return value
 
-    async def read_item(self, batch: BatchUnit[Item, T], item: Item) -> T:
-        """As `read`, for a few rows by their key: here and now, or in one unit with everybody who asks for such an item at this moment."""
-        done = self.engine.read_at_once(partial(batch, (item,)))
-        value: T = done.value[0] if done is not None else await self._shared_reads.read(batch, item)
+    async def find(self, lookup: Lookup[T], key: str) -> T | None:
+        """As `read`, for a row by its key: here and now, or in one statement with everybody who looks such a row up at this moment."""
+        rows = self.engine.read_at_once(lookup.statement(key))
+        if rows is not None:
+            return lookup.take(rows)
+        value: T | None = await self._shared_reads.read(lookup.finding_each, key)
         return value
 
     async def abandon(self) -> None:

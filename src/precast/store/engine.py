@@ -55,8 +55,8 @@ class Engine(Protocol):
     async def read(self, unit: UnitFactory) -> Any:
         """Run a unit that only reads, on one consistent snapshot, beside the writers. Raises PrecastError."""
 
-    def read_at_once(self, unit: UnitFactory) -> Done | None:
-        """Run a unit that looks up a few rows by their key, within this call; None where that could mean to wait.
+    def read_at_once(self, statement: Statement) -> Rows | None:
+        """Look up a few rows by their key, within this call; None where that could mean to wait.
 
         Raises PrecastError.
         """

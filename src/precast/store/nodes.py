@@ -13,7 +13,8 @@ import msgspec
 from precast.base import canonical
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store.database import Database
-from precast.store.query import Query, Unit, Wake, json_list
+from precast.store.lookup import Lookup
+from precast.store.query import Query, Unit, Wake
 
 # Woken when certificates were taken back: connections that rest on them end.
 REVOKED_TOPIC = "revoked"
@@ -42,25 +43,20 @@ ADD_CERTIFICATE = Query(
     VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority)
     """,
 )
+_CERTIFICATE = """
+    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
+        authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
+    FROM certificate"""
+CERTIFICATE = Query("nodes.certificate", f"{_CERTIFICATE} WHERE serial = :serial")
 CERTIFICATES_BY_SERIAL = Query(
     "nodes.certificates_by_serial",
-    """
-    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
-        authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
-    FROM certificate WHERE serial IN (SELECT value FROM json_each(:serials))
-    """,
-    postgresql="""
-    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
-        authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
-    FROM certificate WHERE serial = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:serials AS JSONB))))
-    """,
+    f"{_CERTIFICATE} WHERE serial IN (SELECT value FROM json_each(:serials))",  # noqa: S608 - made of our own words
+    postgresql=f"{_CERTIFICATE} WHERE serial = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:serials AS JSONB))))",
 )
 CERTIFICATES = Query(
     "nodes.certificates",
-    """
-    SELECT serial, node, key_digest, extensions, issued_at, not_after, revoked_at, revoked_why,
-        authority, seen_at, superseded_at, (SELECT deactivated_at FROM node WHERE name = certificate.node)
-    FROM certificate WHERE (node, issued_at, serial) > (:after_node, :after_at, :after_serial)
+    f"""
+    {_CERTIFICATE} WHERE (node, issued_at, serial) > (:after_node, :after_at, :after_serial)
     ORDER BY node, issued_at, serial LIMIT :limit
     """,
 )
@@ -203,7 +199,7 @@ class Nodes:
 
     def is_good(self, serial: str) -> Unit[bool]:
         """Whether a certificate exists, is not revoked and not superseded, of an active node, whatever its age."""
-        found = yield from _reading_certificate(serial)
+        found = yield from BY_SERIAL.finding(serial)
         return (
             found is not None
             and found.revoked_at is None
@@ -217,7 +213,7 @@ class Nodes:
         now = to_micros(self._database.clock.now())
         if not (yield SEE(serial=certificate.serial, now=now)):
             # Someone else may have noted it a moment ago.
-            known = yield from _reading_certificate(certificate.serial)
+            known = yield from BY_SERIAL.finding(certificate.serial)
             return [] if known is not None and known.seen_at is not None and known.superseded_at is None else None
         rows = yield SUPERSEDE(node=certificate.node, serial=certificate.serial, now=now)
         return [row[0] for row in rows]
@@ -277,8 +273,7 @@ class Nodes:
         return await self._database.read(self.reading_live_of_others, authority, limit)
 
     async def certificate(self, serial: str) -> Certificate | None:
-        # Asked for with every request of a node, so everybody who asks at the same moment does so together.
-        return await self._database.read_item(_reading_certificates, serial)
+        return await self._database.find(BY_SERIAL, serial)
 
     async def certificates(self, after: Certificate | None = None, limit: int = 100) -> list[Certificate]:
         return await self._database.read(_listing_certificates, after, limit)
@@ -286,17 +281,6 @@ class Nodes:
     async def revoked(self, since: datetime, limit: int = 10_000) -> list[str]:
         """Serials of certificates that open nothing any more since: taken back, or of a deactivated node."""
         return await self._database.read(_reading_revoked, since, limit)
-
-
-def _reading_certificate(serial: str) -> Unit[Certificate | None]:
-    (found,) = yield from _reading_certificates([serial])
-    return found
-
-
-def _reading_certificates(serials: Sequence[str]) -> Unit[Sequence[Certificate | None]]:
-    rows = yield CERTIFICATES_BY_SERIAL(serials=json_list(serials))
-    found = {row[0]: _certificate(*row) for row in rows}
-    return [found.get(serial) for serial in serials]
 
 
 def _listing_certificates(after: Certificate | None, limit: int) -> Unit[list[Certificate]]:
@@ -339,3 +323,7 @@ def _certificate(
         from_optional_micros(superseded),
         from_optional_micros(deactivated),
     )
+
+
+# Asked for with every request of a node.
+BY_SERIAL = Lookup(CERTIFICATE, CERTIFICATES_BY_SERIAL, lambda row: _certificate(*row))

@@ -85,7 +85,7 @@ class PostgresEngine:
         except DatabaseFailed as failure:
             raise failure.error from failure
 
-    def read_at_once(self, unit: UnitFactory) -> Done | None:
+    def read_at_once(self, statement: Statement) -> Rows | None:
         return None  # there is a network between us
 
     async def close(self) -> None:

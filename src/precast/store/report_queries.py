@@ -123,6 +123,7 @@ BREAK_OFF = Query(
     """,
 )
 SHOW = Query("reports.show", f"SELECT {COLUMNS}, detail FROM report WHERE id = :id")
+ONE = Query("reports.one", f"SELECT {COLUMNS} FROM report WHERE id = :id")
 SOME = Query(
     "reports.some",
     f"SELECT {COLUMNS} FROM report WHERE id IN (SELECT value FROM json_each(:ids))",

@@ -8,6 +8,7 @@ import msgspec
 from precast.base.clock import from_micros, from_optional_micros, to_micros
 from precast.store import report_queries as queries
 from precast.store.database import Database
+from precast.store.lookup import Lookup
 from precast.store.packing import unpack
 from precast.store.query import Query, Row, Unit, json_list
 from precast.wire.report_views import EventRow, ReportRow
@@ -66,8 +67,8 @@ class ReportReader:
         return await self._database.read(_listing, wanted, before, limit)
 
     async def row(self, report: str) -> ReportRow | None:
-        """How a report stands. Those who ask at the same moment ask together."""
-        return await self._database.read_item(_reading_rows, report)
+        """How a report stands."""
+        return await self._database.find(BY_ID, report)
 
     async def pages(self, report: str, after: int, limit: int) -> list[Page]:
         """Pages with events above a number."""
@@ -110,12 +111,6 @@ def _leading(wanted: Wanted) -> tuple[Query, dict[str, str]]:
     if wanted.is_failed:
         return queries.LIST_FAILED, {}
     return (queries.LIST_CHANGED if wanted.is_changed else queries.LIST_ALL), {}
-
-
-def _reading_rows(reports: Sequence[str]) -> Unit[Sequence[ReportRow | None]]:
-    rows = yield queries.SOME(ids=json_list(set(reports)))
-    found = {row[0]: _row(row) for row in rows}
-    return [found.get(report) for report in reports]
 
 
 def reading_latest(nodes: Sequence[str]) -> Unit[dict[str, ReportRow]]:
@@ -166,3 +161,7 @@ def _row(row: Row) -> ReportRow:
             "lost": max(0, found["events"] - found["got"]),
         }
     )
+
+
+# Asked for by everybody who watches a run.
+BY_ID = Lookup(queries.ONE, queries.SOME, _row)

@@ -79,7 +79,7 @@ class SqliteEngine:
         async with self._free_reader:
             return await self._in(self._reader_threads, self._read, unit)
 
-    def read_at_once(self, unit: UnitFactory) -> Done | None:
+    def read_at_once(self, statement: Statement) -> Rows | None:
         # Rows by their key are a few pages, nearly always in memory: a thread's turn takes longer than to read them. Nobody waits
         # here: whoever finds the file locked, while its log is being recovered, does so in a thread.
         if self._is_closing.is_set():
@@ -87,7 +87,8 @@ class SqliteEngine:
         try:
             if self._at_once is None:
                 self._at_once = self._connect_reader(busy_s=0.0)
-            return self._run_at_once(self._at_once, unit)
+            # A lone statement is its own snapshot.
+            return self._execute(self._at_once, statement)
         except DatabaseFailed as failure:
             if issues.BUSY.matches(failure.error):
                 return None
@@ -225,27 +226,13 @@ class SqliteEngine:
         try:
             connection = self._readers.pop() if self._readers else self._connect_reader()
             try:
-                return self._run_reading(connection, unit).value
+                self._command(connection, "BEGIN")
+                return self._run(connection, unit).value
             finally:
+                self._roll_back(connection)
                 self._readers.append(connection)
         except DatabaseFailed as failure:
             raise failure.error from failure
-
-    def _run_reading(self, connection: sqlite3.Connection, unit: UnitFactory) -> Done:
-        try:
-            self._command(connection, "BEGIN")
-            return self._run(connection, unit)
-        finally:
-            self._roll_back(connection)
-
-    def _run_at_once(self, connection: sqlite3.Connection, unit: UnitFactory) -> Done:
-        """A lone statement is its own snapshot; a unit that has more is begun again on one for all of them."""
-        progress = Progress(unit())
-        statement = progress.first()
-        if statement is None or progress.next(self._execute(connection, statement)) is None:
-            assert progress.done is not None, "a unit without a next statement has ended"
-            return progress.done
-        return self._run_reading(connection, unit)
 
     def _connect_reader(self, busy_s: float = sqlite_errors.BUSY_S) -> sqlite3.Connection:
         try:

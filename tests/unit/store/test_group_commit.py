@@ -11,7 +11,7 @@ from precast.base.errors import UnavailableError
 from precast.store import group_commit, issues
 from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
 from precast.store.group_commit import MANY, GroupCommit
-from precast.store.query import Dialect, Unit
+from precast.store.query import Dialect, Rows, Statement, Unit
 
 
 class HeldEngine:
@@ -45,7 +45,7 @@ class HeldEngine:
     async def read(self, unit: UnitFactory) -> Any:
         raise AssertionError("nothing reads here")
 
-    def read_at_once(self, unit: UnitFactory) -> Done | None:
+    def read_at_once(self, statement: Statement) -> Rows | None:
         return None
 
     async def close(self) -> None:

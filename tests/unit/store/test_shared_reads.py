@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from precast.store.engine import Done, Progress, UnitFactory
-from precast.store.query import Dialect, Unit
+from precast.store.query import Dialect, Rows, Statement, Unit
 from precast.store.shared_reads import MAX_BATCH, SharedReads
 
 
@@ -36,7 +36,7 @@ class HeldEngine:
             raise self.failure
         return progress.done.value
 
-    def read_at_once(self, unit: UnitFactory) -> Done | None:
+    def read_at_once(self, statement: Statement) -> Rows | None:
         return None
 
     async def close(self) -> None:

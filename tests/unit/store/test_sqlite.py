@@ -14,7 +14,14 @@ from typing import Any
 
 import pytest
 
-from precast.base.errors import ConflictError, InputError, InternalError, NotFoundError, UnavailableError
+from precast.base.errors import (
+    ConflictError,
+    InputError,
+    InternalError,
+    NotFoundError,
+    PrecastError,
+    UnavailableError,
+)
 from precast.store import sqlite_errors
 from precast.store.engine import DatabaseFailed, UnitFailed
 from precast.store.query import Query, Row, Unit
@@ -112,40 +119,20 @@ async def test_reading_at_once_sees_the_last_commit_beside_a_writer_and_cannot_w
     await engine.transact([lambda: insert(1)])
     with locked(path) as other:
         other.execute("INSERT INTO note (id, text) VALUES (2, 'y')")
-        found = engine.read_at_once(count)
-        assert found is not None
-        assert found.value == 1
+        assert engine.read_at_once(COUNT()) == [(1,)]
         other.execute("COMMIT")
-    found = engine.read_at_once(count)
-    assert found is not None
-    assert found.value == 2
-    settings = engine.read_at_once(pragmas)
-    assert settings is not None
-    assert tuple(settings.value) == ("wal", 2, 1, 1)
-
-
-async def test_reading_at_once_in_several_statements_is_one_snapshot(engine: SqliteEngine, path: Path) -> None:
-    other = sqlite3.connect(path, isolation_level=None)
-
-    def twice() -> Unit[tuple[int, int]]:
-        before = yield from count()
-        # Another process commits between any two of our statements.
-        other.execute("INSERT INTO note (id, text) VALUES ((SELECT count(*) FROM note) + 1, 'x')")
-        return before, (yield from count())
-
-    found = engine.read_at_once(twice)
-    other.close()
-    assert found is not None
-    before, after = found.value
-    assert before == after
+    assert engine.read_at_once(COUNT()) == [(2,)]
+    with pytest.raises(PrecastError):
+        engine.read_at_once(INSERT(id=3, parent=None, text="z"))
+    assert engine.read_at_once(COUNT()) == [(2,)]
 
 
 async def test_closed_engine_reads_nothing_at_once_and_holds_nothing(path: Path) -> None:
     engine = await SqliteEngine.open(path, may_create=True)
     await engine.transact([create])
-    assert engine.read_at_once(count) is not None
+    assert engine.read_at_once(COUNT()) == [(0,)]
     await engine.close()
-    assert engine.read_at_once(count) is None
+    assert engine.read_at_once(COUNT()) is None
     assert open_files(path) == []
 
 

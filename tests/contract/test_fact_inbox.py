@@ -63,7 +63,9 @@ class Server:
         return (await self.sessions.begin(arrival, Hello([1], "store", ["a1"], "boot", "0.1"))).epoch
 
     async def take(self, node: str, epoch: int, *records: Record) -> int:
-        return (await self.sessions.take_in(node, "store", epoch, records, self.kinds)).through
+        taken = await self.sessions.take_in(node, "store", epoch, records, self.kinds)
+        assert taken is not None, "the session is the newest"
+        return taken.through
 
     async def submit(self, node: str, stable: dict[str, Any]) -> None:
         await self.facts.submit(node, facts_body(stable, {}))

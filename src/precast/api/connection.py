@@ -12,13 +12,13 @@ from typing import Protocol
 
 from aiohttp import web
 
+from precast.api.answers import Answers
 from precast.api.deadlines import DeadlineError, Deadlines
 from precast.api.intake import Intake
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
-from precast.services import issues
 from precast.services.served import Served
-from precast.services.sessions import Begun, RecordKind, SessionService
+from precast.services.sessions import Begun, RecordKind, SessionService, Taken
 from precast.wire import session
 from precast.wire.session import Ack, Message, Record, Released, Resend
 
@@ -37,8 +37,11 @@ WINDOW = 64
 SEND_S = 20.0
 
 
-class Reading(Protocol):
-    """What brings the node's bytes."""
+class Wire(Protocol):
+    """What brings the node's bytes, and ours to the node."""
+
+    @property
+    def writing_paused(self) -> bool: ...
 
     def pause_reading(self) -> None: ...
 
@@ -50,18 +53,21 @@ class Connection:
 
     __slots__ = (
         "_allowed_s",
+        "_answers",
         "_deadlines",
-        "_flushing",
+        "_ending",
         "_held_bytes",
         "_intake",
         "_kinds",
         "_pending",
         "_pending_bytes",
         "_pushing",
-        "_reading",
         "_room",
         "_service",
         "_socket",
+        "_storing",
+        "_storing_bytes",
+        "_wire",
         "confirmed",
         "epoch",
         "heard_s",
@@ -83,15 +89,17 @@ class Connection:
         service: SessionService,
         kinds: Mapping[str, RecordKind],
         intake: Intake,
+        answers: Answers,
         deadlines: Deadlines,
-        reading: Reading,
+        wire: Wire,
     ) -> None:
         self._socket = socket
         self._service = service
         self._kinds = kinds
         self._intake = intake
+        self._answers = answers
         self._deadlines = deadlines
-        self._reading = reading
+        self._wire = wire
         self._held_bytes = 0
         self.node = node
         self.instance = instance
@@ -103,7 +111,10 @@ class Connection:
         self.sent = self.confirmed = received
         self._pending: list[Record] = []
         self._pending_bytes = 0
-        self._flushing: asyncio.Task[None] | None = None
+        # What is being stored, or is about to be, or is being answered.
+        self._storing: asyncio.Handle | asyncio.Future[Taken | None] | None = None
+        self._storing_bytes = 0
+        self._ending: asyncio.Task[None] | None = None
         self._pushing = False
         self._room: asyncio.Event | None = None
         self._allowed_s = self.heard_s
@@ -111,9 +122,11 @@ class Connection:
     async def send(self, message: Message) -> None:
         """Send, within the deadline; what cannot be sent ends the connection, which is repeated from what is stored."""
         try:
-            await self._deadlines.within(SEND_S, self._socket.send_bytes(session.encode(message)))
+            sending = self._socket.send_bytes(session.encode(message))
+            # Who takes what is sent is not waited for, and needs no deadline.
+            await (self._deadlines.within(SEND_S, sending) if self._wire.writing_paused else sending)
         except (DeadlineError, ConnectionError):
-            await self.close(session.CLOSE_SILENT, "nothing can be sent")
+            self._end(session.CLOSE_SILENT, "nothing can be sent")
 
     def lacks(self, now: Served) -> bool:
         """Whether the node was not told of what it has now."""
@@ -130,13 +143,20 @@ class Connection:
             async with asyncio.timeout(SEND_S):
                 await self._socket.close(code=code, message=why.encode()[:120])
 
+    def _end(self, code: int, why: str) -> None:
+        """Close, without waiting for it; nothing more is taken in."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(self.close(code, why), name="precast-session-end")
+        self._make_room()
+
     async def settle(self) -> None:
         """Let go of what is under way; the node repeats what was not acknowledged."""
-        if self._flushing is not None:
-            self._flushing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._flushing
+        if self._storing is not None:
+            self._storing.cancel()
+        self._pending, self._pending_bytes, self._storing_bytes = [], 0, 0
         self._give_back(self._held_bytes)
+        if self._ending is not None:
+            await self._ending  # so that the node is told why
 
     def _give_back(self, size_bytes: int) -> None:
         self._held_bytes -= size_bytes
@@ -144,6 +164,8 @@ class Connection:
 
     async def take(self, record: Record) -> None:
         """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
+        if self._ending is not None:
+            return
         size_bytes = len(bytes(record.body))
         await self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)
         if self._intake.is_full:
@@ -153,21 +175,21 @@ class Connection:
         self._held_bytes += size_bytes
         self._pending.append(record)
         self._pending_bytes += size_bytes
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush(), name=f"precast-session-{self.node.name}")
+        if self._storing is None:
+            self._store_soon()
         if len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES:
             self._room = asyncio.Event()
             await self._room.wait()
 
     async def _wait_for_room(self, size_bytes: int) -> None:
         """Read nothing of this node until there is room: what it sends stays with the kernel, and then with the node."""
-        self._reading.pause_reading()
+        self._wire.pause_reading()
         self.is_held_up = True
         try:
             await self._intake.take(size_bytes)
         finally:
             self.is_held_up, self.heard_s = False, time.monotonic()
-            self._reading.resume_reading()
+            self._wire.resume_reading()
 
     async def _pace(self, cost_s: float) -> None:
         """Wait until the node may have this much more."""
@@ -204,36 +226,60 @@ class Connection:
         finally:
             self._pushing = False
 
-    async def _flush(self) -> None:
-        """Store what has come, until there is nothing more. The boundary of storing: every failure ends the connection."""
+    def _store_soon(self) -> None:
+        """What has come together is stored together."""
+        self._storing = asyncio.get_running_loop().call_soon(self._store)
+
+    def _store(self) -> None:
+        """Have what has come stored; `_stored` goes on. The boundary of storing: every failure ends the connection."""
+        records, self._storing_bytes = self._pending, self._pending_bytes
+        self._pending, self._pending_bytes = [], 0
+        self._make_room()
         try:
-            while self._pending:
-                records, size_bytes = self._pending, self._pending_bytes
-                self._pending, self._pending_bytes = [], 0
-                if self._room is not None:
-                    self._room.set()
-                    self._room = None
-                await self._store(records)
-                self._give_back(size_bytes)
-            self._flushing = None
-        except PrecastError as error:
-            is_fenced = issues.FENCED.matches(error)
-            if not is_fenced:
-                log.warning("records of %s are not stored: %s", self.node.name, error)
-            await self.close(session.CLOSE_FENCED if is_fenced else session.CLOSE_UNSTORED, error.message)
+            storing = self._service.take_in(self.node.name, self.instance, self.epoch, records, self._kinds)
         except Exception:
             log.exception("records of %s are not stored", self.node.name)
-            await self.close(session.CLOSE_UNSTORED, "something went wrong here")
-        finally:
-            if self._room is not None:
-                self._room.set()
+            self._end(session.CLOSE_UNSTORED, "something went wrong here")
+        else:
+            self._storing = storing
+            storing.add_done_callback(self._stored)
 
-    async def _store(self, records: list[Record]) -> None:
-        taken = await self._service.take_in(self.node.name, self.instance, self.epoch, records, self._kinds)
+    def _stored(self, done: "asyncio.Future[Taken | None]") -> None:
+        if done.cancelled():
+            return
+        self._give_back(self._storing_bytes)
+        self._storing_bytes = 0
+        error = done.exception()
+        if isinstance(error, PrecastError):
+            log.warning("records of %s are not stored: %s", self.node.name, error)
+            self._end(session.CLOSE_UNSTORED, error.message)
+        elif error is not None:
+            log.error("records of %s are not stored", self.node.name, exc_info=error)
+            self._end(session.CLOSE_UNSTORED, "something went wrong here")
+        elif (taken := done.result()) is None:
+            self._end(session.CLOSE_FENCED, "the node has come anew")
+        else:
+            self._answers.give(self, taken)
+
+    @property
+    def is_clogged(self) -> bool:
+        return self._wire.writing_paused
+
+    async def answer(self, taken: Taken) -> None:
+        """Tell the node what became of its records, then have those stored that came meanwhile."""
         await self.send(Ack(taken.through))
         for want in taken.wants:
             await self.send(want)
         if taken.has_gap:
             self._give_back(self._pending_bytes)
             self._pending, self._pending_bytes = [], 0
+            self._make_room()
             await self.send(Resend(taken.through))
+        self._storing = None
+        if self._pending:
+            self._store_soon()
+
+    def _make_room(self) -> None:
+        if self._room is not None:
+            self._room.set()
+            self._room = None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
+from precast.api.answers import Answers
 from precast.api.connection import Connection
 from precast.api.deadlines import Deadlines
 from precast.api.intake import Intake
@@ -64,6 +65,7 @@ class Hub:
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
         self._intake = Intake()
+        self._answers = Answers()
         self.deadlines = Deadlines()  # of what is sent; `tending` looks at them
 
     def declare(self, routes: Routes) -> None:
@@ -143,6 +145,7 @@ class Hub:
             self._service,
             self._kinds,
             self._intake,
+            self._answers,
             self.deadlines,
             request.protocol,
         )

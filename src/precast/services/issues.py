@@ -144,7 +144,6 @@ NO_COMMON_VERSION = Issue(
     "the agent speaks versions {offered} of the protocol, this server {known}",
     "upgrade the older of the two",
 )
-FENCED = Issue("SESSION-003", Kind.CONFLICT, "{node} has a newer session", "this one is over")
 TOO_MANY_SOCKETS = Issue(
     "SESSION-004", Kind.UNAVAILABLE, "{node} has {limit} connections open already", "wait until one of them ends"
 )

@@ -8,6 +8,7 @@ A clone is a second machine with the same identity. A node remembers its attempt
 attempt we saw: who does not know that one is somebody else, or was set back to an earlier state.
 """
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -139,18 +140,15 @@ class SessionService:
             f"node:{arrival.node}", "session.clone", arrival.node, address=arrival.address, boot_id=arrival.boot_id
         )
 
-    async def take_in(
+    def take_in(
         self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Mapping[str, RecordKind]
-    ) -> Taken:
-        """Store records in their order, each once. Raises ConflictError SESSION-003 if the node has come anew since.
+    ) -> "asyncio.Future[Taken | None]":
+        """Store records in their order, each once; None if the node has come anew since, and nothing of these is stored.
 
         A record that cannot be used is logged and counted as lost: repeating it would not make it better.
         """
         prepared = [(record.number, *_prepare(node, record, kinds)) for record in records]
-        taken = await self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared))
-        if taken is None:
-            raise issues.FENCED.error(node=node)
-        return taken
+        return self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared))
 
     def _taking_in(self, came: Sequence[Came]) -> Unit[Sequence[Taken | None]]:
         """Of everybody who sends at this moment; None for a node that has come anew since."""

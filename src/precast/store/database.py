@@ -1,5 +1,6 @@
 """The one small interface behind which SQLite and PostgreSQL are alike: write a unit, read a unit, be woken."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
@@ -60,10 +61,12 @@ class Database:
         value: T = await self.engine.read(partial(unit, *args, **kwargs))
         return value
 
-    async def write_item(self, batch: BatchUnit[Item, T], item: Item) -> T:
-        """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many."""
-        value: T = await self._group_commit.submit_item(batch, item)
-        return value
+    def write_item(self, batch: BatchUnit[Item, T], item: Item) -> "asyncio.Future[T]":
+        """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many.
+
+        It comes as a future: whoever has thousands of these under way need not have a task for each.
+        """
+        return self._group_commit.submit_item(batch, item)
 
     async def find(self, lookup: Lookup[T], key: str) -> T | None:
         """As `read`, for a row by its key: here and now, or in one statement with everybody who looks such a row up at this moment."""

@@ -16,6 +16,7 @@ told so, and nobody is tried again behind their back.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +29,10 @@ from precast.store.query import Unit
 MAX_GROUP = 256
 # A group of so many says that many more are coming.
 MANY = 8
+GATHER_STEP_S = 0.001
+# A few large groups are less work than many small ones, so one committer waits for the other; but what takes longer than this should
+# not hold up everybody.
+TURN_S = 0.02
 # Writers beyond this many wait for a place, at most `PATIENCE_S`; then they are told STORE-005 and nothing of theirs is stored.
 MAX_PENDING = 4096
 PATIENCE_S = 30.0
@@ -72,6 +77,10 @@ class GroupCommit:
         self._pending: asyncio.Queue[_Job | None] = asyncio.Queue(MAX_PENDING)
         self._committers = committers
         self._tasks: list[asyncio.Task[None]] = []
+        self._late: set[asyncio.Task[None]] = set()  # who waits for a place
+        self._under_way = 0
+        self._turn = asyncio.Event()
+        self._taking = asyncio.Lock()
         self._is_closing = False
         self._is_closed = False
 
@@ -85,20 +94,23 @@ class GroupCommit:
 
         Cancelling before its group starts drops the unit; after that it may or may not be stored.
         """
-        return await self._submit(_Job(unit, None, None, is_apart=is_apart))
+        return await self._put(_Job(unit, None, None, is_apart=is_apart))
 
-    async def submit_item(self, batch: BatchUnit[Any, Any], item: object) -> Any:
+    def submit_item(self, batch: BatchUnit[Any, Any], item: object) -> "asyncio.Future[Any]":
         """Run the batch unit for this item and all others that wait; the value for this one once it is durable."""
-        return await self._submit(_Job(None, batch, item))
+        return self._put(_Job(None, batch, item))
 
-    async def _submit(self, job: _Job) -> Any:
+    def _put(self, job: _Job) -> "asyncio.Future[Any]":
         if self._is_closing:
-            raise issues.CLOSED.error()
+            job.fail(issues.CLOSED.error())
+            return job.future
         try:
             self._pending.put_nowait(job)
         except asyncio.QueueFull:
-            await self._put_patiently(job)
-        return await job.future
+            waiting = asyncio.create_task(self._put_patiently(job), name="precast-commit-late")
+            self._late.add(waiting)
+            waiting.add_done_callback(self._late.discard)
+        return job.future
 
     async def close(self) -> None:
         """Commit what is waiting, then end the committers. New units are refused from now on."""
@@ -126,23 +138,48 @@ class GroupCommit:
             async with asyncio.timeout(PATIENCE_S):
                 await self._pending.put(job)
         except TimeoutError:
-            raise issues.BUSY.error(waited_s=PATIENCE_S) from None
+            job.fail(issues.BUSY.error(waited_s=PATIENCE_S))
         if self._is_closed:
-            raise issues.CLOSED.error()
+            job.fail(issues.CLOSED.error())
 
     async def _commit_groups(self) -> None:
-        while (job := await self._pending.get()) is not None:
-            group = [job]
-            while len(group) < MAX_GROUP and not self._pending.empty():
-                following = self._pending.get_nowait()
-                if following is None:
-                    # Our own sign to stop, or another committer's: put it back for after this group.
-                    self._pending.put_nowait(None)
-                    break
-                group.append(following)
-            await self._commit(deque(_transactions(group)))
-            if len(group) >= MANY and self._engine.gather_s:
-                await asyncio.sleep(self._engine.gather_s)
+        while group := await self._take_group():
+            self._under_way += 1
+            self._turn.clear()
+            try:
+                await self._commit(deque(_transactions(group)))
+            finally:
+                self._under_way -= 1
+                if not self._under_way:
+                    self._turn.set()
+            if len(group) >= MANY:
+                await self._gather(len(group))
+
+    async def _take_group(self) -> list[_Job]:
+        """Who waits by now; nobody when it is time to stop."""
+        async with self._taking:
+            if self._under_way:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(TURN_S):
+                        await self._turn.wait()
+            job = await self._pending.get()
+            group: list[_Job] = []
+            while job is not None:
+                group.append(job)
+                if len(group) == MAX_GROUP or self._pending.empty():
+                    return group
+                job = self._pending.get_nowait()
+            if group:
+                # Our own sign to stop, or another committer's: put it back for after this group.
+                self._pending.put_nowait(None)
+            return group
+
+    async def _gather(self, count: int) -> None:
+        """Wait until so many have come again, for as long as the engine gains by it."""
+        for _ in range(round(self._engine.gather_s / GATHER_STEP_S)):
+            if self._pending.qsize() >= count or self._is_closing:
+                return
+            await asyncio.sleep(GATHER_STEP_S)
 
     async def _commit(self, groups: "deque[list[_Job]]") -> None:
         """Commit the groups in turn; one that fails by a unit's fault is split around that unit."""

@@ -10,12 +10,12 @@ import pytest
 
 from precast.api import connection as subject
 from precast.api import deadlines
+from precast.api.answers import Answers
 from precast.api.connection import Connection
 from precast.api.deadlines import Deadlines
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
-from precast.services import issues
 from precast.services.sessions import Begun, RecordKind, Taken
 from precast.wire import session
 from precast.wire.session import Ack, Hello, Record, Resend
@@ -38,10 +38,11 @@ class Socket:
 
 
 class Bytes:
-    """Where the node's bytes come from, or are held up."""
+    """Where the node's bytes come from, or are held up, and ours may be."""
 
     def __init__(self) -> None:
         self.held: list[bool] = []
+        self.writing_paused = False
 
     def pause_reading(self) -> None:
         self.held.append(True)
@@ -58,13 +59,21 @@ class Service:
         self.may_store.set()
         self.stored: list[list[int]] = []
         self.fails_with: Exception | None = None
+        self.is_fenced = False
         self.waiting: list[Record] = []
         self.confirmed = 0
 
-    async def take_in(self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Any) -> Taken:
+    def take_in(
+        self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Any
+    ) -> "asyncio.Future[Taken | None]":
+        return asyncio.ensure_future(self._take_in(records))
+
+    async def _take_in(self, records: Sequence[Record]) -> Taken | None:
         await self.may_store.wait()
         if self.fails_with is not None:
             raise self.fails_with
+        if self.is_fenced:
+            return None
         self.stored.append([record.number for record in records])
         return Taken(records[-1].number, False, [])
 
@@ -84,7 +93,7 @@ def parts() -> tuple[Connection, Socket, Service]:
     socket, service = Socket(), Service()
     node = Node("web1", {}, "ab", AT)
     begun = Begun(1, 5, 0, "")
-    made: Any = Connection(socket, node, "store", begun, 0, service, {}, Intake(), Deadlines(), Bytes())  # type: ignore[arg-type] # stands for it
+    made: Any = Connection(socket, node, "store", begun, 0, service, {}, Intake(), Answers(), Deadlines(), Bytes())  # type: ignore[arg-type] # stands for it
     return made, socket, service
 
 
@@ -142,7 +151,7 @@ async def test_node_that_sends_too_much_is_read_slowly(
 
 async def test_fenced_connection_is_closed_as_such(parts: tuple[Connection, Socket, Service]) -> None:
     connection, socket, service = parts
-    service.fails_with = issues.FENCED.error(node="web1")
+    service.is_fenced = True
     await connection.take(record(1))
     while socket.closed is None:
         await asyncio.sleep(0)
@@ -161,6 +170,43 @@ async def test_failure_to_store_ends_the_connection_and_no_acknowledgement_is_se
     assert socket.sent == []
 
 
+async def test_what_goes_wrong_before_anything_is_stored_ends_the_connection_too(
+    parts: tuple[Connection, Socket, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, socket, service = parts
+
+    def fail(*args: object) -> None:
+        raise KeyError("a mistake of ours")
+
+    monkeypatch.setattr(service, "take_in", fail)
+    await connection.take(record(1))
+    while socket.closed is None:
+        await asyncio.sleep(0)
+    assert socket.closed[0] == session.CLOSE_UNSTORED
+    await connection.take(record(2))
+    await connection.settle()
+    assert socket.sent == []
+
+
+async def test_room_is_given_back_once_whatever_becomes_of_the_records() -> None:
+    intake, service = Intake(1000), Service()
+    node, begun = Node("web1", {}, "ab", AT), Begun(1, 5, 0, "")
+    for is_stored_first in (True, False):
+        made: Any = Connection
+        connection = made(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), Deadlines(), Bytes())
+        service.may_store.clear()
+        await connection.take(record(1, 100))
+        await asyncio.sleep(0)
+        await connection.take(record(2, 300))
+        if is_stored_first:
+            service.may_store.set()
+            await asyncio.sleep(0)
+        await connection.settle()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert intake._left == 1000
+
+
 async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     class FullSocket(Socket):
         async def send_bytes(self, frame: bytes) -> None:
@@ -168,13 +214,15 @@ async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.
 
     monkeypatch.setattr(subject, "SEND_S", 0.0)
     monkeypatch.setattr(deadlines, "LOOK_EVERY_S", 0.0)
-    socket, looked_at = FullSocket(), Deadlines()
+    socket, looked_at, wire = FullSocket(), Deadlines(), Bytes()
+    wire.writing_paused = True
     node = Node("web1", {}, "ab", AT)
     begun = Begun(1, 5, 0, "")
-    connection = Connection(socket, node, "store", begun, 0, Service(), {}, Intake(), looked_at, Bytes())  # type: ignore[arg-type] # stands for it
+    connection = Connection(socket, node, "store", begun, 0, Service(), {}, Intake(), Answers(), looked_at, wire)  # type: ignore[arg-type] # stands for it
     looking = asyncio.create_task(looked_at.run())
     async with asyncio.timeout(10):
         await connection.send(Ack(1))
+        await connection.settle()
     looking.cancel()
     assert socket.closed == (session.CLOSE_SILENT, b"nothing can be sent")
 
@@ -182,7 +230,7 @@ async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.
 async def test_node_that_finds_no_room_is_not_read_from_and_does_not_count_as_silent() -> None:
     intake, bytes_, service = Intake(1), Bytes(), Service()
     node, begun = Node("web1", {}, "ab", AT), Begun(1, 5, 0, "")
-    connection = Connection(Socket(), node, "store", begun, 0, service, {}, intake, Deadlines(), bytes_)  # type: ignore[arg-type] # stands for it
+    connection = Connection(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), Deadlines(), bytes_)  # type: ignore[arg-type] # stands for it
     await intake.take(5)
     taking = asyncio.create_task(connection.take(record(1)))
     while not bytes_.held:

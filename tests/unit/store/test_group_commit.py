@@ -104,6 +104,49 @@ async def test_after_a_group_of_many_the_next_is_given_a_moment(commits: GroupCo
     assert engine.groups == [MANY] * 3 + [1, 1]
 
 
+async def test_group_is_gathered_no_longer_than_until_as_many_came_again(
+    commits: GroupCommit, engine: HeldEngine
+) -> None:
+    engine.may_commit.set()
+    engine.gather_s = 3600.0
+    async with asyncio.timeout(20):
+        for _ in range(3):
+            await asyncio.gather(*(commits.submit(partial(value, number)) for number in range(MANY)))
+    assert engine.groups == [MANY] * 3
+
+
+async def test_second_committer_waits_for_the_first_and_takes_all_who_came_meanwhile(engine: HeldEngine) -> None:
+    group = GroupCommit(engine, lambda topics: None, committers=2)
+    group.start()
+    first = asyncio.create_task(group.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    others = [asyncio.create_task(group.submit(partial(value, number))) for number in range(1, 11)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    engine.may_commit.set()
+    assert await asyncio.gather(first, *others) == list(range(11))
+    assert engine.groups == [1, 10]
+    await group.close()
+
+
+async def test_commit_that_takes_long_holds_up_nobody_else(engine: HeldEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "TURN_S", 0.0)
+    group = GroupCommit(engine, lambda topics: None, committers=2)
+    group.start()
+    first = asyncio.create_task(group.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    others = [asyncio.create_task(group.submit(partial(value, number))) for number in range(1, 4)]
+    async with asyncio.timeout(20):
+        while len(engine.groups) < 2:
+            await asyncio.sleep(0)
+    assert not first.done()
+    engine.may_commit.set()
+    assert await asyncio.gather(first, *others) == [0, 1, 2, 3]
+    await group.close()
+
+
 async def test_writer_who_wants_to_be_apart_shares_its_transaction_with_nobody(
     commits: GroupCommit, engine: HeldEngine
 ) -> None:
@@ -219,7 +262,7 @@ async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
     first = asyncio.create_task(commits.submit(lambda: value(0)))
     while not engine.groups:
         await asyncio.sleep(0)
-    items = [asyncio.create_task(commits.submit_item(doubled, number)) for number in range(10)]
+    items = [commits.submit_item(doubled, number) for number in range(10)]
     other = asyncio.create_task(commits.submit(lambda: value(99)))
     await until_queued(commits, 11)
     engine.may_commit.set()
@@ -232,7 +275,7 @@ async def test_item_that_fails_in_a_batch_does_so_alone(commits: GroupCommit, en
     first = asyncio.create_task(commits.submit(lambda: value(0)))
     while not engine.groups:
         await asyncio.sleep(0)
-    items = [asyncio.create_task(commits.submit_item(doubled, number)) for number in range(20)]
+    items = [commits.submit_item(doubled, number) for number in range(20)]
     others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(3)]
     await until_queued(commits, 23)
     engine.may_commit.set()

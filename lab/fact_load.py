@@ -10,6 +10,7 @@ import random
 import ssl
 import sys
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,10 +57,14 @@ class Sent(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
+# Is told an answer, or why there is none.
+Tell = Callable[[bytes | Exception], None]
+
+
 class Sender(Protocol):
     """A connection on which one thing is asked after the other."""
 
-    async def ask(self, request: bytes) -> bytes: ...
+    def ask(self, request: bytes, tell: Tell) -> None: ...
 
 
 class Connection(Protocol):
@@ -85,14 +90,38 @@ class Senders(Protocol):
     def is_good(self, order: Order, answer: bytes) -> bool: ...
 
 
+class Line:
+    """Requests that follow each other. No task and no future for each: the load shares the processors with what it measures."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+        self._tell: Tell | None = None
+        self._next: deque[tuple[bytes, Tell]] = deque()
+
+    def ask(self, request: bytes, tell: Tell) -> None:
+        if self._tell is not None:
+            self._next.append((request, tell))
+            return
+        self._tell = tell
+        self._write(request)
+
+    def answer(self, answer: bytes | Exception) -> None:
+        """For who asked first; then it is the next one's turn."""
+        tell, self._tell = self._tell, None
+        if self._next:
+            self.ask(*self._next.popleft())
+        if tell is not None:
+            tell(answer)
+
+
 class Wire(asyncio.Protocol):
     """One connection; requests follow each other."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
-        self._answer: asyncio.Future[bytes] | None = None
+        self._line = Line(self._write)
+        self.ask = self._line.ask
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is not one by its type
@@ -100,25 +129,20 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         head, end, body = self._buffer.partition(b"\r\n\r\n")
-        if end and _is_whole(head.lower(), body) and self._answer is not None:
+        if end and _is_whole(head.lower(), body):
             self._buffer = b""
-            self._answer.set_result(head[9:12] + b" " + body)
+            self._line.answer(head[9:12] + b" " + body)
 
     @property
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error or ConnectionResetError())
+        self._line.answer(error or ConnectionResetError())
 
-    async def ask(self, request: bytes) -> bytes:
-        """Status and body of the answer."""
+    def _write(self, request: bytes) -> None:
         assert self._transport is not None
-        async with self._turn:
-            self._answer = asyncio.get_running_loop().create_future()
-            self._transport.write(request)
-            return await self._answer
+        self._transport.write(request)
 
 
 def _is_whole(head: bytes, body: bytes) -> bool:
@@ -216,13 +240,26 @@ async def send(nodes: Senders, order: Order) -> Sent:
     await nodes.connect()
     places = iter(requests)
     outcome: list[bytes] = []
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def keep_on() -> None:
-        for at, request in places:
-            outcome.append(await nodes.wires[at].ask(request))
+    def ask_next() -> None:
+        at, request = next(places, (-1, b""))
+        if request:
+            nodes.wires[at].ask(request, tell)
+
+    def tell(answer: bytes | Exception) -> None:
+        if isinstance(answer, bytes):
+            outcome.append(answer)
+            ask_next()
+            if len(outcome) == len(requests):
+                done.set_result(None)
+        elif not done.done():
+            done.set_exception(answer)
 
     started_s, cpu_s = time.monotonic(), time.process_time()
-    await asyncio.gather(*(keep_on() for _ in range(UNDER_WAY)))
+    for _ in range(UNDER_WAY):
+        ask_next()
+    await done
     ended_s, cpu_s = time.monotonic(), time.process_time() - cpu_s
     refused = [answer for answer in outcome if not nodes.is_good(order, answer)]
     first = refused[0].decode(errors="replace")[:300] if refused else ""

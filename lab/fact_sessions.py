@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 
 from lab.fact_documents import name_of
-from lab.fact_load import Order, body_of, reopen
+from lab.fact_load import Line, Order, Tell, body_of, reopen
 from lab.session import Store
 from precast.agent.enrolment import Identity
 from precast.wire import session
@@ -46,11 +46,11 @@ class SessionWire(asyncio.Protocol):
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._turn = asyncio.Lock()
+        self._line = Line(self._write)
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
         self._is_open = False
-        self._heard: asyncio.Future[FromServer] | None = None
+        self._welcome: asyncio.Future[FromServer] | None = None
         self.wanted = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -80,24 +80,22 @@ class SessionWire(asyncio.Protocol):
         """Open the session. Raises ConnectionError if that is refused."""
         assert self._transport is not None
         self.store.attempts.insert(0, uuid.uuid4().hex)
-        welcome = await self._say(UPGRADE + frame(session.encode(self.store.hello())))
+        self._welcome = asyncio.get_running_loop().create_future()
+        self._transport.write(UPGRADE + frame(session.encode(self.store.hello())))
+        welcome = await self._welcome
         if not isinstance(welcome, Welcome):
             raise ConnectionError(str(welcome))
         self.store.epoch = welcome.epoch
         del self.store.attempts[1:]
 
-    async def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, tell: Tell) -> None:
         """Send a record, after the one before it was answered; what the server says to it first."""
-        async with self._turn:
-            self.store.last += 1
-            answer = await self._say(request)
-            return b"stored" if isinstance(answer, Ack) and answer.through == self.store.last else repr(answer).encode()
+        self._line.ask(request, tell)
 
-    def _say(self, data: bytes) -> "asyncio.Future[FromServer]":
+    def _write(self, request: bytes) -> None:
         assert self._transport is not None
-        self._heard = asyncio.get_running_loop().create_future()
-        self._transport.write(data)
-        return self._heard
+        self.store.last += 1
+        self._transport.write(request)
 
     def _next(self) -> bytes | None:
         """The next frame, if it is all there."""
@@ -116,12 +114,18 @@ class SessionWire(asyncio.Protocol):
     def _hear(self, message: FromServer) -> None:
         if isinstance(message, Want):
             self.wanted += 1
-        elif self._heard is not None and not self._heard.done():
-            self._heard.set_result(message)
+        elif self._welcome is not None and not self._welcome.done():
+            self._welcome.set_result(message)
+        elif isinstance(message, Ack) and message.through == self.store.last:
+            self._line.answer(b"stored")
+        else:
+            self._line.answer(repr(message).encode())
 
     def _fail(self, error: Exception) -> None:
-        if self._heard is not None and not self._heard.done():
-            self._heard.set_exception(error)
+        if self._welcome is not None and not self._welcome.done():
+            self._welcome.set_exception(error)
+        else:
+            self._line.answer(error)
 
 
 class SessionNodes:

@@ -28,10 +28,9 @@ NEWEST = Query(
     LEFT JOIN fact_set ON fact_set.node = names.value
     """,
     postgresql="""
-    SELECT names.value, COALESCE(fact_inbox.digest, fact_set.digest)
+    SELECT names.value, COALESCE(
+        (SELECT digest FROM fact_inbox WHERE node = names.value), (SELECT digest FROM fact_set WHERE node = names.value))
     FROM jsonb_array_elements_text(CAST(:nodes AS JSONB)) AS names (value)
-    LEFT JOIN fact_inbox ON fact_inbox.node = names.value
-    LEFT JOIN fact_set ON fact_set.node = names.value
     """,
 )
 WAITING = Query(

@@ -43,16 +43,17 @@ HOLD_STREAMS = Query(
     WHERE (node, instance) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:items))
     """,
     postgresql="""
-    SELECT node, instance, received FROM session_stream
-    WHERE (node, instance) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_array_elements(CAST(:items AS JSONB)))
-    ORDER BY node, instance FOR UPDATE
+    SELECT one.* FROM jsonb_array_elements(CAST(:items AS JSONB)) AS asked (value), LATERAL (
+        SELECT node, instance, received FROM session_stream
+        WHERE node = asked.value ->> 0 AND instance = asked.value ->> 1 FOR UPDATE) AS one
     """,
 )
 EPOCHS = Query(
     "sessions.epochs",
     "SELECT node, epoch FROM session WHERE node IN (SELECT value FROM json_each(:nodes))",
     postgresql="""
-    SELECT node, epoch FROM session WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
+    SELECT one.* FROM jsonb_array_elements_text(CAST(:nodes AS JSONB)) AS asked (name), LATERAL (
+        SELECT node, epoch FROM session WHERE node = asked.name LIMIT 1) AS one
     """,
 )
 # Whoever advances a stream holds it, so it is there; written like this many rows are one statement.

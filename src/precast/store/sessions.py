@@ -124,7 +124,8 @@ class Sessions:
 
         The epochs are asked for afterwards: what a node that came anew has changed is seen by then.
         """
-        rows = yield queries.HOLD_STREAMS(items=json_list(streams))
+        # In their order, so that two servers wait for each other and never in a circle.
+        rows = yield queries.HOLD_STREAMS(items=json_list(sorted(set(streams))))
         known = yield queries.EPOCHS(nodes=json_list({node for node, _ in streams}))
         epochs = {row[0]: row[1] for row in known}
         return {(node, instance): Held(received, epochs[node]) for node, instance, received in rows if node in epochs}

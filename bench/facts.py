@@ -4,24 +4,27 @@
 
 A real `precast server` on SQLite and on PostgreSQL; in another process many nodes send distinct sets of 20 KB, each over its own
 connection with its own certificate. They come as the agent's daemon sends them: as numbered records of the node's session, a websocket
-over TLS 1.3 on the HTTPS port. The goals are about those. As `precast agent facts` sends them, in HTTPS requests, they are measured beside
-that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the server's database is asked.
-"New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest with what
-changes by nature; each node sends one after another, until all have sent theirs. PuppetDB (Debian's, without TLS) gets the same sets as its
-own commands; its time ends when its queue is empty. On PostgreSQL our server has a process for each processor. Its PostgreSQL and ours are
-the same programs with the same settings. All processes share the processors; CPU is of all but the load.
+over TLS 1.3 on the HTTPS port. The goals are about those. As `precast agent facts` sends them, in HTTPS requests, they are measured
+beside that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the server's database is asked.
+"New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest with what changes by
+nature; each node sends one after another, until all have sent theirs. The machine's speed changes within minutes, so all servers run at
+once and take turns; the goals are the middle of the turns' ratios, the worse database's and, against PuppetDB, the worse sort's. PuppetDB
+(Debian's, without TLS) gets the same sets as its own commands; its time ends when its queue is empty. On PostgreSQL our server has a
+process for each processor. Its PostgreSQL and ours are the same programs with the same settings. All processes share the processors; CPU
+is of all but the load.
 """
 
 import asyncio
 import os
 import sqlite3
+import statistics
 import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,47 +43,70 @@ from precast.base.errors import LimitedError
 DEBIAN_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 TIMES_TARGET, UNCHANGED_TARGET, VOLATILE_TARGET = 50.0, 5.0, 2048.0
 DEADLINE_S = 600.0
+QUIET_S = 0.4
 # As a server is run beside PostgreSQL. SQLite has one writer, and another process would only wait for it.
 WORKERS = ["--workers", str(os.cpu_count())]
 
 
 class Size(NamedTuple):
-    """How much a run does."""
+    """How much a run does. In a turn every node sends so many changed sets, and five times as many unchanged: they take as long."""
 
     nodes: int
+    turns: int
     rounds: int
     peer_nodes: int
-    peer_rounds: int
 
 
-QUICK, FULL = Size(150, 3, 0, 0), Size(400, 6, 100, 2)
+QUICK, FULL = Size(150, 2, 2, 0), Size(400, 6, 2, 100)
+UNCHANGED_ROUNDS = 5
 
 
 class Measured(NamedTuple):
-    """One sort of sets on one server."""
+    """Sets of one sort on one server, how long they took, and CPU of the server and of its database."""
 
     whose: str
     sort: str
     sets: int
-    per_s: float
-    server_ms: float
-    database_ms: float
+    wall_s: float
+    server_s: float
+    database_s: float
+
+    @property
+    def per_s(self) -> float:
+        return self.sets / self.wall_s
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        return (
+            self.whose,
+            self.sort,
+            self.sets,
+            self.per_s,
+            self.server_s / self.sets * 1e3,
+            self.database_s / self.sets * 1e3,
+        )
 
     @property
     def figures(self) -> dict[str, float]:
-        named = {"per_s": self.per_s, "server_cpu_ms": self.server_ms, "database_cpu_ms": self.database_ms}
-        return {"sets": self.sets, **{name: round(value, 3) for name, value in named.items()}}
+        named = dict(zip(("per_s", "server_cpu_ms", "database_cpu_ms"), self.row[3:], strict=True))
+        return {"sets": self.sets, **{name: round(float(str(value)), 3) for name, value in named.items()}}
+
+
+def together(rows: Sequence[Measured]) -> Measured:
+    """All that was measured of one sort on one server."""
+    sums = (sum(column) for column in list(zip(*rows, strict=True))[2:])
+    return Measured(rows[0].whose, rows[0].sort, *sums)
 
 
 class Side(NamedTuple):
-    """A server under load: whose it is, how much of its work is left and done, and what its log has grown to."""
+    """A server under load: whose it is, how much of its work is left and done, and how many bytes of log it writes meanwhile."""
 
     whose: str
     server_pid: int
     database_pid: int | None
     waiting: Callable[[], int]
     decided: Callable[[], int]
-    log_bytes: Callable[[], int]
+    log: Callable[[], AbstractContextManager[Callable[[], int]]]
 
     def cpu_s(self) -> tuple[float, float]:
         return family_cpu_s(self.server_pid), family_cpu_s(self.database_pid) if self.database_pid else 0.0
@@ -107,17 +133,19 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
             head = os.pread(index, 100, 0)
             return struct.unpack_from("=I", head, 16)[0], struct.unpack_from("=I", head, 96)[0]
 
-        def log_bytes() -> int:
-            if not reader.in_transaction:
-                until(lambda: frames()[0] != frames()[1])  # a server notes every few seconds that it is there
-                reader.execute("BEGIN")
-                reader.execute(WAITING).fetchone()
-            return frames()[0] * (4096 + 24)  # a frame is a page with a head
+        @contextmanager
+        def log() -> Iterator[Callable[[], int]]:
+            until(lambda: frames()[0] != frames()[1])  # a server notes every few seconds that it is there
+            reader.execute("BEGIN")
+            reader.execute(WAITING).fetchone()
+            before = frames()[0]
+            yield lambda: (frames()[0] - before) * (4096 + 24)  # a frame is a page with a head
+            reader.execute("ROLLBACK")
 
         def ask(sql: str) -> int:
             return int(connection.execute(sql).fetchone()[0])
 
-        yield site, Side("precast, SQLite", site.pid, None, lambda: ask(WAITING), lambda: ask(DECIDED), log_bytes)
+        yield site, Side("precast, SQLite", site.pid, None, lambda: ask(WAITING), lambda: ask(DECIDED), log)
         reader.close()
         connection.close()
         os.close(index)
@@ -132,8 +160,13 @@ def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site,
         def ask(sql: str) -> int:
             return int(runner.run(connection.fetchval(sql)))
 
+        @contextmanager
+        def log() -> Iterator[Callable[[], int]]:
+            before = ask(WAL)
+            yield lambda: ask(WAL) - before
+
         whose = f"precast, PostgreSQL {connection.get_server_version().major}"
-        yield site, Side(whose, site.pid, server.pid, lambda: ask(WAITING), lambda: ask(DECIDED), lambda: ask(WAL))
+        yield site, Side(whose, site.pid, server.pid, lambda: ask(WAITING), lambda: ask(DECIDED), log)
         runner.run(connection.close())
 
 
@@ -168,60 +201,104 @@ def until(is_done: Callable[[], bool]) -> float:
     return time.monotonic()
 
 
-def measured(load: Load, side: Side, sort: str, orders: list[Order]) -> Measured:
-    """Send, wait until everything is decided upon, and so on. What was replaced before anyone looked at it does not count."""
+def until_quiet() -> None:
+    """Wait until nobody here does much: what one sort leaves to be done later should not be counted as another's."""
+
+    def is_quiet() -> bool:
+        busy_s = family_cpu_s(os.getpid())
+        time.sleep(QUIET_S)
+        return family_cpu_s(os.getpid()) - busy_s < QUIET_S / 10
+
+    until(is_quiet)
+
+
+def measured(load: Load, side: Side, sort: str, order: Order) -> Measured:
+    """Send and wait until everything is decided upon. What was replaced before anyone looked at it does not count."""
+    until_quiet()
     before, cpu_before = side.decided(), side.cpu_s()
-    wall_s, sets = 0.0, 0
-    for order in orders:
-        sent = load.send(order)
-        wall_s += until(lambda: not side.waiting()) - sent.started_s
-        sets += sent.sent
-    if orders[0].is_whole:
-        sets = side.decided() - before
+    sent = load.send(order)
+    wall_s = until(lambda: not side.waiting()) - sent.started_s
+    sets = side.decided() - before if order.is_whole else sent.sent
     server_s, database_s = (now - then for now, then in zip(side.cpu_s(), cpu_before, strict=True))
-    found = Measured(side.whose, sort, sets, sets / wall_s, server_s / sets * 1e3, database_s / sets * 1e3)
+    found = Measured(side.whose, sort, sets, wall_s, server_s, database_s)
     print(f"{found.whose}, {sort}: {found.per_s:,.0f} sets/s", file=sys.stderr, flush=True)
     return found
 
 
-def measure_ours(site: Site, side: Side, size: Size) -> tuple[list[Measured], float]:
-    """New, changed and unchanged sets; and the bytes written for a set of which only uptime and memory have changed."""
-    enrol(site, size.nodes)
-    found: list[Measured] = []
-    quiet = 5 * size.rounds  # so that they take about as long
-    with closing(Load("lab.fact_load", "sessions", site.port, size.nodes, site.directory)) as load:
-        found.append(measured(load, side, "new", [Order()]))
-        found.append(measured(load, side, "changed", changed_from(0, size.rounds)))
-        before = side.log_bytes()
-        found.append(measured(load, side, "unchanged", unchanged_from(size.rounds, 0, quiet)))
-        written = (side.log_bytes() - before) / found[-1].sets
-    with closing(Load("lab.fact_load", "requests", site.port, size.nodes, site.directory)) as load:
-        found.append(measured(load, side, "changed, by request", changed_from(size.rounds, 2)))
-        found.append(measured(load, side, "unchanged, by request", unchanged_from(size.rounds + 2, quiet, 10)))
-    return found, written
+class Turn(NamedTuple):
+    """What was measured at about the same time: the machine's speed changes within minutes."""
+
+    changed: Measured
+    unchanged: Measured
+    written: int  # bytes, for the unchanged
+
+    @property
+    def times(self) -> float:
+        return self.unchanged.per_s / self.changed.per_s
 
 
-def changed_from(upgrades: int, rounds: int) -> list[Order]:
-    return [Order(upgrades=upgrades + 1, rounds=rounds)]
+class Ours:
+    """A server of ours with its nodes."""
+
+    def __init__(self, site: Site, side: Side, size: Size) -> None:
+        self._site, self.side, self._size = site, side, size
+        self._upgrades = self._ticks = 0
+        enrol(site, size.nodes)
+        self._load = self._connect("sessions")
+
+    def _connect(self, how: str) -> Load:
+        return Load("lab.fact_load", how, self._site.port, self._size.nodes, self._site.directory)
+
+    def first(self) -> Measured:
+        return measured(self._load, self.side, "new", Order())
+
+    def turn(self) -> Turn:
+        changed = self._changed("changed")
+        with self.side.log() as written:
+            unchanged = self._unchanged("unchanged")
+            return Turn(changed, unchanged, written())
+
+    def by_request(self) -> list[Measured]:
+        """The same in HTTPS requests; the sessions are over then."""
+        self._load.close()
+        self._load = self._connect("requests")
+        return [self._changed("changed, by request"), self._unchanged("unchanged, by request")]
+
+    def close(self) -> None:
+        self._load.close()
+
+    def _changed(self, sort: str) -> Measured:
+        order = Order(upgrades=self._upgrades + 1, rounds=self._size.rounds)
+        self._upgrades += self._size.rounds
+        return measured(self._load, self.side, sort, order)
+
+    def _unchanged(self, sort: str) -> Measured:
+        rounds = UNCHANGED_ROUNDS * self._size.rounds
+        order = Order(upgrades=self._upgrades, tick=60 * (self._ticks + 1), is_whole=False, rounds=rounds)
+        self._ticks += rounds
+        return measured(self._load, self.side, sort, order)
 
 
-def unchanged_from(upgrades: int, ticks: int, rounds: int) -> list[Order]:
-    return [Order(upgrades=upgrades, tick=60 * (ticks + 1), is_whole=False, rounds=rounds)]
+class Theirs:
+    """PuppetDB, which gets the same sets as its own commands. It is not warmed up, which favours us while it still compiles itself."""
 
-
-def measure_puppetdb(programs: Path, size: Size) -> list[Measured]:
-    """The same sets as PuppetDB's commands. It is not warmed up: the figures favour us where its machine is still compiling."""
-    with puppetdb.PuppetDb(programs) as peer:
-        load = Load("lab.fact_load", "puppetdb", peer.port, size.peer_nodes)
+    def __init__(self, peer: puppetdb.PuppetDb, size: Size) -> None:
+        self._load = Load("lab.fact_load", "puppetdb", peer.port, size.peer_nodes)
         whose = f"PuppetDB {peer.version}"
-        side = Side(whose, peer.pid, peer.postgres.pid, peer.waiting, peer.processed, lambda: 0)
-        try:
-            return [
-                measured(load, side, "new", [Order()]),
-                measured(load, side, "changed", [Order(upgrades=1 + at) for at in range(size.peer_rounds)]),
-            ]
-        finally:
-            load.close()
+        self._side = Side(
+            whose, peer.pid, peer.postgres.pid, peer.waiting, peer.processed, lambda: nullcontext(lambda: 0)
+        )
+        self._upgrades = 0
+
+    def first(self) -> Measured:
+        return measured(self._load, self._side, "new", Order())
+
+    def turn(self) -> Measured:
+        self._upgrades += 1
+        return measured(self._load, self._side, "changed", Order(upgrades=self._upgrades))
+
+    def close(self) -> None:
+        self._load.close()
 
 
 def enrol(site: Site, count: int) -> None:
@@ -240,15 +317,82 @@ def enrol(site: Site, count: int) -> None:
         list(threads.map(one, range(count)))
 
 
-def goals(rows: list[Measured], written: dict[str, float], why: str | None) -> list[Goal]:
-    rates = {(row.whose.partition(" ")[0].strip(","), row.whose, row.sort): row.per_s for row in rows}
-    ours = {(whose, sort): rate for (name, whose, sort), rate in rates.items() if name == "precast"}
-    theirs = {sort: rate for (name, _, sort), rate in rates.items() if name == "PuppetDB"}
-    sides = sorted({whose for whose, _ in ours})
-    unchanged = min(ours[side, "unchanged"] / ours[side, "changed"] for side in sides)
-    bytes_written = max(written.values())
+class Found(NamedTuple):
+    """All of a run: what each measured, turn by turn."""
+
+    new: dict[str, Measured]
+    turns: dict[str, list[Turn]]
+    by_request: list[Measured]
+    peer_new: Measured | None
+    peer_turns: list[Measured]
+
+    @property
+    def rows(self) -> list[Measured]:
+        rows: list[Measured] = []
+        for whose, turns in self.turns.items():
+            sorts = together([turn.changed for turn in turns]), together([turn.unchanged for turn in turns])
+            rows += [self.new[whose], *sorts, *(one for one in self.by_request if one.whose == whose)]
+        return rows + ([self.peer_new, together(self.peer_turns)] if self.peer_new is not None else [])
+
+    @property
+    def written(self) -> dict[str, float]:
+        """Bytes for a set of which only uptime and memory have changed."""
+        return {
+            whose: sum(turn.written for turn in turns) / sum(turn.unchanged.sets for turn in turns)
+            for whose, turns in self.turns.items()
+        }
+
+    @property
+    def unchanged_times(self) -> dict[str, list[float]]:
+        return {whose: [turn.times for turn in turns] for whose, turns in self.turns.items()}
+
+    @property
+    def peer_times(self) -> dict[str, list[float]]:
+        """How many times as many changed sets as the peer, turn by turn."""
+        return {
+            whose: [ours.changed.per_s / theirs.per_s for ours, theirs in zip(turns, self.peer_turns, strict=True)]
+            for whose, turns in self.turns.items()
+            if self.peer_turns
+        }
+
+    @property
+    def peer_new_times(self) -> dict[str, float]:
+        peer = self.peer_new
+        return {} if peer is None else {whose: row.per_s / peer.per_s for whose, row in self.new.items()}
+
+
+def measure(places: ExitStack, directory: Path, size: Size, programs: Path | None, has_peer: bool) -> Found:
+    """All servers at once, each in its turn."""
+    ours: list[Ours] = []
+    server = places.enter_context(PostgresServer(programs=programs))
+    for opened in (on_sqlite(directory / "sqlite"), on_postgres(directory / "postgres", server)):
+        one = Ours(*places.enter_context(opened), size)
+        places.callback(one.close)
+        ours.append(one)
+    theirs: Theirs | None = None
+    if has_peer:
+        assert programs is not None, "looked at before"
+        theirs = Theirs(places.enter_context(puppetdb.PuppetDb(programs)), size)
+        places.callback(theirs.close)
+    new = {one.side.whose: one.first() for one in ours}
+    peer_new = theirs.first() if theirs is not None else None
+    turns: dict[str, list[Turn]] = {one.side.whose: [] for one in ours}
+    peer_turns: list[Measured] = []
+    for _ in range(size.turns):
+        for one in ours:
+            turns[one.side.whose].append(one.turn())
+        if theirs is not None:
+            peer_turns.append(theirs.turn())
+    return Found(new, turns, [row for one in ours for row in one.by_request()], peer_new, peer_turns)
+
+
+def goals(found: Found, why: str | None) -> list[Goal]:
+    unchanged = min(map(statistics.median, found.unchanged_times.values()))
+    bytes_written = max(found.written.values())
     # The least of both sorts on both databases.
-    times = None if why else min(ours[side, sort] / theirs[sort] for side in sides for sort in ("new", "changed"))
+    times = None
+    if not why:
+        times = min(*map(statistics.median, found.peer_times.values()), *found.peer_new_times.values())
     return [
         Goal(
             "facts-vs-puppetdb",
@@ -265,32 +409,36 @@ def goals(rows: list[Measured], written: dict[str, float], why: str | None) -> l
 def main() -> None:
     is_quick = parse_quick(__doc__)
     size = QUICK if is_quick else FULL
-    rows: list[Measured] = []
-    written: dict[str, float] = {}
     programs = DEBIAN_PROGRAMS if DEBIAN_PROGRAMS.exists() else None
-    with tempfile.TemporaryDirectory() as name:
-        with on_sqlite(Path(name) / "sqlite") as (site, side):
-            found, written[side.whose] = measure_ours(site, side, size)
-        rows += found
-        with PostgresServer(programs=programs) as server, on_postgres(Path(name) / "postgres", server) as (site, side):
-            found, written[side.whose] = measure_ours(site, side, size)
-        rows += found
     why = "PuppetDB takes minutes: only in a full run" if is_quick else puppetdb.why_missing()
     if why is None and programs is None:
         why = "PostgreSQL 15 is not installed (apt-get install postgresql-15)"
-    if why is None:
-        assert programs is not None, "said above"
-        rows += measure_puppetdb(programs, size)
-    print_rows(["sets of 20 KB", "sort", "sets", "per s", "server CPU ms", "database CPU ms"], rows)
+    with tempfile.TemporaryDirectory() as name, ExitStack() as places:
+        found = measure(places, Path(name), size, programs, why is None)
+    heads = ["sets of 20 KB", "sort", "sets", "per s", "server CPU ms", "database CPU ms"]
+    print_rows(heads, [one.row for one in found.rows])
     print()
-    print_rows(["only uptime and memory changed", "bytes written a set"], list(written.items()))
+    print_rows(["only uptime and memory changed", "bytes written a set"], list(found.written.items()))
+    by_turn = {
+        "unchanged against changed": found.unchanged_times,
+        "changed against PuppetDB": found.peer_times,
+        "new against PuppetDB": {whose: [times] for whose, times in found.peer_new_times.items()},
+    }
+    for what, sides in by_turn.items():
+        for whose, times in sides.items():
+            print(f"{what}, turn by turn, {whose}: {', '.join(f'{one:.1f}' for one in times)}")
     if why:
         print(f"\nnot measured: {why}")
     figures = {
-        "sets": {f"{row.whose}, {row.sort}": row.figures for row in rows},
-        "bytes_written_when_only_volatile": {whose: round(count) for whose, count in written.items()},
+        "sets": {f"{row.whose}, {row.sort}": row.figures for row in found.rows},
+        "bytes_written_when_only_volatile": {whose: round(count) for whose, count in found.written.items()},
+        "times_by_turn": {
+            what: {whose: [round(one, 2) for one in times] for whose, times in sides.items()}
+            for what, sides in by_turn.items()
+            if sides
+        },
     }
-    finish("facts", is_quick, figures, goals(rows, written, why))
+    finish("facts", is_quick, figures, goals(found, why))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Files come from a `FileTree`, which never changes while it is used; each is read
 import posixpath
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 import msgspec
@@ -174,7 +175,8 @@ class NodeAnswers:
     ) -> None:
         self.node = node
         self._files = files
-        self._constants = dict(constants or {})
+        self._constants = constants or {}
+        self._data_digests: dict[inputs.OpenPath, Answer] = {}
         self._decryptor = decryptor
         self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
 
@@ -187,6 +189,9 @@ class NodeAnswers:
 
     def answer(self, question: Question) -> Answer:
         match question:
+            # The most frequent first: a walk asks little else.
+            case inputs.DataKey(path, key, reader):
+                return self._data_key(path, key, reader)
             case inputs.FactPath(path):
                 return follow(self.node.facts, path)
             case inputs.FileDigest(path):
@@ -200,9 +205,7 @@ class NodeAnswers:
             case inputs.TrustedPath(path):
                 return follow(self.node.trusted, path)
             case inputs.DataFile(path):
-                return self._files.digest(self._filled(path))
-            case inputs.DataKey(path, key, reader):
-                return self._data_key(path, key, reader)
+                return self._data_digest(path)
             case inputs.Listing(path):
                 return self._files.names(path)
             case inputs.ModulePlace(name, roots):
@@ -211,6 +214,13 @@ class NodeAnswers:
                 return self._files.module_file(path, roots)
             case _:
                 return self._answer_rare(question)
+
+    def _data_digest(self, path: inputs.OpenPath) -> Answer:
+        """Of a data file; asked for every key of it, and found once."""
+        digest = self._data_digests.get(path)
+        if digest is None:
+            digest = self._data_digests[path] = self._files.digest(self._filled(path))
+        return digest
 
     def _filled(self, path: inputs.OpenPath) -> str:
         """A path with this node's facts in the places left open."""
@@ -225,12 +235,10 @@ class NodeAnswers:
         return follow(self.node.facts if part[0] == "facts" else self.node.trusted, part[1:])
 
     def _data_key(self, path: inputs.OpenPath, key: str, reader: str) -> Answer:
-        from precast.lang.hiera.files import content  # brings YAML with it, which many compiles never need
-
-        digest = self._files.digest(self._filled(path))
+        digest = self._data_digest(path)
         if digest is ABSENT:
             return ABSENT
-        return content(digest, reader, self.content).answer(key)
+        return _content_of_data()(digest, reader, self.content).answer(key)
 
     def _answer_rare(self, question: Question) -> Answer:
         match question:
@@ -269,6 +277,13 @@ def _fqdn_rotate(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
     from precast.lang.functions.chance import seeded_draw
 
     return seeded_draw(f"{'' if name is ABSENT else name}:{arguments[1]}", arguments[0])
+
+
+@cache
+def _content_of_data() -> Callable[..., Any]:
+    from precast.lang.hiera.files import content  # brings YAML with it, which many compiles never need
+
+    return content
 
 
 def follow(data: Any, path: Path) -> Answer:

@@ -7,13 +7,13 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Protocol
 
 from aiohttp import web
 
 from precast.api.answers import Answers
-from precast.api.deadlines import DeadlineError, Deadlines
 from precast.api.intake import Intake
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
@@ -35,6 +35,7 @@ BURST_S = 4.0
 WINDOW = 64
 # A node that does not take what is sent for this long is cut off.
 SEND_S = 20.0
+LOOK_EVERY_S = 0.1
 
 
 class Wire(Protocol):
@@ -54,7 +55,6 @@ class Connection:
     __slots__ = (
         "_allowed_s",
         "_answers",
-        "_deadlines",
         "_ending",
         "_held_bytes",
         "_intake",
@@ -67,6 +67,7 @@ class Connection:
         "_socket",
         "_storing",
         "_storing_bytes",
+        "_telling",
         "_wire",
         "confirmed",
         "epoch",
@@ -90,7 +91,6 @@ class Connection:
         kinds: Mapping[str, RecordKind],
         intake: Intake,
         answers: Answers,
-        deadlines: Deadlines,
         wire: Wire,
     ) -> None:
         self._socket = socket
@@ -98,7 +98,6 @@ class Connection:
         self._kinds = kinds
         self._intake = intake
         self._answers = answers
-        self._deadlines = deadlines
         self._wire = wire
         self._held_bytes = 0
         self.node = node
@@ -114,19 +113,32 @@ class Connection:
         # What is being stored, or is about to be, or is being answered.
         self._storing: asyncio.Handle | asyncio.Future[Taken | None] | None = None
         self._storing_bytes = 0
+        self._telling: asyncio.Task[None] | None = None  # what the node did not take at once
         self._ending: asyncio.Task[None] | None = None
         self._pushing = False
         self._room: asyncio.Event | None = None
         self._allowed_s = self.heard_s
 
     async def send(self, message: Message) -> None:
-        """Send, within the deadline; what cannot be sent ends the connection, which is repeated from what is stored."""
+        """Send; who takes nothing is waited for until the deadline. What cannot be sent ends the connection, which is repeated from what
+        is stored."""
         try:
-            sending = self._socket.send_bytes(session.encode(message))
-            # Who takes what is sent is not waited for, and needs no deadline.
-            await (self._deadlines.within(SEND_S, sending) if self._wire.writing_paused else sending)
-        except (DeadlineError, ConnectionError):
+            if self.is_clogged:
+                await self._until_taken()
+            await self._socket.send_bytes(session.encode(message))  # the hub has seen to it that this never waits
+        except (TimeoutError, ConnectionError):
             self._end(session.CLOSE_SILENT, "nothing can be sent")
+
+    @property
+    def is_clogged(self) -> bool:
+        """Whether the node does not take what is sent."""
+        return self._wire.writing_paused
+
+    async def _until_taken(self) -> None:
+        """Raises TimeoutError."""
+        async with asyncio.timeout(SEND_S):
+            while self.is_clogged:  # noqa: ASYNC110 - the wire tells nobody that it goes on
+                await asyncio.sleep(LOOK_EVERY_S)
 
     def lacks(self, now: Served) -> bool:
         """Whether the node was not told of what it has now."""
@@ -141,7 +153,7 @@ class Connection:
     async def close(self, code: int, why: str) -> None:
         with contextlib.suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(SEND_S):
-                await self._socket.close(code=code, message=why.encode()[:120])
+                await self._socket.close(code=code, message=why.encode()[:120], drain=False)
 
     def _end(self, code: int, why: str) -> None:
         """Close, without waiting for it; nothing more is taken in."""
@@ -151,8 +163,9 @@ class Connection:
 
     async def settle(self) -> None:
         """Let go of what is under way; the node repeats what was not acknowledged."""
-        if self._storing is not None:
-            self._storing.cancel()
+        for under_way in (self._storing, self._telling):
+            if under_way is not None:
+                under_way.cancel()
         self._pending, self._pending_bytes, self._storing_bytes = [], 0, 0
         self._give_back(self._held_bytes)
         if self._ending is not None:
@@ -177,7 +190,8 @@ class Connection:
         self._pending_bytes += size_bytes
         if self._storing is None:
             self._store_soon()
-        if len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES:
+        is_full = len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES
+        if is_full and self._ending is None:
             self._room = asyncio.Event()
             await self._room.wait()
 
@@ -261,20 +275,31 @@ class Connection:
         else:
             self._answers.give(self, taken)
 
-    @property
-    def is_clogged(self) -> bool:
-        return self._wire.writing_paused
-
     async def answer(self, taken: Taken) -> None:
-        """Tell the node what became of its records, then have those stored that came meanwhile."""
-        await self.send(Ack(taken.through))
-        for want in taken.wants:
-            await self.send(want)
+        """Tell the node what became of its records, then have those stored that came meanwhile. Waits for nobody."""
+        messages: deque[Message] = deque([Ack(taken.through), *taken.wants])
         if taken.has_gap:
             self._give_back(self._pending_bytes)
             self._pending, self._pending_bytes = [], 0
             self._make_room()
-            await self.send(Resend(taken.through))
+            messages.append(Resend(taken.through))
+        await self._tell(messages, may_wait=False)
+
+    async def _tell(self, messages: deque[Message], *, may_wait: bool) -> None:
+        """What a node does not take at once, it is told by a task of its own. The boundary of telling."""
+        try:
+            while messages and (may_wait or not self.is_clogged):
+                await self.send(messages.popleft())
+        except Exception:
+            log.exception("%s cannot be told what became of its records", self.node.name)
+            self._end(session.CLOSE_UNSTORED, "something went wrong here")
+            messages.clear()
+        if messages:
+            self._telling = asyncio.create_task(self._tell(messages, may_wait=True), name="precast-session-answer")
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
         self._storing = None
         if self._pending:
             self._store_soon()

@@ -1,6 +1,7 @@
 """The session hub: every node's one connection on this server, from hello to its end. `tending` looks after them meanwhile."""
 
 import logging
+import sys
 import time
 from collections import Counter
 from typing import NamedTuple
@@ -9,7 +10,6 @@ from aiohttp import WSMsgType, web
 
 from precast.api.answers import Answers
 from precast.api.connection import Connection
-from precast.api.deadlines import Deadlines
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Call, Node, Route, Routes
@@ -66,7 +66,6 @@ class Hub:
         self._sockets: Counter[str] = Counter()
         self._intake = Intake()
         self._answers = Answers()
-        self.deadlines = Deadlines()  # of what is sent; `tending` looks at them
 
     def declare(self, routes: Routes) -> None:
         routes.add(
@@ -90,7 +89,12 @@ class Hub:
         if self._sockets[node.name] >= MAX_SOCKETS:
             raise issues.TOO_MANY_SOCKETS.error(node=node.name, limit=MAX_SOCKETS)
         socket = web.WebSocketResponse(
-            autoping=False, compress=False, max_msg_size=session.MAX_FRAME_BYTES, timeout=5.0
+            autoping=False,
+            compress=False,
+            max_msg_size=session.MAX_FRAME_BYTES,
+            timeout=5.0,
+            # To send never waits: a connection looks itself whether its node takes what is sent, and nobody else waits for that.
+            writer_limit=sys.maxsize,
         )
         if not socket.can_prepare(request):
             raise issues.NO_SOCKET.error()
@@ -120,8 +124,10 @@ class Hub:
             await connection.push()
             await self._listen(socket, connection)
         finally:
-            await connection.settle()
-            await self._leave(connection)
+            try:
+                await connection.settle()
+            finally:
+                await self._leave(connection)
 
     async def _begin(
         self, socket: web.WebSocketResponse, node: Node, request: web.BaseRequest, hello: Hello
@@ -146,7 +152,6 @@ class Hub:
             self._kinds,
             self._intake,
             self._answers,
-            self.deadlines,
             request.protocol,
         )
         if not await self._enter(connection):
@@ -197,7 +202,8 @@ class Hub:
             frame = await socket.receive()
             connection.heard_s = time.monotonic()
             if frame.type is WSMsgType.PING:
-                await socket.pong(frame.data)
+                if not connection.is_clogged:  # who takes nothing is told nothing
+                    await socket.pong(frame.data)
             elif frame.type in (WSMsgType.BINARY, WSMsgType.TEXT):
                 if not await self._hear(connection, frame.data):
                     await connection.close(session.CLOSE_PROTOCOL, "this is not the protocol")

@@ -83,7 +83,6 @@ class Tending:
             wakeups.tap(RELEASED_TOPIC, lambda _: self._is_released.set()),
         ):
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._hub.deadlines.run())
                 tasks.create_task(self._lease())
                 tasks.create_task(self._deliver())
                 tasks.create_task(self._fence())

@@ -9,7 +9,8 @@ from precast.base import canonical
 
 Digest = NewType("Digest", str)
 
-_FORM = re.compile(r"[0-9a-f]{64}")
+CHARS = 64
+_FORM = re.compile(rf"[0-9a-f]{{{CHARS}}}")
 
 
 def of_bytes(data: bytes) -> Digest:

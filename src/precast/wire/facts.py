@@ -20,7 +20,7 @@ OptionalRawMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"typ
 class FactsBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node's facts; `stable` only if the server asked for it."""
 
-    digest: str
+    digest: Annotated[str, msgspec.Meta(max_length=digests.CHARS)]  # it is said again to whom it is wanted of
     volatile: RawMapping
     stable: OptionalRawMapping | msgspec.UnsetType = msgspec.UNSET
 

@@ -9,10 +9,8 @@ import msgspec
 import pytest
 
 from precast.api import connection as subject
-from precast.api import deadlines
 from precast.api.answers import Answers
 from precast.api.connection import Connection
-from precast.api.deadlines import Deadlines
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
@@ -33,7 +31,7 @@ class Socket:
     async def send_bytes(self, frame: bytes) -> None:
         self.sent.append(session.decode_from_server(frame))
 
-    async def close(self, *, code: int, message: bytes) -> None:
+    async def close(self, *, code: int, message: bytes, drain: bool) -> None:
         self.closed = (code, message)
 
 
@@ -93,7 +91,7 @@ def parts() -> tuple[Connection, Socket, Service]:
     socket, service = Socket(), Service()
     node = Node("web1", {}, "ab", AT)
     begun = Begun(1, 5, 0, "")
-    made: Any = Connection(socket, node, "store", begun, 0, service, {}, Intake(), Answers(), Deadlines(), Bytes())  # type: ignore[arg-type] # stands for it
+    made: Any = Connection(socket, node, "store", begun, 0, service, {}, Intake(), Answers(), Bytes())  # type: ignore[arg-type] # stands for it
     return made, socket, service
 
 
@@ -193,7 +191,7 @@ async def test_room_is_given_back_once_whatever_becomes_of_the_records() -> None
     node, begun = Node("web1", {}, "ab", AT), Begun(1, 5, 0, "")
     for is_stored_first in (True, False):
         made: Any = Connection
-        connection = made(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), Deadlines(), Bytes())
+        connection = made(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), Bytes())
         service.may_store.clear()
         await connection.take(record(1, 100))
         await asyncio.sleep(0)
@@ -208,29 +206,66 @@ async def test_room_is_given_back_once_whatever_becomes_of_the_records() -> None
 
 
 async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    class FullSocket(Socket):
-        async def send_bytes(self, frame: bytes) -> None:
-            await asyncio.Event().wait()
-
     monkeypatch.setattr(subject, "SEND_S", 0.0)
-    monkeypatch.setattr(deadlines, "LOOK_EVERY_S", 0.0)
-    socket, looked_at, wire = FullSocket(), Deadlines(), Bytes()
+    socket, wire = Socket(), Bytes()
     wire.writing_paused = True
     node = Node("web1", {}, "ab", AT)
     begun = Begun(1, 5, 0, "")
-    connection = Connection(socket, node, "store", begun, 0, Service(), {}, Intake(), Answers(), looked_at, wire)  # type: ignore[arg-type] # stands for it
-    looking = asyncio.create_task(looked_at.run())
+    connection = Connection(socket, node, "store", begun, 0, Service(), {}, Intake(), Answers(), wire)  # type: ignore[arg-type] # stands for it
     async with asyncio.timeout(10):
         await connection.send(Ack(1))
         await connection.settle()
-    looking.cancel()
-    assert socket.closed == (session.CLOSE_SILENT, b"nothing can be sent")
+    assert (socket.sent, socket.closed) == ([], (session.CLOSE_SILENT, b"nothing can be sent"))
+
+
+async def test_node_that_takes_nothing_is_told_when_it_takes_again_and_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subject, "LOOK_EVERY_S", 0.0)
+    answers, service = Answers(), Service()
+    made: Any = Connection
+    sockets, wires = [Socket(), Socket()], [Bytes(), Bytes()]
+    wires[0].writing_paused = True
+    stuck, other = (
+        made(socket, Node(name, {}, "ab", AT), "store", Begun(1, 5, 0, ""), 0, service, {}, Intake(), answers, wire)
+        for name, socket, wire in zip(("web1", "web2"), sockets, wires, strict=True)
+    )
+    async with asyncio.timeout(20):
+        for connection in (stuck, other):
+            await connection.take(record(1))
+        while not sockets[1].sent:
+            await asyncio.sleep(0)
+        await stuck.take(record(2))
+        assert sockets[0].sent == []
+        wires[0].writing_paused = False
+        while sockets[0].sent != [Ack(1), Ack(2)]:
+            await asyncio.sleep(0)
+
+
+async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_ends() -> None:
+    socket, service, intake = Socket(), Service(), Intake(1)
+    made: Any = Connection
+    connection = made(
+        socket, Node("web1", {}, "ab", AT), "store", Begun(1, 5, 0, ""), 0, service, {}, intake, Answers(), Bytes()
+    )
+    service.may_store.clear()
+    service.is_fenced = True
+    await intake.take(5)
+    taking = asyncio.create_task(connection.take(record(1, subject.MAX_PENDING_BYTES)))
+    while not connection.is_held_up:
+        await asyncio.sleep(0)
+    connection._end(session.CLOSE_FENCED, "the node has come anew")
+    intake.give(5)
+    async with asyncio.timeout(20):
+        await taking
+        await connection.settle()
+    assert socket.closed is not None
 
 
 async def test_node_that_finds_no_room_is_not_read_from_and_does_not_count_as_silent() -> None:
     intake, bytes_, service = Intake(1), Bytes(), Service()
     node, begun = Node("web1", {}, "ab", AT), Begun(1, 5, 0, "")
-    connection = Connection(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), Deadlines(), bytes_)  # type: ignore[arg-type] # stands for it
+    connection = Connection(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), bytes_)  # type: ignore[arg-type] # stands for it
     await intake.take(5)
     taking = asyncio.create_task(connection.take(record(1)))
     while not bytes_.held:

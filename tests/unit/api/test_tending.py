@@ -1,20 +1,16 @@
 """Nodes are evened out between servers that they can connect to, and no others; what is sent to them has a deadline."""
 
-import asyncio
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from precast.api import deadlines
-from precast.api.deadlines import DeadlineError, Deadlines
 from precast.api.hub import HubSettings
 from precast.api.tending import Tending
 from precast.base.clock import ManualClock
 from precast.services.server_presence import quiet_name
 from precast.store.sessions import Server
-from precast.store.wakeups import Wakeups
 
 HERE = 100
 
@@ -50,22 +46,3 @@ async def test_nodes_are_sent_to_a_server_with_fewer_if_it_serves_nodes(
     tending = Tending(hub, nothing, cast(Any, Sessions()), nothing, database, HubSettings(), nothing)
     await tending._rebalance()
     assert sum(bool(one.words) for one in connections.values()) == moved
-
-
-async def test_deadlines_of_what_is_sent_are_looked_at(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nothing_to_do(tending: Tending) -> None:
-        """Stands for what needs a database."""
-
-    for other in ("_lease", "_deliver", "_fence", "_dismiss_revoked", "_tell_released"):
-        monkeypatch.setattr(Tending, other, nothing_to_do)
-    monkeypatch.setattr(deadlines, "LOOK_EVERY_S", 0.0)
-    hub: Any = SimpleNamespace(deadlines=Deadlines())
-    database: Any = SimpleNamespace(clock=clock, wakeups=Wakeups())
-    nothing = cast(Any, None)
-    tending = asyncio.create_task(
-        Tending(hub, nothing, nothing, nothing, database, HubSettings(), nothing).run(), name="tending"
-    )
-    with pytest.raises(DeadlineError):
-        async with asyncio.timeout(10):
-            await hub.deadlines.within(0, asyncio.Event().wait())
-    tending.cancel()

@@ -85,6 +85,7 @@ def _bytes(text: str, sort: str) -> bytes:
         secret = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError:
         raise issues.BAD_TOKEN.error(sort=sort) from None
-    if len(secret) != SECRET_BYTES:
+    # The last character has room for more than the secret: one secret has one text.
+    if len(secret) != SECRET_BYTES or _text(secret) != text:
         raise issues.BAD_TOKEN.error(sort=sort)
     return secret

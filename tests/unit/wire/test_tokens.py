@@ -1,5 +1,6 @@
 """The form of tokens: there and back, and nothing of a bad one repeated."""
 
+import string
 import traceback
 
 import pytest
@@ -22,6 +23,17 @@ def test_token_read_again_is_the_same(secret: bytes, id_: object) -> None:
     assert tokens.parse_person(f" {person}\n") == person
     enrolment = tokens.EnrolmentSecret(str(id_), secret, digests.of_bytes(secret))
     assert tokens.parse_enrolment(str(enrolment)) == enrolment
+
+
+def test_secret_has_one_text() -> None:
+    good = []
+    for last in string.ascii_letters + string.digits + "-_":
+        try:
+            good.append((last, tokens.parse_person(PERSON[:-1] + last).secret))
+        except InputError:
+            continue
+    assert len({secret for _, secret in good}) == len(good) == 16
+    assert (PERSON[-1], SECRET) in good
 
 
 def test_token_of_the_other_sort_is_refused() -> None:

@@ -76,20 +76,13 @@ class Measured(NamedTuple):
         return self.sets / self.wall_s
 
     @property
-    def row(self) -> tuple[object, ...]:
-        return (
-            self.whose,
-            self.sort,
-            self.sets,
-            self.per_s,
-            self.server_s / self.sets * 1e3,
-            self.database_s / self.sets * 1e3,
-        )
-
-    @property
     def figures(self) -> dict[str, float]:
-        named = dict(zip(("per_s", "server_cpu_ms", "database_cpu_ms"), self.row[3:], strict=True))
-        return {"sets": self.sets, **{name: round(float(str(value)), 3) for name, value in named.items()}}
+        return {
+            "sets": self.sets,
+            "per_s": round(self.per_s, 3),
+            "server_cpu_ms": round(self.server_s / self.sets * 1e3, 3),
+            "database_cpu_ms": round(self.database_s / self.sets * 1e3, 3),
+        }
 
 
 def together(rows: Sequence[Measured]) -> Measured:
@@ -416,7 +409,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, ExitStack() as places:
         found = measure(places, Path(name), size, programs, why is None)
     heads = ["sets of 20 KB", "sort", "sets", "per s", "server CPU ms", "database CPU ms"]
-    print_rows(heads, [one.row for one in found.rows])
+    print_rows(heads, [(one.whose, one.sort, *one.figures.values()) for one in found.rows])
     print()
     print_rows(["only uptime and memory changed", "bytes written a set"], list(found.written.items()))
     by_turn = {

@@ -243,8 +243,8 @@ async def send(nodes: Senders, order: Order) -> Sent:
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ask_next() -> None:
-        at, request = next(places, (-1, b""))
-        if request:
+        if (place := next(places, None)) is not None:
+            at, request = place
             nodes.wires[at].ask(request, tell)
 
     def tell(answer: bytes | Exception) -> None:

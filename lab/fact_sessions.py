@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 
 from lab.fact_documents import name_of
-from lab.fact_load import Line, Order, Tell, body_of, reopen
+from lab.fact_load import Line, Order, body_of, reopen
 from lab.session import Store
 from precast.agent.enrolment import Identity
 from precast.wire import session
@@ -46,7 +46,9 @@ class SessionWire(asyncio.Protocol):
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        # A record is sent after the one before it was answered.
         self._line = Line(self._write)
+        self.ask = self._line.ask
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
         self._is_open = False
@@ -87,10 +89,6 @@ class SessionWire(asyncio.Protocol):
             raise ConnectionError(str(welcome))
         self.store.epoch = welcome.epoch
         del self.store.attempts[1:]
-
-    def ask(self, request: bytes, tell: Tell) -> None:
-        """Send a record, after the one before it was answered; what the server says to it first."""
-        self._line.ask(request, tell)
 
     def _write(self, request: bytes) -> None:
         assert self._transport is not None

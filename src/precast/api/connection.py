@@ -251,9 +251,8 @@ class Connection:
         self._make_room()
         try:
             storing = self._service.take_in(self.node.name, self.instance, self.epoch, records, self._kinds)
-        except Exception:
-            log.exception("records of %s are not stored", self.node.name)
-            self._end(session.CLOSE_UNSTORED, "something went wrong here")
+        except Exception as error:  # noqa: BLE001 - the boundary
+            self._give_up(error)
         else:
             self._storing = storing
             storing.add_done_callback(self._stored)
@@ -264,16 +263,21 @@ class Connection:
         self._give_back(self._storing_bytes)
         self._storing_bytes = 0
         error = done.exception()
-        if isinstance(error, PrecastError):
-            log.warning("records of %s are not stored: %s", self.node.name, error)
-            self._end(session.CLOSE_UNSTORED, error.message)
-        elif error is not None:
-            log.error("records of %s are not stored", self.node.name, exc_info=error)
-            self._end(session.CLOSE_UNSTORED, "something went wrong here")
+        if error is not None:
+            self._give_up(error)
         elif (taken := done.result()) is None:
             self._end(session.CLOSE_FENCED, "the node has come anew")
         else:
             self._answers.give(self, taken)
+
+    def _give_up(self, error: BaseException) -> None:
+        """What could not be stored or answered ends the connection; the node repeats it."""
+        if isinstance(error, PrecastError):
+            log.warning("records of %s are not stored: %s", self.node.name, error)
+            self._end(session.CLOSE_UNSTORED, error.message)
+        else:
+            log.error("records of %s are not stored or not answered", self.node.name, exc_info=error)
+            self._end(session.CLOSE_UNSTORED, "something went wrong here")
 
     async def answer(self, taken: Taken) -> None:
         """Tell the node what became of its records, then have those stored that came meanwhile. Waits for nobody."""
@@ -290,9 +294,8 @@ class Connection:
         try:
             while messages and (may_wait or not self.is_clogged):
                 await self.send(messages.popleft())
-        except Exception:
-            log.exception("%s cannot be told what became of its records", self.node.name)
-            self._end(session.CLOSE_UNSTORED, "something went wrong here")
+        except Exception as error:  # noqa: BLE001 - the boundary
+            self._give_up(error)
             messages.clear()
         if messages:
             self._telling = asyncio.create_task(self._tell(messages, may_wait=True), name="precast-session-answer")

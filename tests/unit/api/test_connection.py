@@ -86,13 +86,27 @@ def record(number: int, size_bytes: int = 2) -> Record:
     return Record(number, "note", AT, msgspec.Raw(b'"' + b"x" * (size_bytes - 2) + b'"'))
 
 
+def connect(
+    socket: Socket,
+    service: Service,
+    *,
+    name: str = "web1",
+    intake: Intake | None = None,
+    answers: Answers | None = None,
+    wire: Bytes | None = None,
+) -> Connection:
+    """A connection of a node; what is not given is its own."""
+    made: Any = Connection
+    node, begun = Node(name, {}, "ab", AT), Begun(1, 5, 0, "")
+    parts = (intake or Intake(), answers or Answers(), wire or Bytes())
+    connection: Connection = made(socket, node, "store", begun, 0, service, {}, *parts)
+    return connection
+
+
 @pytest.fixture
 def parts() -> tuple[Connection, Socket, Service]:
     socket, service = Socket(), Service()
-    node = Node("web1", {}, "ab", AT)
-    begun = Begun(1, 5, 0, "")
-    made: Any = Connection(socket, node, "store", begun, 0, service, {}, Intake(), Answers(), Bytes())  # type: ignore[arg-type] # stands for it
-    return made, socket, service
+    return connect(socket, service), socket, service
 
 
 async def test_records_that_come_meanwhile_are_stored_together(parts: tuple[Connection, Socket, Service]) -> None:
@@ -188,10 +202,8 @@ async def test_what_goes_wrong_before_anything_is_stored_ends_the_connection_too
 
 async def test_room_is_given_back_once_whatever_becomes_of_the_records() -> None:
     intake, service = Intake(1000), Service()
-    node, begun = Node("web1", {}, "ab", AT), Begun(1, 5, 0, "")
     for is_stored_first in (True, False):
-        made: Any = Connection
-        connection = made(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), Bytes())
+        connection = connect(Socket(), service, intake=intake)
         service.may_store.clear()
         await connection.take(record(1, 100))
         await asyncio.sleep(0)
@@ -209,9 +221,7 @@ async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.
     monkeypatch.setattr(subject, "SEND_S", 0.0)
     socket, wire = Socket(), Bytes()
     wire.writing_paused = True
-    node = Node("web1", {}, "ab", AT)
-    begun = Begun(1, 5, 0, "")
-    connection = Connection(socket, node, "store", begun, 0, Service(), {}, Intake(), Answers(), wire)  # type: ignore[arg-type] # stands for it
+    connection = connect(socket, Service(), wire=wire)
     async with asyncio.timeout(10):
         await connection.send(Ack(1))
         await connection.settle()
@@ -223,11 +233,10 @@ async def test_node_that_takes_nothing_is_told_when_it_takes_again_and_holds_up_
 ) -> None:
     monkeypatch.setattr(subject, "LOOK_EVERY_S", 0.0)
     answers, service = Answers(), Service()
-    made: Any = Connection
     sockets, wires = [Socket(), Socket()], [Bytes(), Bytes()]
     wires[0].writing_paused = True
     stuck, other = (
-        made(socket, Node(name, {}, "ab", AT), "store", Begun(1, 5, 0, ""), 0, service, {}, Intake(), answers, wire)
+        connect(socket, service, name=name, answers=answers, wire=wire)
         for name, socket, wire in zip(("web1", "web2"), sockets, wires, strict=True)
     )
     async with asyncio.timeout(20):
@@ -244,10 +253,7 @@ async def test_node_that_takes_nothing_is_told_when_it_takes_again_and_holds_up_
 
 async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_ends() -> None:
     socket, service, intake = Socket(), Service(), Intake(1)
-    made: Any = Connection
-    connection = made(
-        socket, Node("web1", {}, "ab", AT), "store", Begun(1, 5, 0, ""), 0, service, {}, intake, Answers(), Bytes()
-    )
+    connection = connect(socket, service, intake=intake)
     service.may_store.clear()
     service.is_fenced = True
     await intake.take(5)
@@ -264,8 +270,7 @@ async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_end
 
 async def test_node_that_finds_no_room_is_not_read_from_and_does_not_count_as_silent() -> None:
     intake, bytes_, service = Intake(1), Bytes(), Service()
-    node, begun = Node("web1", {}, "ab", AT), Begun(1, 5, 0, "")
-    connection = Connection(Socket(), node, "store", begun, 0, service, {}, intake, Answers(), bytes_)  # type: ignore[arg-type] # stands for it
+    connection = connect(Socket(), service, intake=intake, wire=bytes_)
     await intake.take(5)
     taking = asyncio.create_task(connection.take(record(1)))
     while not bytes_.held:

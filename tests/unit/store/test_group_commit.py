@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -62,13 +63,34 @@ def engine() -> HeldEngine:
     return HeldEngine()
 
 
-@pytest.fixture
-async def commits(engine: HeldEngine) -> AsyncIterator[GroupCommit]:
-    group = GroupCommit(engine, lambda topics: None, committers=1)
+@asynccontextmanager
+async def started(engine: HeldEngine, committers: int) -> AsyncIterator[GroupCommit]:
+    group = GroupCommit(engine, lambda topics: None, committers)
     group.start()
     yield group
     engine.may_commit.set()
     await group.close()
+
+
+@pytest.fixture
+async def commits(engine: HeldEngine) -> AsyncIterator[GroupCommit]:
+    async with started(engine, 1) as group:
+        yield group
+
+
+@pytest.fixture
+async def two(engine: HeldEngine) -> AsyncIterator[GroupCommit]:
+    """Two committers, as on PostgreSQL."""
+    async with started(engine, 2) as group:
+        yield group
+
+
+async def under_way(commits: GroupCommit, engine: HeldEngine) -> "asyncio.Task[int]":
+    """A writer whose commit has begun, and is held back."""
+    first = asyncio.create_task(commits.submit(lambda: value(0)))
+    while not engine.groups:
+        await asyncio.sleep(0)
+    return first
 
 
 async def until_queued(commits: GroupCommit, count: int) -> None:
@@ -77,9 +99,7 @@ async def until_queued(commits: GroupCommit, count: int) -> None:
 
 
 async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCommit, engine: HeldEngine) -> None:
-    first = asyncio.create_task(commits.submit(lambda: value(0)))
-    while not engine.groups:
-        await asyncio.sleep(0)
+    first = await under_way(commits, engine)
     others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(1, 101)]
     await until_queued(commits, 100)
     engine.may_commit.set()
@@ -115,36 +135,30 @@ async def test_group_is_gathered_no_longer_than_until_as_many_came_again(
     assert engine.groups == [MANY] * 3
 
 
-async def test_second_committer_waits_for_the_first_and_takes_all_who_came_meanwhile(engine: HeldEngine) -> None:
-    group = GroupCommit(engine, lambda topics: None, committers=2)
-    group.start()
-    first = asyncio.create_task(group.submit(lambda: value(0)))
-    while not engine.groups:
-        await asyncio.sleep(0)
-    others = [asyncio.create_task(group.submit(partial(value, number))) for number in range(1, 11)]
+async def test_second_committer_waits_for_the_first_and_takes_all_who_came_meanwhile(
+    two: GroupCommit, engine: HeldEngine
+) -> None:
+    first = await under_way(two, engine)
+    others = [asyncio.create_task(two.submit(partial(value, number))) for number in range(1, 11)]
     for _ in range(20):
         await asyncio.sleep(0)
     engine.may_commit.set()
     assert await asyncio.gather(first, *others) == list(range(11))
     assert engine.groups == [1, 10]
-    await group.close()
 
 
-async def test_commit_that_takes_long_holds_up_nobody_else(engine: HeldEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_commit_that_takes_long_holds_up_nobody_else(
+    two: GroupCommit, engine: HeldEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(group_commit, "TURN_S", 0.0)
-    group = GroupCommit(engine, lambda topics: None, committers=2)
-    group.start()
-    first = asyncio.create_task(group.submit(lambda: value(0)))
-    while not engine.groups:
-        await asyncio.sleep(0)
-    others = [asyncio.create_task(group.submit(partial(value, number))) for number in range(1, 4)]
+    first = await under_way(two, engine)
+    others = [asyncio.create_task(two.submit(partial(value, number))) for number in range(1, 4)]
     async with asyncio.timeout(20):
         while len(engine.groups) < 2:
             await asyncio.sleep(0)
     assert not first.done()
     engine.may_commit.set()
     assert await asyncio.gather(first, *others) == [0, 1, 2, 3]
-    await group.close()
 
 
 async def test_writer_who_wants_to_be_apart_shares_its_transaction_with_nobody(
@@ -154,9 +168,7 @@ async def test_writer_who_wants_to_be_apart_shares_its_transaction_with_nobody(
         yield from ()
         raise issues.QUEUE_FULL.error(kind="k", limit=1)
 
-    first = asyncio.create_task(commits.submit(lambda: value(0)))
-    while not engine.groups:
-        await asyncio.sleep(0)
+    first = await under_way(commits, engine)
     writes = [
         asyncio.create_task(commits.submit(partial(value, number), is_apart=number % 5 == 0)) for number in range(1, 11)
     ]
@@ -259,9 +271,7 @@ def doubled(numbers: Sequence[int]) -> Unit[Sequence[int]]:
 async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
     commits: GroupCommit, engine: HeldEngine
 ) -> None:
-    first = asyncio.create_task(commits.submit(lambda: value(0)))
-    while not engine.groups:
-        await asyncio.sleep(0)
+    first = await under_way(commits, engine)
     items = [commits.submit_item(doubled, number) for number in range(10)]
     other = asyncio.create_task(commits.submit(lambda: value(99)))
     await until_queued(commits, 11)
@@ -272,9 +282,7 @@ async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
 
 
 async def test_item_that_fails_in_a_batch_does_so_alone(commits: GroupCommit, engine: HeldEngine) -> None:
-    first = asyncio.create_task(commits.submit(lambda: value(0)))
-    while not engine.groups:
-        await asyncio.sleep(0)
+    first = await under_way(commits, engine)
     items = [commits.submit_item(doubled, number) for number in range(20)]
     others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(3)]
     await until_queued(commits, 23)

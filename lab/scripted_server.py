@@ -24,6 +24,8 @@ from precast.wire.session import Ack, FromNode, Hello, Message, Record, Welcome
 T = TypeVar("T", bound=Message)
 
 DEADLINE_S = 30.0
+# For those who are in the middle of their handshake at the end.
+LEAVE_S = 5.0
 
 
 class Line:
@@ -118,9 +120,14 @@ class ScriptedServer:
 
     async def stop(self) -> None:
         if self._server is not None:
+            # Asked for before the end, because afterwards it waits for nobody: an agent may be about to connect.
+            gone = asyncio.create_task(self._server.server.wait_closed())
+            await asyncio.sleep(0)
             self._server.close(close_connections=True)
             await self._server.wait_closed()
             self._server = None
+            await asyncio.wait([gone], timeout=LEAVE_S)
+            gone.cancel()
 
     async def accept(self) -> Line:
         """The next connection of an agent."""

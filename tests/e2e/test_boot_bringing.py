@@ -1,6 +1,7 @@
 """The network is brought up for data sources and left as it was: a DHCP client of ours against a server, in namespaces."""
 
 import contextlib
+import itertools
 import json
 import os
 import subprocess
@@ -80,18 +81,25 @@ def test_lease_is_used_and_undone() -> None:
     assert found["notes"] == ["eth0: 192.0.2.77/24 from 192.0.2.1"]
 
 
+def heard(server: "subprocess.Popen[str]") -> list[tuple[str, int]]:
+    """What a DHCP server was told, and how often in a row: a client that is not answered in time asks again."""
+    server.kill()
+    assert server.stdout is not None
+    return [(kind, len(list(lines))) for kind, lines in itertools.groupby(server.stdout.read().split())]
+
+
 def test_question_that_got_lost_is_asked_again() -> None:
     with cable.laid() as line, serving(line, *DHCP, "--silent", "1") as server:
         assert brought_up(line)["raised"]["address"] == "192.0.2.77/24"
-        assert server.stdout is not None
-        assert [server.stdout.readline().strip() for _ in range(3)] == ["discover", "discover", "request"]
+        (question, times), (then, _) = heard(server)
+    assert (question, then) == ("discover", "request")
+    assert times >= 2
 
 
 def test_refused_client_begins_again() -> None:
     with cable.laid() as line, serving(line, *DHCP, "--nak") as server:
         assert brought_up(line)["raised"]["address"] == "192.0.2.77/24"
-        assert server.stdout is not None
-        said = [server.stdout.readline().strip() for _ in range(4)]
+        said = [kind for kind, _ in heard(server)]
     assert said == ["discover", "request", "discover", "request"]
 
 

@@ -16,7 +16,7 @@ import msgspec
 import uvloop
 
 from lab.fact_documents import name_of
-from lab.fact_load import UNDER_WAY, Commands, Sent, _post
+from lab.fact_load import UNDER_WAY, Commands, Sent, post, send
 from lab.fact_load import Order as FactOrder
 from lab.report_documents import puppet_report, run_of
 from lab.session import Peer, Store
@@ -123,7 +123,7 @@ class ReportCommands(Commands):
         for node in range(self._count):
             body = canonical.encode(puppet_report(node, self._round))
             path = f"/pdb/cmd/v1?command=store_report&version=8&certname={name_of(node)}&producer-timestamp={now}"
-            yield node % UNDER_WAY, _post(path.encode(), body)
+            yield node % UNDER_WAY, post(path.encode(), body)
 
 
 def _frame(payload: bytes) -> bytes:
@@ -140,8 +140,6 @@ def _frame(payload: bytes) -> bytes:
 
 
 async def main() -> None:
-    from lab.fact_load import send
-
     target, port, count, *rest = sys.argv[1:]
     loop = asyncio.get_running_loop()
     ours = Nodes(int(port), int(count), Path(rest[0])) if target == "precast" else None
@@ -155,7 +153,7 @@ async def main() -> None:
             sent = await ours.send(order)
         else:
             assert theirs is not None
-            sent = await send(theirs, FactOrder())
+            sent = send(theirs, FactOrder())
         print(msgspec.json.encode(sent).decode(), flush=True)
 
 

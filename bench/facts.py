@@ -7,9 +7,9 @@ connection with its own certificate. They come as the agent's daemon sends them:
 over TLS 1.3 on the HTTPS port. The goals are about those. As `precast agent facts` sends them, in HTTPS requests, they are measured
 beside that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the server's database is asked.
 "New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest with what changes by
-nature; each node sends one after another, until all have sent theirs. The machine's speed changes within minutes, so all servers run at
-once and take turns; the goals are the middle of the turns' ratios, the worse database's and, against PuppetDB, the worse sort's. PuppetDB
-(Debian's, without TLS) gets the same sets as its own commands; its time ends when its queue is empty. On PostgreSQL our server has a
+nature; all nodes send at once, each one after another, until all have sent theirs. The machine's speed changes within minutes, so all
+servers run at once and take turns; the goals are the middle of the turns' ratios, the worse database's and, against PuppetDB, the worse
+sort's. PuppetDB (Debian's, without TLS) gets the same sets as its own commands; its time ends when its queue is empty. Our server has a
 process for each processor. Its PostgreSQL and ours are the same programs with the same settings. All processes share the processors; CPU
 is of all but the load.
 """
@@ -44,7 +44,7 @@ DEBIAN_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 TIMES_TARGET, UNCHANGED_TARGET, VOLATILE_TARGET = 50.0, 5.0, 2048.0
 DEADLINE_S = 600.0
 QUIET_S = 0.4
-# As a server is run beside PostgreSQL. SQLite has one writer, and another process would only wait for it.
+# As a server is run: the processes of one on SQLite share its one writer.
 WORKERS = ["--workers", str(os.cpu_count())]
 
 
@@ -112,7 +112,7 @@ WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 
 @contextmanager
 def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
-    with Site(directory) as site:
+    with Site(directory, words=WORKERS) as site:
         database = directory / "precast.db"
         connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, isolation_level=None)
         # While somebody reads what is only in the log, that is not begun anew: the frames it has more are what was written.

@@ -137,7 +137,7 @@ def send(nodes: Senders, order: Order) -> Sent:
         requests += some
     nodes.connect()
     started_s, cpu_s = time.monotonic(), time.process_time()
-    answers = converse(nodes.lines, requests, UNDER_WAY)
+    answers = converse(nodes.lines, requests, len(nodes.lines))
     ended_s, cpu_s = time.monotonic(), time.process_time() - cpu_s
     refused = [answer for answer in answers if not nodes.is_good(order, answer)]
     first = refused[0].decode(errors="replace")[:300] if refused else ""

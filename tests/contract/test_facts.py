@@ -20,7 +20,7 @@ from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
 from precast.store.facts import Facts, Received
 from precast.store.nodes import Nodes
-from precast.store.query import Unit
+from precast.store.query import Query, Unit
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked
 from precast.wire.facts import FactsBody, facts_body
@@ -103,6 +103,37 @@ async def test_change_is_in_the_history_path_by_path(service: FactService, clock
     assert changes["/os/release"] == ("12", "13")
     assert changes["/new"][1] is None
     assert (await service.show("web1")).decision == "4 changed: compile"
+
+
+@pytest.mark.parametrize("is_overtaken", [False, True])
+async def test_what_was_seen_beforehand_counts_only_of_what_is_stored(
+    service: FactService, database: Database, clock: ManualClock, *, is_overtaken: bool
+) -> None:
+    await service.submit("web1", body({"os": 1, "disks": {"sda": 1, "sdb": 1}}))
+    looked_at = "web1", prepare("web1", body({"os": 2, "disks": {"sda": 1, "sdb": 2}}))
+    await service.look([looked_at])
+    clock.advance(1)
+    if is_overtaken:
+        await service.submit("web1", body({"os": 2, "disks": {"sda": 2, "sdb": 1}}))
+        clock.advance(1)
+    await database.write_item(service.taking, looked_at)
+    newest = max(row.at for row in await service.changes("web1"))
+    steps = [(row.path, row.before, row.after) for row in await service.changes("web1") if row.at == newest]
+    other = ("/disks/sda", 2, 1) if is_overtaken else ("/os", 1, 2)
+    assert sorted(steps) == sorted([other, ("/disks/sdb", 1, 2)])
+
+
+async def test_set_that_cannot_be_compared_beforehand_is_taken_all_the_same(
+    service: FactService, database: Database, work: WorkQueue
+) -> None:
+    await service.submit("web1", body({"os": 1}))
+
+    def spoiling() -> Unit[None]:
+        yield Query("spoil", "UPDATE fact_set SET stable = :stable")(stable=b"{]")
+
+    await database.write(spoiling)
+    assert not (await service.submit("web1", body({"os": 2}))).wants_stable
+    assert await waiting(work, "facts") == ["web1"]
 
 
 async def test_change_that_does_not_matter_leads_to_no_compile(

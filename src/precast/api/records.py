@@ -28,7 +28,7 @@ def messages_of(facts: FactService, sessions: SessionService, reports: ReportSer
         ]
 
     messages = Messages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
-    messages.add(session.FACTS, NODE, RecordKind(FactsBody, fact_service.prepare, taking_facts))
+    messages.add(session.FACTS, NODE, RecordKind(FactsBody, fact_service.prepare, taking_facts, facts.look))
     messages.add(session.LOSS, NODE, RecordKind(LossBody, lambda node, body: body, sessions.losing))
     messages.add(wire_reports.BEGAN, NODE, RecordKind(RunBegan, report_service.prepare_began, reports.taking))
     messages.add(wire_reports.EVENTS, NODE, RecordKind(RunEvents, report_service.prepare_events, reports.taking))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from precast.services.fact_changes import compare
 from precast.services.fact_volatility import Recent, read_recent, write_recent
 from precast.services.tracing.fact_paths import FactReads
-from precast.store.facts import Decided, FactChange, FactSet, Waiting
+from precast.store.facts import Decided, FactChange, Waiting
 from precast.store.packing import pack, unpack
 
 # One compile in this time, and so many at once before that holds.
@@ -73,9 +73,13 @@ def _flapping(changes: Sequence[FactChange], recent: Recent) -> list[str]:
     return again[:FLAPS_NAMED] or [changes[0].path]
 
 
-def _changes(one: Waiting) -> list[FactChange]:
-    stored: FactSet | None = one.stored
+def _changes(one: Waiting) -> Sequence[FactChange]:
+    stored, brought = one.stored, one.came.brought
     if stored is not None and stored.digest == one.came.digest:
         return []
-    came = unpack(one.came.stable) if one.came.plain is None else one.came.plain
-    return compare(unpack(stored.stable) if stored else b"{}", came)
+    if stored is not None and brought is not None and brought.changes_from == stored.digest:
+        return brought.changes
+    before = unpack(stored.stable) if stored else b"{}"
+    if brought is None:
+        return compare(before, unpack(one.came.stable))
+    return compare(before, brought.plain, brought.facts)

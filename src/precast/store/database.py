@@ -6,7 +6,7 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
-from precast.store.engine import BatchUnit, Engine
+from precast.store.engine import BatchUnit, Engine, Look
 from precast.store.group_commit import GroupCommit
 from precast.store.lookup import Lookup
 from precast.store.query import Dialect, Unit
@@ -61,12 +61,13 @@ class Database:
         value: T = await self.engine.read(partial(unit, *args, **kwargs))
         return value
 
-    def write_item(self, batch: BatchUnit[Item, T], item: Item) -> "asyncio.Future[T]":
+    def write_item(self, batch: BatchUnit[Item, T], item: Item, look: Look[Item] | None = None) -> "asyncio.Future[T]":
         """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many.
 
-        It comes as a future: whoever has thousands of these under way need not have a task for each.
+        It comes as a future: whoever has thousands of these under way need not have a task for each. Where a transaction keeps all others
+        waiting, `look` is given the items before it begins.
         """
-        return self._group_commit.submit_item(batch, item)
+        return self._group_commit.submit_item(batch, item, look)
 
     async def find(self, lookup: Lookup[T], key: str) -> T | None:
         """As `read`, for a row by its key: here and now, or in one statement with everybody who looks such a row up at this moment."""

@@ -5,8 +5,9 @@ and go packed (`packing`): who does not look into one should not pay for that.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -20,15 +21,35 @@ from precast.store.query import Unit, json_list
 QUIET = queries.QUIET
 
 
+class FactChange(msgspec.Struct, frozen=True):
+    """How one path changed: JSON; None where there is nothing."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+
+class Brought:
+    """A stable part as it was brought, and what it says; how it differs from the stored one of a digest, once somebody has looked."""
+
+    __slots__ = ("changes", "changes_from", "facts", "plain")
+
+    def __init__(self, plain: bytes, facts: Mapping[str, Any]) -> None:
+        self.plain = plain
+        self.facts = facts
+        self.changes_from: str | None = None
+        self.changes: Sequence[FactChange] = ()
+
+
 class Received(msgspec.Struct, frozen=True):
-    """A set as it came: packed canonical JSON, both parts; `plain` is the stable part before it was packed, where that is at hand."""
+    """A set as it came: packed canonical JSON, both parts; `brought` is the stable part before it was packed, where that is at hand."""
 
     node: str
     digest: str
     stable: bytes
     volatile: bytes
     received_at: datetime
-    plain: bytes | None = None
+    brought: Brought | None = None
 
 
 class Volatile(msgspec.Struct, frozen=True):
@@ -57,14 +78,6 @@ class Waiting(msgspec.Struct, frozen=True):
     came: Received
     stored: FactSet | None
     submissions: int
-
-
-class FactChange(msgspec.Struct, frozen=True):
-    """How one path changed: JSON; None where there is nothing."""
-
-    path: str
-    before: bytes | None
-    after: bytes | None
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -153,6 +166,10 @@ class Facts:
         rows = yield queries.HOLD(nodes=json_list(one.node for one in sets))
         stored = {node: (_fact_set(*columns), submissions or 0) for node, submissions, *columns in rows}
         return [Waiting(one, *stored.get(one.node, (None, 0))) for one in sets]
+
+    async def stable_of(self, nodes: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+        """The digest and the stable part, packed, of what is stored of these nodes."""
+        return await self._database.read(_reading_stable, nodes)
 
     def clearing(self, sets: Sequence[Received]) -> Unit[None]:
         """Take sets out of the inbox, unless a newer one came."""
@@ -248,6 +265,11 @@ def reading_newest(nodes: Sequence[str]) -> Unit[Sequence[str | None]]:
     rows = yield queries.NEWEST(nodes=json_list(nodes))
     found = {row[0]: row[1] for row in rows}
     return [found.get(node) for node in nodes]
+
+
+def _reading_stable(nodes: Sequence[str]) -> Unit[dict[str, tuple[str, bytes]]]:
+    rows = yield queries.STABLE(nodes=json_list(nodes))
+    return {node: (digest, bytes(stable)) for node, digest, stable in rows}
 
 
 def _reading_history(node: str, before: datetime, limit: int) -> Unit[list[Step]]:

@@ -95,6 +95,10 @@ class Commands:
         self.lines: list[HttpLine] = []
 
     def connect(self) -> None:
+        """Connect anew: it closes what was silent for a while, and that may be now."""
+        for line in self.lines:
+            line.socket.close()
+        self.lines.clear()
         reopen(self.lines, lambda _: HttpLine(self._port), UNDER_WAY)
 
     def requests(self, order: Order) -> Iterator[tuple[int, bytes]]:

@@ -206,10 +206,8 @@ class FactService:
         if not sets:
             return looked, []
         held = [_as_newest(one) for one in (yield from self._facts.holding(sets))]
-        queued: set[str] = set()
-        for some in _in_bites(held):
-            queued |= yield from self._facts.queued([one.came.node for one in some])
-            yield from self._looking([one for one in some if one.came.node not in queued], looked)
+        queued = yield from self._facts.queued([one.came.node for one in held])
+        yield from self._looking([one for one in held if one.came.node not in queued], looked)
         late = queued | looked.failed.keys()
         try:
             yield from self._work.ensuring_room(DECIDE.name, [one.key for one in looked.due])
@@ -234,8 +232,7 @@ class FactService:
         waiting = yield from self._facts.waiting([claim.key for claim in claims])
         looked = Looked([], [], {})
         held = yield from self._facts.holding(waiting)
-        for some in _in_bites([one for one in held if not _is_outdated(one)]):
-            yield from self._looking(some, looked)
+        yield from self._looking([one for one in held if not _is_outdated(one)], looked)
         if looked.failed:
             raise next(iter(looked.failed.values()))
         yield from self._storing(looked)
@@ -246,20 +243,29 @@ class FactService:
     def _looking(self, sets: Sequence[Waiting], looked: Looked) -> Unit[None]:
         """Decide upon sets whose nodes are held. The boundary of a look: whatever is wrong with a set is its own affair."""
         changed = [one.came.node for one in sets if one.stored and one.stored.digest != one.came.digest]
+        reads = (yield from self._reading(changed, looked)) if changed else {}
+        for some in _in_bites([one for one in sets if one.came.node not in looked.failed]):
+            for one, found in zip(some, (yield Think(partial(self._decided, some, reads))), strict=True):
+                node = one.came.node
+                if isinstance(found, PrecastError):
+                    looked.failed[node] = found
+                    continue
+                decision, compile_at = found
+                looked.decided.append(decision)
+                if compile_at is not None:
+                    looked.due.append(Asked(node, one.came.digest, compile_at))
+
+    def _reading(self, nodes: Sequence[str], looked: Looked) -> Unit[dict[str, FactReads | None]]:
+        """What the catalogs of these nodes rest on. If that cannot be read, it is found out of which of them."""
         try:
-            reads = (yield from self._read.holding(changed)) if changed else {}
+            return (yield from self._read.holding(nodes))
         except Exception as error:  # noqa: BLE001 - of our own reading: what the database fails with ends the unit
-            looked.failed.update((node, _undecidable(node, error)) for node in changed)
-            sets, reads = [one for one in sets if one.came.node not in looked.failed], {}
-        for one, found in zip(sets, (yield Think(partial(self._decided, sets, reads))), strict=True):
-            node = one.came.node
-            if isinstance(found, PrecastError):
-                looked.failed[node] = found
-                continue
-            decision, compile_at = found
-            looked.decided.append(decision)
-            if compile_at is not None:
-                looked.due.append(Asked(node, one.came.digest, compile_at))
+            if len(nodes) == 1:
+                looked.failed[nodes[0]] = _undecidable(nodes[0], error)
+                return {}
+        half = len(nodes) // 2
+        first = yield from self._reading(nodes[:half], looked)
+        return first | (yield from self._reading(nodes[half:], looked))
 
     def _decided(
         self, sets: Sequence[Waiting], reads: Mapping[str, FactReads | None]

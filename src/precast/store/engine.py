@@ -68,39 +68,28 @@ class Engine(Protocol):
         """Give back threads, connections and files."""
 
 
-# Has something worked out that a unit needs.
-Thinking = Callable[[Callable[[], Any]], Any]
-
-
-def think_at_once(work: Callable[[], Any]) -> Any:
-    return work()
-
-
 class Progress:
-    """Steps through one unit, keeping the wake-ups and what it has to think about apart from the statements."""
+    """Steps through one unit, keeping the wake-ups apart from what is to be done for it."""
 
-    def __init__(self, unit: Unit[T], think: Thinking = think_at_once) -> None:
+    def __init__(self, unit: Unit[T]) -> None:
         self._unit = unit
-        self._think = think
         self._topics: set[str] = set()
         self.done: Done | None = None
 
-    def first(self) -> Statement | ManyRows | None:
+    def first(self) -> Statement | ManyRows | Think | None:
         return self._settle(None)
 
-    def next(self, rows: Rows) -> Statement | ManyRows | None:
-        """Hand in the rows of the last statement; the next one, or None when the unit has ended and `done` is set."""
-        return self._settle(rows)
+    def next(self, came: Any) -> Statement | ManyRows | Think | None:
+        """Hand in the rows of the last statement, or what was thought out; the next step, or None when the unit has ended and `done`
+        is set."""
+        return self._settle(came)
 
-    def _settle(self, rows: Rows | None) -> Statement | ManyRows | None:
+    def _settle(self, came: Any) -> Statement | ManyRows | Think | None:
         try:
-            step: Step = next(self._unit) if rows is None else self._unit.send(rows)
-            while isinstance(step, Wake | Think):
-                if isinstance(step, Think):
-                    step = self._unit.send(self._think(step.work))
-                else:
-                    self._topics.add(step.topic)
-                    step = self._unit.send(())
+            step: Step = next(self._unit) if came is None else self._unit.send(came)
+            while isinstance(step, Wake):
+                self._topics.add(step.topic)
+                step = self._unit.send(())
         except StopIteration as end:
             self.done = Done(end.value, frozenset(self._topics))
             return None

@@ -15,7 +15,7 @@ import asyncpg
 from precast.store import durability, issues, postgres_errors
 from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
 from precast.store.location import PostgresLocation
-from precast.store.query import Dialect, ManyRows, Rows, Statement
+from precast.store.query import Dialect, ManyRows, Rows, Statement, Think
 
 if TYPE_CHECKING:  # generic in its stubs only
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
@@ -155,9 +155,13 @@ class PostgresEngine:
 
     async def _run(self, connection: "Connection", unit: UnitFactory) -> Done:
         progress = Progress(unit())
-        statement = progress.first()
-        while statement is not None:
-            statement = progress.next(await self._execute(connection, statement))
+        step = progress.first()
+        while step is not None:
+            if isinstance(step, Think):
+                await asyncio.sleep(0)  # others first: it takes long
+                step = progress.next(step.work())
+            else:
+                step = progress.next(await self._execute(connection, step))
         assert progress.done is not None, "a unit without a next statement has ended"
         return progress.done
 

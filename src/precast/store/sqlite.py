@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from precast.store import issues, sqlite_errors
-from precast.store.engine import DatabaseFailed, Done, Progress, Thinking, UnitFactory, UnitFailed, think_at_once
-from precast.store.query import Dialect, ManyRows, Rows, Statement
+from precast.store.engine import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.query import Dialect, ManyRows, Rows, Statement, Think
 
 T = TypeVar("T")
+# Has something worked out that a unit needs.
+Thinking = Callable[[Callable[[], Any]], Any]
 
 READERS = 4
 NEEDED_VERSION = (3, 37, 0)  # STRICT tables
@@ -34,6 +36,10 @@ WRITER_CACHE_KB = 16 * 1024
 CHECKPOINT_PAGES = 4_000
 # A writer waits for other processes in steps of this length: between two it sees that the engine is being closed.
 BUSY_STEP_S = 0.2
+
+
+def think_at_once(work: Callable[[], Any]) -> Any:
+    return work()
 
 
 class SqliteEngine:
@@ -259,10 +265,10 @@ class SqliteEngine:
         return thought.result()
 
     def _run(self, connection: sqlite3.Connection, unit: UnitFactory, think: Thinking = think_at_once) -> Done:
-        progress = Progress(unit(), think)
-        statement = progress.first()
-        while statement is not None:
-            statement = progress.next(self._execute(connection, statement))
+        progress = Progress(unit())
+        step = progress.first()
+        while step is not None:
+            step = progress.next(think(step.work) if isinstance(step, Think) else self._execute(connection, step))
         assert progress.done is not None, "a unit without a next statement has ended"
         return progress.done
 

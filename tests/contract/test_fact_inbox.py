@@ -14,7 +14,7 @@ from precast.base.errors import NotFoundError
 from precast.base.ids import TimeOrderedIds
 from precast.services import facts
 from precast.services.fact_reads import ReadFacts
-from precast.services.facts import FACTS, FactService, prepare
+from precast.services.facts import FACTS, FactService
 from precast.services.reports import ReportService
 from precast.services.sessions import MAX_ORDERS, SessionService
 from precast.services.tracing.fact_paths import FactReads
@@ -84,7 +84,7 @@ class Server:
 
     async def keep_for_later(self, node: str, stable: dict[str, Any], received_at: datetime) -> None:
         """Acknowledge a set as a server of an older version does."""
-        came = prepare(node, facts_body(stable, {}))
+        came = self.facts.prepare(node, facts_body(stable, {}))
 
         def unit() -> Unit[None]:
             assert came.stable is not None
@@ -262,8 +262,8 @@ async def test_who_takes_and_who_works_off_lock_in_one_order(
     for node in nodes:
         await server.submit(node, {"os": 1})
     await server.set_stable("web1", b"damaged")
-    came = [(node, prepare(node, facts_body({"os": 2}, {}))) for node in nodes]
-    came += [("web4", prepare("web4", facts_body({"os": 1}, {}).without_stable()))]
+    came = [(node, server.facts.prepare(node, facts_body({"os": 2}, {}))) for node in nodes]
+    came += [("web4", server.facts.prepare("web4", facts_body({"os": 1}, {}).without_stable()))]
     await database.write(Nodes(database).taking, "web4")
     await server.keep_for_later("web4", {"os": 1}, database.clock.now())
     locks = ["facts.hold", "catalogs.hold", "facts.store", "facts.store_volatile", "work.enqueue_many"]

@@ -14,7 +14,7 @@ from precast.lang.inputs import FactPath, Path
 from precast.services import fact_retention
 from precast.services.fact_reads import ReadFacts
 from precast.services.fact_retention import FactRetention
-from precast.services.facts import FACTS, FactService, prepare
+from precast.services.facts import FACTS, FactService
 from precast.services.tracing.fact_paths import FactReads, read_facts
 from precast.services.work_kinds import DECIDE
 from precast.store.database import Database
@@ -110,8 +110,7 @@ async def test_what_was_seen_beforehand_counts_only_of_what_is_stored(
     service: FactService, database: Database, clock: ManualClock, *, is_overtaken: bool
 ) -> None:
     await service.submit("web1", body({"os": 1, "disks": {"sda": 1, "sdb": 1}}))
-    looked_at = "web1", prepare("web1", body({"os": 2, "disks": {"sda": 1, "sdb": 2}}))
-    await service.look([looked_at])
+    looked_at = "web1", service.prepare("web1", body({"os": 2, "disks": {"sda": 1, "sdb": 2}}))
     clock.advance(1)
     if is_overtaken:
         await service.submit("web1", body({"os": 2, "disks": {"sda": 2, "sdb": 1}}))
@@ -157,9 +156,9 @@ async def test_newest_of_two_sets_of_one_moment_counts(service: FactService) -> 
     assert (await service.show("web1")).facts == {"os": 2}
 
 
-async def keep_for_later(database: Database, work: WorkQueue, facts: FactsBody) -> None:
+async def keep_for_later(service: FactService, database: Database, work: WorkQueue, facts: FactsBody) -> None:
     """Acknowledge a set as a server of an older version does: whoever works off the inbox looks at it."""
-    came = prepare("web1", facts)
+    came = service.prepare("web1", facts)
     assert came.stable is not None
 
     def unit() -> Unit[None]:
@@ -172,7 +171,7 @@ async def keep_for_later(database: Database, work: WorkQueue, facts: FactsBody) 
 
 
 async def test_set_of_an_older_server_is_worked_off(service: FactService, database: Database, work: WorkQueue) -> None:
-    await keep_for_later(database, work, body({"os": 1}, {"uptime": 5}))
+    await keep_for_later(service, database, work, body({"os": 1}, {"uptime": 5}))
     with pytest.raises(NotFoundError):
         await service.show("web1")
     assert await service.work_off("worker") == 1
@@ -186,7 +185,7 @@ async def test_set_that_comes_while_one_waits_replaces_it_there(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
     """Whoever has looked at the older one must not store it after this one."""
-    await keep_for_later(database, work, body({"os": 1}))
+    await keep_for_later(service, database, work, body({"os": 1}))
     await service.submit("web1", body({"os": 2}))
     with pytest.raises(NotFoundError):
         await service.show("web1")
@@ -200,7 +199,7 @@ async def test_set_that_comes_while_one_waits_replaces_it_there(
 async def test_set_that_comes_during_the_work_is_looked_at_next(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
-    await keep_for_later(database, work, body({"os": 1}))
+    await keep_for_later(service, database, work, body({"os": 1}))
     (claim,) = await work.claim("facts", "slow", limit=1, lease_s=60)
     await service.submit("web1", body({"os": 2}))
     assert await work.complete(claim)
@@ -211,7 +210,7 @@ async def test_set_that_comes_during_the_work_is_looked_at_next(
 async def test_worker_that_lost_its_claim_stores_nothing(
     service: FactService, database: Database, other_database: Database, work: WorkQueue, clock: ManualClock
 ) -> None:
-    await keep_for_later(database, work, body({"os": 1}))
+    await keep_for_later(service, database, work, body({"os": 1}))
     (lost,) = await work.claim("facts", "slow", limit=1, lease_s=1)
     clock.advance(2)
     other = FactService(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from precast.api.messages import Messages
 from precast.api.routes import NODE
-from precast.services import facts as fact_service
 from precast.services import reports as report_service
 from precast.services.facts import FactService, Submission
 from precast.services.reports import ReportService
@@ -28,7 +27,7 @@ def messages_of(facts: FactService, sessions: SessionService, reports: ReportSer
         ]
 
     messages = Messages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
-    messages.add(session.FACTS, NODE, RecordKind(FactsBody, fact_service.prepare, taking_facts, facts.look))
+    messages.add(session.FACTS, NODE, RecordKind(FactsBody, facts.prepare, taking_facts))
     messages.add(session.LOSS, NODE, RecordKind(LossBody, lambda node, body: body, sessions.losing))
     messages.add(wire_reports.BEGAN, NODE, RecordKind(RunBegan, report_service.prepare_began, reports.taking))
     messages.add(wire_reports.EVENTS, NODE, RecordKind(RunEvents, report_service.prepare_events, reports.taking))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from precast.services.fact_changes import compare
 from precast.services.fact_volatility import Recent, read_recent, write_recent
 from precast.services.tracing.fact_paths import FactReads
-from precast.store.facts import Decided, FactChange, Waiting
+from precast.store.facts import Compared, Decided, FactChange, Waiting
 from precast.store.packing import pack, unpack
 
 # One compile in this time, and so many at once before that holds.
@@ -77,9 +77,7 @@ def _changes(one: Waiting) -> Sequence[FactChange]:
     stored, brought = one.stored, one.came.brought
     if stored is not None and stored.digest == one.came.digest:
         return []
-    if stored is not None and brought is not None and brought.changes_from == stored.digest:
+    if stored is not None and isinstance(brought, Compared) and brought.digest == stored.digest:
         return brought.changes
-    before = unpack(stored.stable) if stored else b"{}"
-    if brought is None:
-        return compare(before, unpack(one.came.stable))
-    return compare(before, brought.plain, brought.facts)
+    after = brought if isinstance(brought, bytes) else unpack(one.came.stable)
+    return compare(unpack(stored.stable) if stored else b"{}", after)

@@ -10,12 +10,11 @@ it stops neither the node's other records nor anybody else, and who works off th
 versions put every set there. A node of which something waits goes on through it, so that its sets stay in order.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -29,14 +28,12 @@ from precast.services.tracing.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
 from precast.services.working import LostClaim, keep_working
 from precast.store.database import Database
-from precast.store.facts import Brought, Decided, Facts, Received, Volatile, Waiting, reading_newest
+from precast.store.facts import Brought, Compared, Decided, Facts, Received, Volatile, Waiting, reading_newest
 from precast.store.packing import pack, unpack
 from precast.store.query import Think, Unit
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
-
-T = TypeVar("T")
 
 # Twelve tries take a quarter of an hour: a queue of decisions that was full should have room by then.
 FACTS = WorkKind("facts", max_attempts=12)
@@ -49,7 +46,7 @@ COMPARED_AT_ONCE = 16
 
 
 class Submission(NamedTuple):
-    """Facts as they are stored: packed. `brought` is the stable part as it was."""
+    """Facts as they are stored: packed. `brought` is the stable part as it was, or how it differs."""
 
     digest: str
     stable: bytes | None
@@ -57,24 +54,15 @@ class Submission(NamedTuple):
     brought: Brought | None = None
 
 
-def prepare(node: str, body: FactsBody) -> Submission:
-    """Facts as they came, checked. Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none."""
-    try:
-        canonical.decode_mapping(volatile := bytes(body.volatile))
-        brought = None if body.whole is None else _known(node, body.digest, body.whole)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise issues.NO_MAPPING.error(node=node, reason=error) from None
-    return Submission(body.digest, None if brought is None else pack(brought.plain), pack(volatile), brought)
-
-
-def _known(node: str, digest: str, stable: bytes) -> Brought:
-    """A stable part in the form that has this digest: as it came if the node wrote it so, which spares writing it again."""
+def _known(node: str, digest: str, stable: bytes) -> tuple[bytes, dict[str, Any]]:
+    """A stable part in the form that has this digest, and what it says: as it came if the node wrote it so, which spares writing it
+    again."""
     facts = canonical.decode_mapping(stable)
     if digests.of_bytes(stable) != digest:
         stable = canonical.encode(facts)
         if digests.of_bytes(stable) != digest:
             raise issues.WRONG_DIGEST.error(node=node)
-    return Brought(stable, facts)
+    return stable, facts
 
 
 class Looked(NamedTuple):
@@ -108,7 +96,30 @@ class FactService:
 
         Raises InputError FACTS-001 if the digest is not that of the facts. Cancelling is safe: it was kept or it was not.
         """
-        return await self._database.write_item(self.taking, (node, prepare(node, body)), self.look)
+        return await self._database.write_item(self.taking, (node, self.prepare(node, body)))
+
+    def prepare(self, node: str, body: FactsBody) -> Submission:
+        """Facts as they came, checked, and compared with what is stored where that can be read at once: they are at hand now, and nobody
+        waits for that in a transaction.
+
+        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none.
+        """
+        try:
+            canonical.decode_mapping(volatile := bytes(body.volatile))
+            if body.whole is None:
+                return Submission(body.digest, None, pack(volatile))
+            stable, facts = _known(node, body.digest, body.whole)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise issues.NO_MAPPING.error(node=node, reason=error) from None
+        return Submission(body.digest, pack(stable), pack(volatile), self._seen(node, stable, facts))
+
+    def _seen(self, node: str, stable: bytes, facts: dict[str, Any]) -> Brought:
+        """How a stable part differs from the stored one, if that can be found out now; whatever is wrong, who takes it finds out."""
+        with contextlib.suppress(Exception):
+            if (stored := self._facts.stable_at_once(node)) is not None:
+                digest, before = stored
+                return Compared(digest, compare(unpack(before), stable, facts))
+        return stable
 
     async def show(self, node: str) -> FactsView:
         """The stored facts of a node. Raises NotFoundError FACTS-002."""
@@ -155,21 +166,6 @@ class FactService:
             return
         except PrecastError as error:
             await self._work.fail(claim, f"{error.message} [{error.code}]")
-
-    async def look(self, came: Sequence[tuple[str, Submission]]) -> None:
-        """Find out how sets differ from what is stored, before they are taken: nothing else of that takes as long. If something else is
-        stored by then, it was in vain, and if that cannot be done, who takes them finds out why."""
-        brought = {node: one.brought for node, one in came if one.brought is not None}
-        if not brought:
-            return
-        stored = list((await self._facts.stable_of(list(brought))).items())
-        for some in _in_bites(stored):
-            for node, (digest, stable) in some:
-                one = brought[node]
-                with contextlib.suppress(Exception):
-                    one.changes = compare(unpack(stable), one.plain, one.facts)
-                    one.changes_from = digest
-            await asyncio.sleep(0)
 
     def taking(self, came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[FactsAnswer]]:
         """Keep facts of many nodes as a part of another transaction, or say whose stable part is wanted."""
@@ -296,7 +292,7 @@ def _undecidable(node: str, error: Exception) -> PrecastError:
     return issues.UNDECIDABLE.error(node=node, reason=f"{type(error).__name__}: {error}")
 
 
-def _in_bites(sets: Sequence[T]) -> list[Sequence[T]]:
+def _in_bites(sets: Sequence[Waiting]) -> list[Sequence[Waiting]]:
     return [sets[first : first + COMPARED_AT_ONCE] for first in range(0, len(sets), COMPARED_AT_ONCE)]
 
 

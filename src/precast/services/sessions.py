@@ -23,7 +23,6 @@ from precast.services import issues
 from precast.services.served import NOTHING, Served
 from precast.store.audit import AuditLog
 from precast.store.database import Database
-from precast.store.engine import Look
 from precast.store.nodes import Nodes
 from precast.store.query import Unit
 from precast.store.sessions import Arrival, Previous, Sessions
@@ -44,14 +43,12 @@ CLONE_NOTED_FOR = timedelta(hours=1)
 class RecordKind(NamedTuple):
     """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction and does not.
 
-    It is given what came of all nodes at one moment, each with its node, in order; kinds that share it are taken together. `look` may be
-    given the same before.
+    It is given what came of all nodes at one moment, each with its node, in order; kinds that share it are taken together.
     """
 
     body: type[msgspec.Struct]
     prepare: Callable[[str, Any], Any]
     taking: "Taking"
-    look: "Look[tuple[str, Any]] | None" = None
 
 
 Taking = Callable[[Sequence[tuple[str, Any]]], Unit[Sequence[Want | None]]]
@@ -151,17 +148,7 @@ class SessionService:
         A record that cannot be used is logged and counted as lost: repeating it would not make it better.
         """
         prepared = [(record.number, *_prepare(node, record, kinds)) for record in records]
-        return self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared), self._look)
-
-    async def _look(self, came: Sequence[Came]) -> None:
-        """Whatever can be found out about records before they are taken."""
-        looks: dict[Look[Any], list[tuple[str, Any]]] = {}
-        for one in came:
-            for _, kind, body in one.records:
-                if kind is not None and kind.look is not None:
-                    looks.setdefault(kind.look, []).append((one.node, body))
-        for look, bodies in looks.items():
-            await look(bodies)
+        return self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared))
 
     def _taking_in(self, came: Sequence[Came]) -> Unit[Sequence[Taken | None]]:
         """Of everybody who sends at this moment; None for a node that has come anew since."""

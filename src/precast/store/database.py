@@ -6,10 +6,10 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
-from precast.store.engine import BatchUnit, Engine, Look
+from precast.store.engine import BatchUnit, Engine
 from precast.store.group_commit import GroupCommit
 from precast.store.lookup import Lookup
-from precast.store.query import Dialect, Unit
+from precast.store.query import Dialect, Rows, Statement, Unit
 from precast.store.shared_reads import SharedReads
 from precast.store.wakeups import Wakeups
 
@@ -61,17 +61,20 @@ class Database:
         value: T = await self.engine.read(partial(unit, *args, **kwargs))
         return value
 
-    def write_item(self, batch: BatchUnit[Item, T], item: Item, look: Look[Item] | None = None) -> "asyncio.Future[T]":
+    def write_item(self, batch: BatchUnit[Item, T], item: Item) -> "asyncio.Future[T]":
         """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many.
 
-        It comes as a future: whoever has thousands of these under way need not have a task for each. Where a transaction keeps all others
-        waiting, `look` is given the items before it begins.
+        It comes as a future: whoever has thousands of these under way need not have a task for each.
         """
-        return self._group_commit.submit_item(batch, item, look)
+        return self._group_commit.submit_item(batch, item)
+
+    def read_at_once(self, statement: Statement) -> Rows | None:
+        """A few rows by their key, within this call; None where that could mean to wait. Raises PrecastError."""
+        return self.engine.read_at_once(statement)
 
     async def find(self, lookup: Lookup[T], key: str) -> T | None:
         """As `read`, for a row by its key: here and now, or in one statement with everybody who looks such a row up at this moment."""
-        rows = self.engine.read_at_once(lookup.statement(key))
+        rows = self.read_at_once(lookup.statement(key))
         if rows is not None:
             return lookup.take(rows)
         value: T | None = await self._shared_reads.read(lookup.finding_each, key)

@@ -1,6 +1,6 @@
 """What a database must be able to do for us, and what both do alike."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from precast.base.errors import PrecastError
@@ -13,8 +13,6 @@ T = TypeVar("T")
 UnitFactory = Callable[[], Unit[Any]]
 # Makes a unit for many items, which gives a value for each, in their order.
 BatchUnit = Callable[[Sequence[Item]], Unit[Sequence[T]]]
-# Works out beforehand what a batch unit may need for its items, and notes it with them; a help and no more.
-Look = Callable[[Sequence[Item]], Awaitable[None]]
 
 
 class Done(NamedTuple):
@@ -46,7 +44,6 @@ class Engine(Protocol):
     dialect: Dialect
     location: str
     gather_s: float  # how long the next group of writers is waited for while there are many of them
-    has_one_writer: bool  # whether a transaction keeps all others waiting, so that what can be done before it should be
 
     async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
         """Run the units in order in one durable transaction: all of them or none.

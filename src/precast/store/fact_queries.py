@@ -66,14 +66,7 @@ HOLD = Query(
     ORDER BY node FOR UPDATE
     """,
 )
-STABLE = Query(
-    "facts.stable",
-    "SELECT node, digest, stable FROM fact_set WHERE node IN (SELECT value FROM json_each(:nodes))",
-    postgresql="""
-    SELECT node, digest, stable FROM fact_set
-    WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
-    """,
-)
+STABLE = Query("facts.stable", "SELECT digest, stable FROM fact_set WHERE node = :node")
 CLEAR = Query(
     "facts.clear", "DELETE FROM fact_inbox WHERE node = :node AND digest = :digest AND received_at = :received_at"
 )

@@ -5,9 +5,9 @@ and go packed (`packing`): who does not look into one should not pay for that.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,20 +29,19 @@ class FactChange(msgspec.Struct, frozen=True):
     after: bytes | None
 
 
-class Brought:
-    """A stable part as it was brought, and what it says; how it differs from the stored one of a digest, once somebody has looked."""
+class Compared(NamedTuple):
+    """How a stable part differs from the one that was stored, of this digest."""
 
-    __slots__ = ("changes", "changes_from", "facts", "plain")
+    digest: str
+    changes: Sequence[FactChange]
 
-    def __init__(self, plain: bytes, facts: Mapping[str, Any]) -> None:
-        self.plain = plain
-        self.facts = facts
-        self.changes_from: str | None = None
-        self.changes: Sequence[FactChange] = ()
+
+# A stable part as it was brought, or how it differs, if somebody has looked.
+Brought = bytes | Compared
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A set as it came: packed canonical JSON, both parts; `brought` is the stable part before it was packed, where that is at hand."""
+    """A set as it came: packed canonical JSON, both parts; `brought` is what is at hand of the stable part besides."""
 
     node: str
     digest: str
@@ -167,9 +166,10 @@ class Facts:
         stored = {node: (_fact_set(*columns), submissions or 0) for node, submissions, *columns in rows}
         return [Waiting(one, *stored.get(one.node, (None, 0))) for one in sets]
 
-    async def stable_of(self, nodes: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-        """The digest and the stable part, packed, of what is stored of these nodes."""
-        return await self._database.read(_reading_stable, nodes)
+    def stable_at_once(self, node: str) -> tuple[str, bytes] | None:
+        """The digest and the stable part, packed, of what is stored of a node; None where there is nothing, or that could mean to wait."""
+        rows = self._database.read_at_once(queries.STABLE(node=node))
+        return (rows[0][0], bytes(rows[0][1])) if rows else None
 
     def clearing(self, sets: Sequence[Received]) -> Unit[None]:
         """Take sets out of the inbox, unless a newer one came."""
@@ -265,11 +265,6 @@ def reading_newest(nodes: Sequence[str]) -> Unit[Sequence[str | None]]:
     rows = yield queries.NEWEST(nodes=json_list(nodes))
     found = {row[0]: row[1] for row in rows}
     return [found.get(node) for node in nodes]
-
-
-def _reading_stable(nodes: Sequence[str]) -> Unit[dict[str, tuple[str, bytes]]]:
-    rows = yield queries.STABLE(nodes=json_list(nodes))
-    return {node: (digest, bytes(stable)) for node, digest, stable in rows}
 
 
 def _reading_history(node: str, before: datetime, limit: int) -> Unit[list[Step]]:

@@ -8,8 +8,7 @@ A unit that holds many rows can ask for a transaction of its own: two groups wit
 a circle, whatever order each unit keeps for itself.
 
 Writers that do the same thing to many items can share even the statements: of a *batch unit* a group has one, which is given
-the items of everybody who waits for it. Where one transaction keeps all others waiting, also those of other processes, they are looked at
-before it begins, and what takes long is done by then.
+the items of everybody who waits for it.
 
 A unit that fails does so alone: the group is rolled back, and what stood before it, the unit itself, and what stood after it
 are committed apart; a batch is halved until the item at fault is alone. If the database itself fails, everyone in the group is
@@ -23,9 +22,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from precast.base.errors import PrecastError
 from precast.store import issues
-from precast.store.engine import BatchUnit, DatabaseFailed, Done, Engine, Look, UnitFactory, UnitFailed
+from precast.store.engine import BatchUnit, DatabaseFailed, Done, Engine, UnitFactory, UnitFailed
 from precast.store.query import Unit
 
 MAX_GROUP = 256
@@ -43,22 +41,15 @@ PATIENCE_S = 30.0
 class _Job:
     """A unit on its way, or an item of a batch unit, and whoever waits for it."""
 
-    __slots__ = ("batch", "future", "is_apart", "item", "look", "unit")
+    __slots__ = ("batch", "future", "is_apart", "item", "unit")
 
     def __init__(
-        self,
-        unit: UnitFactory | None,
-        batch: BatchUnit[Any, Any] | None,
-        item: object,
-        look: Look[Any] | None = None,
-        *,
-        is_apart: bool = False,
+        self, unit: UnitFactory | None, batch: BatchUnit[Any, Any] | None, item: object, *, is_apart: bool = False
     ) -> None:
         self.unit = unit
         self.is_apart = is_apart
         self.batch = batch
         self.item = item
-        self.look = look
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def succeed(self, value: object) -> None:
@@ -105,11 +96,9 @@ class GroupCommit:
         """
         return await self._put(_Job(unit, None, None, is_apart=is_apart))
 
-    def submit_item(
-        self, batch: BatchUnit[Any, Any], item: object, look: Look[Any] | None = None
-    ) -> "asyncio.Future[Any]":
+    def submit_item(self, batch: BatchUnit[Any, Any], item: object) -> "asyncio.Future[Any]":
         """Run the batch unit for this item and all others that wait; the value for this one once it is durable."""
-        return self._put(_Job(None, batch, item, look))
+        return self._put(_Job(None, batch, item))
 
     def _put(self, job: _Job) -> "asyncio.Future[Any]":
         if self._is_closing:
@@ -200,7 +189,7 @@ class GroupCommit:
                 continue
             parts = _parts(group)
             try:
-                done = await self._transact(parts)
+                done = await self._engine.transact([part.unit for part in parts])
             except UnitFailed as failure:
                 if len(group) == 1:
                     group[0].fail(failure.__cause__ or failure)
@@ -221,14 +210,6 @@ class GroupCommit:
                     job.fail(issues.FAILED.error(query="of a commit", reason=f"{type(error).__name__}: {error}"))
             else:
                 self._answer(parts, done)
-
-    async def _transact(self, parts: list[_Part]) -> list[Done]:
-        """Have items looked at, where it spares others to wait, then transact. What is wrong with a look, the transaction finds out."""
-        for part in parts if self._engine.has_one_writer else ():
-            if (look := part.jobs[0].look) is not None:
-                with contextlib.suppress(PrecastError):
-                    await look([job.item for job in part.jobs])
-        return await self._engine.transact([part.unit for part in parts])
 
     def _answer(self, parts: list[_Part], done: list[Done]) -> None:
         topics: set[str] = set()

@@ -33,7 +33,6 @@ class PostgresEngine:
 
     dialect = Dialect.POSTGRESQL
     gather_s = 0.0
-    has_one_writer = False
 
     def __init__(self, location: PostgresLocation, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.location = str(location)

@@ -48,7 +48,6 @@ class SqliteEngine:
     dialect = Dialect.SQLITE
     # A page that many writers of a group change is written once: under load that is a quarter less of everything.
     gather_s = 0.008
-    has_one_writer = True
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -21,7 +21,6 @@ class HeldEngine:
     dialect = Dialect.SQLITE
     location = "held"
     gather_s = 0.0
-    has_one_writer = False
 
     def __init__(self) -> None:
         self.may_commit = asyncio.Event()
@@ -106,42 +105,6 @@ async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCo
     engine.may_commit.set()
     assert await asyncio.gather(first, *others) == list(range(101))
     assert engine.groups == [1, 100]
-
-
-@pytest.mark.parametrize("has_one_writer", [True, False])
-async def test_items_are_looked_at_together_before_their_transaction_where_that_keeps_others_waiting(
-    commits: GroupCommit, engine: HeldEngine, *, has_one_writer: bool
-) -> None:
-    engine.has_one_writer = has_one_writer
-    seen: list[tuple[list[int], int]] = []
-
-    async def look(items: Sequence[int]) -> None:
-        await asyncio.sleep(0)
-        seen.append((list(items), len(engine.groups)))
-        raise issues.BUSY.error(waited_s=1)  # a help and no more
-
-    first = await under_way(commits, engine)
-    others = [commits.submit_item(doubled, number, look) for number in range(3)]
-    engine.may_commit.set()
-    assert await asyncio.gather(first, *others) == [0, 0, 2, 4]
-    assert seen == ([([0, 1, 2], 1)] if has_one_writer else [])
-
-
-async def test_after_a_group_of_many_the_next_is_given_a_moment(commits: GroupCommit, engine: HeldEngine) -> None:
-    engine.may_commit.set()
-    engine.gather_s = 0.4
-
-    async def write_again_and_again(number: int) -> None:
-        for turn in range(3):
-            await commits.submit(partial(value, number))
-            for _ in range(number % 5 * turn):  # some take longer to come again
-                await asyncio.sleep(0)
-
-    await asyncio.gather(*map(write_again_and_again, range(MANY)))
-    assert engine.groups == [MANY] * 3
-    assert await commits.submit(lambda: value(1)) == 1
-    await commits.submit(lambda: value(2))
-    assert engine.groups == [MANY] * 3 + [1, 1]
 
 
 async def test_group_is_gathered_no_longer_than_until_as_many_came_again(

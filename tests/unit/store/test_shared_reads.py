@@ -17,7 +17,6 @@ class HeldEngine:
     dialect = Dialect.SQLITE
     location = "held"
     gather_s = 0.0
-    has_one_writer = False
 
     def __init__(self) -> None:
         self.asked: list[list[int]] = []

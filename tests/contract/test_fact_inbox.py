@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from precast.api.records import messages_of
+from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import NotFoundError
 from precast.base.ids import TimeOrderedIds
@@ -32,7 +33,7 @@ from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked
 from precast.wire import reports as wire_reports
 from precast.wire import session
-from precast.wire.facts import facts_body
+from precast.wire.facts import FactsBody, facts_body
 from precast.wire.session import Hello, Record
 from tests.contract.report_site import began, ended
 
@@ -41,6 +42,7 @@ T = TypeVar("T")
 NODES = ("web1", "web2", "web3")
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
+LOST = Query("test.lost", "SELECT lost FROM session WHERE node = :node")
 SET_STABLE = Query("test.set_stable", "UPDATE fact_set SET stable = :stable WHERE node = :node")
 
 
@@ -76,6 +78,13 @@ class Server:
     async def waiting(self, kind: str) -> list[str]:
         return [item.key for item in await self.work.waiting() if item.kind == kind]
 
+    async def lost(self, node: str) -> int:
+        def unit() -> Unit[int]:
+            ((lost,),) = yield LOST(node=node)
+            return int(lost)
+
+        return await self.database.read(unit)
+
     async def set_stable(self, node: str, stable: bytes) -> None:
         def unit() -> Unit[None]:
             yield SET_STABLE(node=node, stable=stable)
@@ -110,6 +119,11 @@ def noting(unit: Unit[T], seen: list[str]) -> Unit[T]:
 
 def facts_record(number: int, stable: dict[str, Any]) -> Record:
     return Record(number, session.FACTS, AT, msgspec.Raw(msgspec.json.encode(facts_body(stable, {}))))
+
+
+def broken_record(number: int, stable: bytes) -> Record:
+    facts = FactsBody(digests.of_bytes(stable), msgspec.Raw(b"{}"), msgspec.Raw(stable))
+    return Record(number, session.FACTS, AT, msgspec.Raw(msgspec.json.encode(facts)))
 
 
 def report_record(number: int, run: int = 1) -> Record:
@@ -281,3 +295,23 @@ async def test_who_takes_and_who_works_off_lock_in_one_order(
     await database.write(lambda: noting(server.facts._persisting(claims), worked))
     writes = [name for name in worked if name in {*locks, "facts.clear"}]
     assert list(dict.fromkeys(writes)) == [*locks, "facts.clear"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_record_that_is_no_facts_is_lost_and_the_one_before_it_kept(
+    database: Database, nodes: Sequence[str], *, is_known: bool
+) -> None:
+    """Also if that is only found out when they are taken, and of those who share the transaction nobody notices."""
+    server = Server(database)
+    epochs = {node: await server.begin(node) for node in nodes}
+    if is_known:
+        for node in nodes:
+            await server.submit(node, {"os": 0})
+    records = [facts_record(1, {"os": 1}), broken_record(2, b'{"os":1e999}'), broken_record(3, b'{"os":')]
+    others = [server.take(node, epochs[node], facts_record(1, {"os": 3})) for node in nodes[1:]]
+    assert await asyncio.gather(server.take(nodes[0], epochs[nodes[0]], *records), *others) == [3] + [1] * len(others)
+    assert [await server.shown(node) for node in nodes] == [{"os": 1}] + [{"os": 3}] * len(others)
+    assert await server.waiting("facts") == []
+    assert await server.lost(nodes[0]) == 2
+    assert await server.take(nodes[0], epochs[nodes[0]], facts_record(4, {"os": 4})) == 4
+    assert await server.shown(nodes[0]) == {"os": 4}

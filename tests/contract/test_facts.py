@@ -279,17 +279,28 @@ async def test_null_as_stable_part_is_none(service: FactService) -> None:
         (b"{}", b'{"a":"\xff"}'),
         (b"{}", b'{"a":' * 300 + b"1" + b"}" * 300),
         (b"{}", b'{"a":' * 3000 + b"1" + b"}" * 3000),
+        (b"{}", b'{"a":1e999,"a":1}'),
+        (b"{}", b'{"a":"\xff","a":1}'),
+        (b"{}", b'{"os":1,"a":{"b":[1e999]}}'),
+        (b"{}", b'{"a":1'),
     ],
 )
+@pytest.mark.parametrize("is_first", [True, False])
 async def test_what_is_no_mapping_is_refused_also_under_its_own_digest(
-    service: FactService, volatile: bytes, stable: bytes
+    service: FactService, work: WorkQueue, volatile: bytes, stable: bytes, *, is_first: bool
 ) -> None:
+    if not is_first:
+        await service.submit("web1", body({"a": 1, "os": 1}))
     sent = FactsBody(digests.of_bytes(stable), msgspec.Raw(volatile), msgspec.Raw(stable))
     with pytest.raises(InputError) as caught:
         await service.submit("web1", sent)
     assert caught.value.code in {"FACTS-005", "JSON-002"}
-    with pytest.raises(NotFoundError):
-        await service.show("web1")
+    assert await waiting(work, "facts") == []
+    if is_first:
+        with pytest.raises(NotFoundError):
+            await service.show("web1")
+    else:
+        assert (await service.show("web1")).facts == {"a": 1, "os": 1}
 
 
 async def send(service: FactService, clock: ManualClock, stable: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from precast.api.messages import Messages
 from precast.api.routes import NODE
+from precast.base.errors import PrecastError
 from precast.services import reports as report_service
 from precast.services.facts import FactService, Submission
 from precast.services.reports import ReportService
@@ -19,10 +20,10 @@ from precast.wire.session import Ack, Hello, LossBody, Record, Resend, Want
 def messages_of(facts: FactService, sessions: SessionService, reports: ReportService) -> Messages:
     """Everything that may be said, each with what it requires."""
 
-    def taking_facts(came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[Want | None]]:
+    def taking_facts(came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[Want | PrecastError | None]]:
         answers = yield from facts.taking(came)
         return [
-            Want(submission.digest) if answer.wants_stable else None
+            answer if isinstance(answer, PrecastError) else Want(submission.digest) if answer.wants_stable else None
             for (_, submission), answer in zip(came, answers, strict=True)
         ]
 

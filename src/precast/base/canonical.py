@@ -44,14 +44,20 @@ def decode_mapping(data: bytes) -> dict[str, Any]:
     and InputError JSON-002 if it is nested too deep.
     """
     value = _mapping.decode(data)
-    if not _is_shallow(value, data):
-        _inspect(value)
+    refuse_deep(value, data)
     return value
 
 
-def _is_shallow(value: Any, data: bytes) -> bool:
-    """Whether it is within the limit; False for what only `_inspect` can tell. What is too deep has at least as many brackets."""
-    return data.count(b"[") + data.count(b"{") <= MAX_DEPTH or _is_plain_and_shallow(value)
+def refuse_deep(value: Any, *texts: bytes) -> None:
+    """Raises InputError JSON-002 if what was read from these texts is nested too deep."""
+    if not _is_shallow(value, *texts):
+        _inspect(value)
+
+
+def _is_shallow(value: Any, *texts: bytes) -> bool:
+    """Whether it is within the limit; False for what only `_inspect` can tell. What is too deep has at least as many brackets, but for
+    one around the texts."""
+    return sum(text.count(b"[") + text.count(b"{") for text in texts) < MAX_DEPTH or _is_plain_and_shallow(value)
 
 
 def _write(value: Any) -> bytes:

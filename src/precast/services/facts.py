@@ -10,7 +10,6 @@ it stops neither the node's other records nor anybody else, and who works off th
 versions put every set there. A node of which something waits goes on through it, so that its sets stay in order.
 """
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from precast.base import canonical, digests
-from precast.base.errors import PrecastError, UnavailableError
+from precast.base.errors import InputError, PrecastError, UnavailableError
 from precast.services import issues
-from precast.services.fact_changes import compare
+from precast.services.fact_changes import NoFacts, compare
 from precast.services.fact_decisions import decide, volatile_paths
 from precast.services.fact_volatility import read_recent
 from precast.services.tracing.fact_paths import FactReads
@@ -54,23 +53,23 @@ class Submission(NamedTuple):
     brought: Brought | None = None
 
 
-def _known(node: str, digest: str, stable: bytes) -> tuple[bytes, dict[str, Any]]:
-    """A stable part in the form that has this digest, and what it says: as it came if the node wrote it so, which spares writing it
-    again."""
-    facts = canonical.decode_mapping(stable)
+def _known(node: str, digest: str, stable: bytes) -> bytes:
+    """A stable part in the form that has this digest: as it came if the node wrote it so, which spares writing it again."""
+    if digests.of_bytes(stable) == digest:
+        return stable
+    stable = canonical.encode(canonical.decode_mapping(stable))
     if digests.of_bytes(stable) != digest:
-        stable = canonical.encode(facts)
-        if digests.of_bytes(stable) != digest:
-            raise issues.WRONG_DIGEST.error(node=node)
-    return stable, facts
+        raise issues.WRONG_DIGEST.error(node=node)
+    return stable
 
 
 class Looked(NamedTuple):
-    """What came of sets, whom to decide anew, and those that could not be looked at, each with why."""
+    """What came of sets, whom to decide anew, those that could not be looked at and those that are no facts, each with why."""
 
     decided: list[Decided]
     due: list[Asked]
     failed: dict[str, PrecastError]
+    refused: dict[tuple[str, str], PrecastError]  # by node and digest
 
 
 class Reading(Protocol):
@@ -94,32 +93,45 @@ class FactService:
     async def submit(self, node: str, body: FactsBody) -> FactsAnswer:
         """Keep a node's facts, or ask for the stable part if we do not have it.
 
-        Raises InputError FACTS-001 if the digest is not that of the facts. Cancelling is safe: it was kept or it was not.
+        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none. Cancelling is safe: it was kept
+        or it was not.
         """
-        return await self._database.write_item(self.taking, (node, self.prepare(node, body)))
+        answer = await self._database.write_item(self.taking, (node, self.prepare(node, body)))
+        if isinstance(answer, PrecastError):
+            raise answer
+        return answer
 
     def prepare(self, node: str, body: FactsBody) -> Submission:
-        """Facts as they came, checked, and compared with what is stored where that can be read at once: they are at hand now, and nobody
-        waits for that in a transaction.
+        """Facts as they came, and compared with what is stored where that can be read at once: they are at hand now, and nobody waits for
+        that in a transaction.
 
-        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none.
+        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none; where nothing was compared, it is
+        who takes them that finds that out.
         """
         try:
             canonical.decode_mapping(volatile := bytes(body.volatile))
             if body.whole is None:
                 return Submission(body.digest, None, pack(volatile))
-            stable, facts = _known(node, body.digest, body.whole)
+            stable = _known(node, body.digest, body.whole)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise issues.NO_MAPPING.error(node=node, reason=error) from None
-        return Submission(body.digest, pack(stable), pack(volatile), self._seen(node, stable, facts))
+        try:
+            return Submission(body.digest, pack(stable), pack(volatile), self._seen(node, stable))
+        except NoFacts as error:
+            raise issues.NO_MAPPING.error(node=node, reason=error) from None
 
-    def _seen(self, node: str, stable: bytes, facts: dict[str, Any]) -> Brought:
-        """How a stable part differs from the stored one, if that can be found out now; whatever is wrong, who takes it finds out."""
-        with contextlib.suppress(Exception):
-            if (stored := self._facts.stable_at_once(node)) is not None:
-                digest, before = stored
-                return Compared(digest, compare(unpack(before), stable, facts))
-        return stable
+    def _seen(self, node: str, stable: bytes) -> Brought:
+        """How a stable part differs from the stored one, if that can be found out now; if not, who takes it finds out why.
+
+        Raises NoFacts.
+        """
+        try:
+            stored = self._facts.stable_at_once(node)
+            return stable if stored is None else Compared(stored[0], compare(unpack(stored[1]), stable))
+        except NoFacts:
+            raise
+        except Exception:  # noqa: BLE001 - a look and no more
+            return stable
 
     async def show(self, node: str) -> FactsView:
         """The stored facts of a node. Raises NotFoundError FACTS-002."""
@@ -167,27 +179,29 @@ class FactService:
         except PrecastError as error:
             await self._work.fail(claim, f"{error.message} [{error.code}]")
 
-    def taking(self, came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[FactsAnswer]]:
-        """Keep facts of many nodes as a part of another transaction, or say whose stable part is wanted."""
+    def taking(self, came: Sequence[tuple[str, Submission]]) -> Unit[Sequence[FactsAnswer | PrecastError]]:
+        """Keep facts of many nodes as a part of another transaction, or say whose stable part is wanted, and what is not kept because
+        it is no facts."""
         now = self._database.clock.now()
         digests_only = [node for node, one in came if one.stable is None]
         known = dict(zip(digests_only, (yield from reading_newest(digests_only)), strict=True)) if digests_only else {}
+        looked, later = yield from self._deciding_newest(
+            [
+                Received(node, one.digest, one.stable, one.volatile, now, one.brought)
+                for node, one in came
+                if one.stable is not None
+            ]
+        )
         brought = {(node, one.digest) for node, one in came if one.stable is not None}
         answers = [
-            FactsAnswer(one.stable is None and known[node] != one.digest and (node, one.digest) not in brought)
+            looked.refused.get((node, one.digest))
+            or FactsAnswer(one.stable is None and known[node] != one.digest and (node, one.digest) not in brought)
             for node, one in came
         ]
-        # Of one node the last, in the order of names, so that two servers wait for each other and never in a circle.
-        whole = {
-            node: Received(node, one.digest, one.stable, one.volatile, now, one.brought)
-            for node, one in came
-            if one.stable
-        }
-        looked, later = yield from self._deciding([whole[node] for node in sorted(whole)])
         parts = [
             Volatile(node, one.volatile, now)
             for (node, one), answer in zip(came, answers, strict=True)
-            if one.stable is None and not answer.wants_stable
+            if one.stable is None and isinstance(answer, FactsAnswer) and not answer.wants_stable
         ]
         yield from self._storing(looked, parts)
         if later:
@@ -196,11 +210,24 @@ class FactService:
             yield from self._work.enqueuing_many(FACTS.name, [Asked(one.node) for one in later])
         return answers
 
+    def _deciding_newest(self, sets: Sequence[Received]) -> Unit[tuple[Looked, list[Received]]]:
+        """Decide upon the last set of each node that is one: what is to be stored, and those that have to wait."""
+        looked, later = Looked([], [], {}, {}), []
+        while sets:
+            newest = {one.node: one for one in sets}
+            more, waits = yield from self._deciding([newest[node] for node in sorted(newest)])
+            looked.decided.extend(more.decided)
+            looked.due.extend(more.due)
+            looked.refused.update(more.refused)
+            later += waits
+            refused = {node for node, _ in more.refused}
+            sets = [one for one in sets if one.node in refused and (one.node, one.digest) not in looked.refused]
+        looked.decided.sort(key=lambda one: one.came.node)
+        return looked, later
+
     def _deciding(self, sets: Sequence[Received]) -> Unit[tuple[Looked, list[Received]]]:
-        """Decide upon sets, one of a node, in the order of names: what is to be stored, and those that have to wait."""
-        looked = Looked([], [], {})
-        if not sets:
-            return looked, []
+        """Decide upon sets, one of a node, in the order of names, so that two servers wait for each other and never in a circle."""
+        looked = Looked([], [], {}, {})
         held = [_as_newest(one) for one in (yield from self._facts.holding(sets))]
         queued = yield from self._facts.queued([one.came.node for one in held])
         yield from self._looking([one for one in held if one.came.node not in queued], looked)
@@ -226,11 +253,11 @@ class FactService:
         if not claims:
             return
         waiting = yield from self._facts.waiting([claim.key for claim in claims])
-        looked = Looked([], [], {})
+        looked = Looked([], [], {}, {})
         held = yield from self._facts.holding(waiting)
         yield from self._looking([one for one in held if not _is_outdated(one)], looked)
-        if looked.failed:
-            raise next(iter(looked.failed.values()))
+        for error in (*looked.failed.values(), *looked.refused.values()):
+            raise error
         yield from self._storing(looked)
         yield from self._facts.clearing(waiting)
         if not (yield from self._work.completing_many(claims)):
@@ -243,6 +270,9 @@ class FactService:
         for some in _in_bites([one for one in sets if one.came.node not in looked.failed]):
             for one, found in zip(some, (yield Think(partial(self._decided, some, reads))), strict=True):
                 node = one.came.node
+                if isinstance(found, InputError):
+                    looked.refused[node, one.came.digest] = found
+                    continue
                 if isinstance(found, PrecastError):
                     looked.failed[node] = found
                     continue
@@ -270,6 +300,8 @@ class FactService:
         for one in sets:
             try:
                 found.append(decide(one, reads.get(one.came.node), self._database.clock.now()))
+            except NoFacts as error:
+                found.append(issues.NO_MAPPING.error(node=one.came.node, reason=error))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a set is its own affair
                 found.append(_undecidable(one.came.node, error))
         return found

@@ -41,7 +41,7 @@ CLONE_NOTED_FOR = timedelta(hours=1)
 
 
 class RecordKind(NamedTuple):
-    """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction and does not.
+    """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction, and fails for none of them.
 
     It is given what came of all nodes at one moment, each with its node, in order; kinds that share it are taken together.
     """
@@ -51,7 +51,8 @@ class RecordKind(NamedTuple):
     taking: "Taking"
 
 
-Taking = Callable[[Sequence[tuple[str, Any]]], Unit[Sequence[Want | None]]]
+# For each what is wanted besides, nothing, or why it cannot be used after all.
+Taking = Callable[[Sequence[tuple[str, Any]]], Unit[Sequence[Want | PrecastError | None]]]
 
 
 class Came(NamedTuple):
@@ -171,10 +172,13 @@ class SessionService:
                 else:
                     work.setdefault(kind.taking, []).append((mine, one.node, body))
         for taking, bodies in work.items():
-            wants = yield from taking([(node, body) for _, node, body in bodies])
-            for (mine, _, _), want in zip(bodies, wants, strict=True):
-                if want is not None:
-                    mine.wants.append(want)
+            answers = yield from taking([(node, body) for _, node, body in bodies])
+            for (mine, node, _), answer in zip(bodies, answers, strict=True):
+                if isinstance(answer, PrecastError):
+                    log.error("%s sent a record that cannot be used and is dropped: %s", node, answer)
+                    lost[node] += 1
+                elif answer is not None:
+                    mine.wants.append(answer)
         yield from self._sessions.advancing(
             {stream: through for stream, through in reached.items() if through != held[stream].received}
         )

@@ -80,18 +80,29 @@ def test_compare_explains_every_leaf_that_differs_and_no_other(one: dict[str, An
     )
 
 
-@given(facts, facts, st.sampled_from([b"1e999", b"1" * 5000, b'"\xff"', b"[" * 300 + b"]" * 300]), st.booleans())
+@given(facts, facts, st.sampled_from([b"1e999", b"1" * 5000, b'"\xff"']), st.booleans())
 def test_what_cannot_be_read_is_found_wherever_it_is_new(
-    one: dict[str, Any], other: dict[str, Any], broken: bytes, is_hidden: bool
+    one: dict[str, Any], other: dict[str, Any], broken: bytes, is_shadowed: bool
 ) -> None:
     before, after = canonical.encode(one), canonical.encode(other)
-    hidden = b'{"hidden":' + broken + (b',"hidden":1' if is_hidden else b"")
+    new = b'{"new":' + broken + (b',"new":1' if is_shadowed else b"") + (b"," if other else b"")
     with pytest.raises(fact_changes.NoFacts):
-        fact_changes.compare(before, hidden + (b"," if len(after) > 2 else b"") + after[1:])
+        fact_changes.compare(before, new + after[1:])
 
 
 @pytest.mark.parametrize(
-    "after", [b"", b"[]", b"1", b'{"a":1', b'{"a":nul}', b'{"a":01}', b'{"a":"\\ud800"}', b"{} {}"]
+    "after",
+    [
+        b"",
+        b"[]",
+        b"1",
+        b'{"a":1',
+        b'{"a":nul}',
+        b'{"a":01}',
+        b'{"a":"\\ud800"}',
+        b"{} {}",
+        b'{"a":' + b"[" * 300 + b"]" * 300 + b"}",
+    ],
 )
 def test_what_is_no_mapping_is_told(after: bytes) -> None:
     with pytest.raises(fact_changes.NoFacts):

@@ -18,6 +18,7 @@ from lab.fact_load import Order, body_of
 from lab.lines import READ_BYTES, Line, reopen
 from lab.session import Store
 from precast.agent.enrolment import Identity
+from precast.agent.submission import travelling
 from precast.wire import session
 from precast.wire.session import Ack, Record, Welcome
 
@@ -115,7 +116,8 @@ class SessionNodes:
         for node in range(len(self._stores)):
             self._made[node] += 1
             body = msgspec.Raw(body_of(node, order))
-            yield node, frame(session.encode(Record(self._made[node], session.FACTS, at, body)))
+            record = travelling(Record(self._made[node], session.FACTS, at, body))
+            yield node, frame(session.encode(record))
 
     def is_good(self, order: Order, answer: bytes) -> bool:
         return answer == STORED

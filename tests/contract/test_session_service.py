@@ -60,7 +60,7 @@ class Site:
 
     async def take(self, epoch: int, *records: Record, instance: str = "store") -> tuple[int, bool] | None:
         taken = await self.service.take_in("web1", instance, epoch, records, self.kinds)
-        return taken and (taken.through, taken.has_gap)
+        return None if taken is None else (taken.through, taken.has_gap)
 
     async def order(self, node: str, why: str = "") -> bool:
         return await self.database.write(self.service.ordering_facts, node, "person:ann", why)
@@ -204,7 +204,7 @@ async def test_database_that_was_set_back_makes_no_clones(site: Site) -> None:
 
 
 async def test_unknown_version_is_refused(site: Site) -> None:
-    with pytest.raises(InputError, match="versions 7, 9 of the protocol, this server 2, 1"):
+    with pytest.raises(InputError, match="versions 7, 9 of the protocol, this server 3, 2, 1"):
         await site.begin(Hello([7, 9], "store", ["a1"], "boot", "9"))
 
 

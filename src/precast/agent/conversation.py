@@ -21,6 +21,7 @@ from precast.agent.orders import Orders
 from precast.agent.pauses import Verdict
 from precast.agent.spool import Spool
 from precast.agent.store import LocalStore
+from precast.agent.submission import travelling
 from precast.base.errors import PrecastError
 from precast.wire import runs, session
 from precast.wire.session import Ack, FromServer, Message, Reconnect, Record, Released, Resend, Want, Welcome
@@ -79,7 +80,7 @@ class Conversation:
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
-                    self._send_records(has_records, welcome.window_bytes),
+                    self._send_records(has_records, welcome),
                     self._receive(has_records),
                     self._keep_alive(welcome.heartbeat_s),
                     self._leave_in_time(welcome.cycle_s),
@@ -91,16 +92,16 @@ class Conversation:
         finally:
             await self._socket.close()
 
-    async def _send_records(self, has_records: asyncio.Event, window_bytes: int) -> None:
+    async def _send_records(self, has_records: asyncio.Event, welcome: Welcome) -> None:
         while True:
             has_records.clear()
-            batch = self._next(window_bytes)
+            batch = self._next(welcome.window_bytes)
             for record in batch:
                 if record.number != self._sent + 1:
                     break  # the server wanted to begin again meanwhile
                 self._sent = record.number
                 self._in_flight[record.number] = len(bytes(record.body))
-                await self._say(record)
+                await self._say(travelling(record) if welcome.version >= session.WITH_PACKED_FACTS else record)
             if not batch:
                 await has_records.wait()
 

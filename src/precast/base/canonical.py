@@ -22,6 +22,11 @@ MAX_DEPTH = 256
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _mapping = msgspec.json.Decoder(dict[str, Any])
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+# Numbers as they look to somebody who searches for one that may be too large: an exponent of three digits, or very many of them.
+_AS_NUMBERS = bytes.maketrans(b"123456789E+-.", b"000000000e000")
+_LARGE_EXPONENT = b"0e000"
+_MANY_DIGITS = b"0" * 300
 _LEAVES = frozenset({str, int, bool, type(None)})
 _SCALARS = _LEAVES | {float}
 _CONTAINERS = frozenset({dict, list})
@@ -48,6 +53,15 @@ def decode_mapping(data: bytes) -> dict[str, Any]:
     return value
 
 
+def verify_mapping(data: bytes) -> None:
+    """Raises as `decode_mapping` does, in a third of the time where nothing looks suspicious: nothing is made of what it says."""
+    _members.decode(data)  # which is as strict, but for bytes that are no UTF-8 and numbers that are too large
+    numbers = data.translate(_AS_NUMBERS)
+    is_plain = data.isascii() and _LARGE_EXPONENT not in numbers and _MANY_DIGITS not in numbers
+    if not is_plain or data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        decode_mapping(data)
+
+
 def refuse_deep(value: Any, *texts: bytes) -> None:
     """Raises InputError JSON-002 if what was read from these texts is nested too deep."""
     if not _is_shallow(value, *texts):
@@ -57,7 +71,7 @@ def refuse_deep(value: Any, *texts: bytes) -> None:
 def _is_shallow(value: Any, *texts: bytes) -> bool:
     """Whether it is within the limit; False for what only `_inspect` can tell. What is too deep has at least as many brackets, but for
     one around the texts."""
-    return sum(text.count(b"[") + text.count(b"{") for text in texts) < MAX_DEPTH or _is_plain_and_shallow(value)
+    return sum([text.count(b"[") + text.count(b"{") for text in texts]) < MAX_DEPTH or _is_plain_and_shallow(value)
 
 
 def _write(value: Any) -> bytes:

@@ -28,11 +28,11 @@ from precast.services.work_kinds import DECIDE
 from precast.services.working import LostClaim, keep_working
 from precast.store.database import Database
 from precast.store.facts import Brought, Compared, Decided, Facts, Received, Volatile, Waiting, reading_newest
-from precast.store.packing import pack, unpack
+from precast.store.packing import pack, unpack, unpack_within
 from precast.store.query import Think, Unit
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim, WorkKind
-from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
+from precast.wire.facts import MAX_PACKED_TIMES, FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
 
 # Twelve tries take a quarter of an hour: a queue of decisions that was full should have room by then.
 FACTS = WorkKind("facts", max_attempts=12)
@@ -44,13 +44,18 @@ BATCH = 64
 COMPARED_AT_ONCE = 16
 
 
-class Submission(NamedTuple):
+class Submission(msgspec.Struct, frozen=True, gc=False):
     """Facts as they are stored: packed. `brought` is the stable part as it was, or how it differs."""
 
     digest: str
     stable: bytes | None
     volatile: bytes
     brought: Brought | None = None
+
+
+def _whole(body: FactsBody) -> bytes | None:
+    """The stable part, if it came. Raises ValueError for a stream that is none."""
+    return unpack_within(body.packed, MAX_PACKED_TIMES) if isinstance(body.packed, bytes) else body.whole
 
 
 def _known(node: str, digest: str, stable: bytes) -> bytes:
@@ -109,16 +114,20 @@ class FactService:
         who takes them that finds that out.
         """
         try:
-            canonical.decode_mapping(volatile := bytes(body.volatile))
-            if body.whole is None:
+            canonical.verify_mapping(volatile := bytes(body.volatile))
+            came = _whole(body)
+            if came is None:
                 return Submission(body.digest, None, pack(volatile))
-            stable = _known(node, body.digest, body.whole)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            stable = _known(node, body.digest, came)
+            brought = self._seen(node, stable)
+        except (
+            ValueError,
+            RecursionError,
+            NoFacts,
+        ) as error:  # those of msgspec and UnicodeDecodeError are ValueErrors
             raise issues.NO_MAPPING.error(node=node, reason=error) from None
-        try:
-            return Submission(body.digest, pack(stable), pack(volatile), self._seen(node, stable))
-        except NoFacts as error:
-            raise issues.NO_MAPPING.error(node=node, reason=error) from None
+        stored = body.packed if stable is came and isinstance(body.packed, bytes) else pack(stable)
+        return Submission(body.digest, stored, pack(volatile), brought)
 
     def _seen(self, node: str, stable: bytes) -> Brought:
         """How a stable part differs from the stored one, if that can be found out now; if not, who takes it finds out why.
@@ -193,11 +202,15 @@ class FactService:
             ]
         )
         brought = {(node, one.digest) for node, one in came if one.stable is not None}
-        answers = [
-            looked.refused.get((node, one.digest))
-            or FactsAnswer(one.stable is None and known[node] != one.digest and (node, one.digest) not in brought)
+        answers: list[FactsAnswer | PrecastError] = [
+            FactsAnswer(one.stable is None and known[node] != one.digest and (node, one.digest) not in brought)
             for node, one in came
         ]
+        if looked.refused:
+            answers = [
+                looked.refused.get((node, one.digest), answer)
+                for (node, one), answer in zip(came, answers, strict=True)
+            ]
         parts = [
             Volatile(node, one.volatile, now)
             for (node, one), answer in zip(came, answers, strict=True)

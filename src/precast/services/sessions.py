@@ -55,7 +55,7 @@ class RecordKind(NamedTuple):
 Taking = Callable[[Sequence[tuple[str, Any]]], Unit[Sequence[Want | PrecastError | None]]]
 
 
-class Came(NamedTuple):
+class Came(msgspec.Struct, frozen=True, gc=False):
     """Records of one connection, as they are to be stored; those without a kind cannot be used."""
 
     node: str
@@ -74,7 +74,7 @@ class Begun(NamedTuple):
     served: Served = NOTHING
 
 
-class Taken(NamedTuple):
+class Taken(msgspec.Struct, frozen=True, gc=False):
     """What became of a node's records: stored through a number, the next one missing if `has_gap`."""
 
     through: int

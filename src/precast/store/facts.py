@@ -142,10 +142,15 @@ class Facts:
     def storing_volatile(self, parts: Sequence[Volatile]) -> Unit[None]:
         """Store volatile parts, in the order of names; of one node the newest, and how many there were."""
         times = Counter([one.node for one in parts])
-        newest = {one.node: one for one in sorted(parts, key=lambda one: one.received_at)}
+        newest: dict[str, Volatile] = {}
+        for one in parts:
+            if (other := newest.setdefault(one.node, one)) is not one and other.received_at <= one.received_at:
+                newest[one.node] = one
+        # Nearly all came at one moment.
+        moments = {at: to_micros(at) for at in {one.received_at for one in newest.values()}}
         if newest:
             yield queries.STORE_VOLATILE.in_order(
-                [(node, newest[node].body, to_micros(newest[node].received_at), times[node]) for node in sorted(newest)]
+                [(node, one.body, moments[one.received_at], times[node]) for node, one in sorted(newest.items())]
             )
 
     def waiting(self, nodes: Sequence[str]) -> Unit[list[Received]]:

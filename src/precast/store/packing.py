@@ -5,8 +5,12 @@ are told apart by their first byte. The streams are those of any zlib; ISA-L wri
 document most of that time goes into codes of its own: it is packed with the usual ones, in a quarter of it.
 """
 
+from typing import cast
+
 from isal import isal_zlib
 
+# Its stubs take the class for one of its errors.
+_BROKEN = cast("type[Exception]", isal_zlib.error)
 # Below this a row's own overhead outweighs what packing saves.
 MIN_BYTES = 256
 # From this on a document is packed with codes of its own.
@@ -18,6 +22,18 @@ def pack(document: bytes) -> bytes:
     if len(document) < MIN_BYTES:
         return document
     return isal_zlib.compress(document, 0 if len(document) < LARGE_BYTES else 1)
+
+
+def unpack_within(stream: bytes, times: int) -> bytes:
+    """What a stream of somebody else's holds, if that is at most so many times as much. Raises ValueError for any other."""
+    inflating = isal_zlib.decompressobj()
+    try:
+        document = inflating.decompress(stream, max(1, times * len(stream)))
+    except _BROKEN as error:
+        raise ValueError(str(error)) from None
+    if not inflating.eof or inflating.unused_data:
+        raise ValueError(f"it is not one whole stream of at most {times} times its bytes")
+    return bytes(document)
 
 
 def unpack(stored: bytes) -> bytes:

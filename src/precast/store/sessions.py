@@ -133,9 +133,8 @@ class Sessions:
     def advancing(self, reached: Mapping[tuple[str, str], int]) -> Unit[None]:
         """The records of these nodes and instances are stored through these numbers."""
         now = self._now()
-        yield queries.ADVANCE.many(
-            {"node": node, "instance": instance, "received": received, "at": now}
-            for (node, instance), received in sorted(reached.items())
+        yield queries.ADVANCE.in_order(
+            [(node, instance, received, now) for (node, instance), received in sorted(reached.items())]
         )
 
     def losing(self, lost: Mapping[str, int]) -> Unit[None]:

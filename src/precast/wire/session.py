@@ -13,9 +13,11 @@ from typing import Annotated
 
 import msgspec
 
-# The newest first; a side speaks the newest that both know. With 2 came `Released`: an older node would not know what it hears.
-VERSIONS = (2, 1)
+# The newest first; a side speaks the newest that both know. With 2 came `Released`: an older node would not know what it hears. With 3
+# the stable facts may come packed: an older server would not see them.
+VERSIONS = (3, 2, 1)
 WITH_HINTS = 2
+WITH_PACKED_FACTS = 3
 PATH = "/v1/session"
 # A record of facts is the largest there is.
 MAX_FRAME_BYTES = 512 * 1024

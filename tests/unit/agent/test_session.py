@@ -105,7 +105,7 @@ def texts(records: list[Record]) -> list[str]:
 async def test_hello_says_what_the_store_holds(agent: Agent, server: ScriptedServer) -> None:
     async with agent.connected(server) as (line, _):
         hello = await line.greet()
-        assert hello == Hello([2, 1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
+        assert hello == Hello([3, 2, 1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
         agent.put("a")
         assert (await line.take()).number == 1
         await agent.acknowledged()

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from precast.base import canonical
-from precast.base.errors import InputError
+from precast.base.errors import InputError, PrecastError
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -179,3 +181,29 @@ def test_encode_integer_of_4300_digits_is_written_and_a_longer_one_refused() -> 
 def test_encode_raw_is_copied_as_it_is() -> None:
     inner = canonical.encode({"b": 1, "a": None})
     assert canonical.encode({"inner": msgspec.Raw(inner)}) == b'{"inner":{"a":null,"b":1}}'
+
+
+TOKENS = [b"{", b"}", b"[", b"]", b",", b":", b'"', b'"a"', b'"a":', b"1", b"-", b".", b"e", b"E", b"+", b"0"]
+TOKENS += [b"999", b"1e308", b"1e309", b"-1E+400", b"1" * 309, b"1" * 400 + b".5", b"1" * 5000, b"null", b"true", b" "]
+TOKENS += [b"\\", b"\\u00e9", b"\\ud800", "é".encode(), b"\xff", b"\x01", b'{"a":', b"[" * 300, b"]" * 300]
+
+
+def is_read(read: Callable[[bytes], object], data: bytes) -> bool:
+    try:
+        read(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, PrecastError):
+        return False
+    return True
+
+
+@given(
+    st.lists(st.sampled_from(TOKENS)).map(b"".join)
+    | st.lists(st.sampled_from(TOKENS)).map(lambda inside: b'{"a":' + b"".join(inside) + b"}")
+    | st.dictionaries(st.text(), st.text() | st.floats(allow_nan=False, allow_infinity=False)).map(canonical.encode)
+)
+@example(b'{"a":1e999,"a":1}')
+@example(b'{"a":1' + b"0" * 400 + b".5}")
+@example(b'{"a":[-1E+0309]}')
+@settings(max_examples=500)
+def test_verify_mapping_refuses_exactly_what_cannot_be_decoded(data: bytes) -> None:
+    assert is_read(canonical.verify_mapping, data) == is_read(canonical.decode_mapping, data)

@@ -179,8 +179,9 @@ class Connection:
         """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
         if self._ending is not None:
             return
-        size_bytes = len(bytes(record.body))
-        await self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)
+        size_bytes = len(memoryview(record.body))
+        if (ahead_s := self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)) > 0:
+            await asyncio.sleep(ahead_s)
         if self._intake.is_full:
             await self._wait_for_room(size_bytes)
         else:
@@ -205,12 +206,11 @@ class Connection:
             self.is_held_up, self.heard_s = False, time.monotonic()
             self._wire.resume_reading()
 
-    async def _pace(self, cost_s: float) -> None:
-        """Wait until the node may have this much more."""
+    def _pace(self, cost_s: float) -> float:
+        """How long to wait until the node may have this much more."""
         now_s = time.monotonic()
         self._allowed_s = max(self._allowed_s, now_s) + cost_s
-        if (ahead_s := self._allowed_s - now_s - BURST_S) > 0:
-            await asyncio.sleep(ahead_s)
+        return self._allowed_s - now_s - BURST_S
 
     async def confirm(self, through: int) -> None:
         """The node has stored what was for it."""

@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -266,10 +267,15 @@ def _prepare(node: str, record: Record, kinds: Mapping[str, RecordKind]) -> tupl
         log.error("%s sent a record of unknown kind %r, which is dropped", node, record.kind[:40])
         return None, None
     try:
-        return kind, kind.prepare(node, msgspec.json.decode(record.body, type=kind.body))
+        return kind, kind.prepare(node, _decoder(kind.body).decode(record.body))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, PrecastError) as error:
         log.error("%s sent a %s record that cannot be used and is dropped: %s", node, record.kind, error)
         return None, None
+
+
+@cache
+def _decoder(body: type[msgspec.Struct]) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(body)
 
 
 def _serving_nothing(node: str) -> Unit[Served]:

@@ -54,11 +54,12 @@ class Line:
         heartbeat_s: float = 60.0,
         cycle_s: float = 3600.0,
         window_bytes: int = 1024 * 1024,
+        version: int = 1,
     ) -> Hello:
         """Welcome the agent; what it said. A server without a word of its own has everything."""
         hello = await self.expect(Hello)
         has = hello.last if received is None else received
-        welcome = Welcome(1, hello.epoch + 1, "scripted", has, heartbeat_s, cycle_s, 3600.0, facts_digest)
+        welcome = Welcome(version, hello.epoch + 1, "scripted", has, heartbeat_s, cycle_s, 3600.0, facts_digest)
         await self.say(msgspec.structs.replace(welcome, window_bytes=window_bytes))
         return hello
 

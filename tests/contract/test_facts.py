@@ -1,13 +1,14 @@
 """The fact service on both databases: digest first, durable before it is acknowledged, decided once."""
 
 import asyncio
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from precast.base import digests
+from precast.base import canonical, digests
 from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
 from precast.lang.inputs import FactPath, Path
@@ -301,6 +302,43 @@ async def test_what_is_no_mapping_is_refused_also_under_its_own_digest(
             await service.show("web1")
     else:
         assert (await service.show("web1")).facts == {"a": 1, "os": 1}
+
+
+def packed(stable: bytes, digest: str | None = None) -> FactsBody:
+    return FactsBody(digest or digests.of_bytes(stable), msgspec.Raw(b"{}"), packed=zlib.compress(stable))
+
+
+async def test_stable_part_that_comes_packed_is_the_same(service: FactService) -> None:
+    stable = {"os": 1, "packages": {f"package{number}": str(number) for number in range(200)}}
+    await service.submit("web1", packed(canonical.encode(stable)))
+    assert (await service.show("web1")).facts == stable
+    await service.submit("web1", body(stable))
+    assert (await service.show("web1")).decision == "nothing changed"
+    await service.submit("web1", packed(canonical.encode(stable | {"os": 2})))
+    assert [(row.path, row.before, row.after) for row in await service.changes("web1")] == [("/os", 1, 2)]
+    in_another_form = packed(b'{"packages": {}, "os": 3}', digests.of_value({"os": 3, "packages": {}}))
+    assert not (await service.submit("web1", in_another_form)).wants_stable
+    assert (await service.show("web1")).facts == {"os": 3, "packages": {}}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        packed(b'{"os":1}', "0" * 64),
+        packed(b'{"os":1e999}'),
+        packed(b"[]"),
+        packed(b'{"zeros":"' + b"0" * 1_000_000 + b'"}'),
+        FactsBody(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=b""),
+        FactsBody(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=b'{"os":1}'),
+        FactsBody(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=zlib.compress(b'{"os":1}')[:-2]),
+    ],
+)
+async def test_stream_that_is_none_of_the_facts_is_refused(service: FactService, sent: FactsBody) -> None:
+    with pytest.raises(InputError) as caught:
+        await service.submit("web1", sent)
+    assert caught.value.code in {"FACTS-001", "FACTS-005"}
+    with pytest.raises(NotFoundError):
+        await service.show("web1")
 
 
 async def send(service: FactService, clock: ManualClock, stable: dict[str, Any]) -> None:

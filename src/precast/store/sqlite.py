@@ -34,8 +34,10 @@ WAL_LIMIT_BYTES = 64 * 1024 * 1024
 WRITER_CACHE_KB = 16 * 1024
 # How long the log becomes before it is brought into the file: pages that many groups change are written there once.
 CHECKPOINT_PAGES = 4_000
-# A writer waits for other processes in steps of this length: between two it sees that the engine is being closed.
-BUSY_STEP_S = 0.2
+# A writer waits for other processes in steps of this length: SQLite's own grow to a tenth of a second, while the lock may be free.
+BUSY_STEP_S = 0.001
+# Who waits for a thought looks so often whether the engine is being closed.
+CLOSING_STEP_S = 0.2
 
 
 def think_at_once(work: Callable[[], Any]) -> Any:
@@ -260,7 +262,7 @@ class SqliteEngine:
         while not thought.done():
             if self._is_closing.is_set():
                 raise issues.CLOSED.error()
-            wait([thought], BUSY_STEP_S)
+            wait([thought], CLOSING_STEP_S)
         return thought.result()
 
     def _run(self, connection: sqlite3.Connection, unit: UnitFactory, think: Thinking = think_at_once) -> Done:

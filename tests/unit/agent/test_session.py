@@ -21,8 +21,21 @@ from precast.agent.session import Ending, Session
 from precast.agent.spool import Importance, Limits, Spool
 from precast.agent.store import LocalStore
 from precast.wire import session
+from precast.wire.facts import FactsBody, facts_body
 from precast.wire.runs import RUN, RunOrder
-from precast.wire.session import Ack, Hello, Reconnect, Record, Refused, Released, Resend, Want, Welcome
+from precast.wire.session import (
+    FACTS,
+    WITH_PACKED_FACTS,
+    Ack,
+    Hello,
+    Reconnect,
+    Record,
+    Refused,
+    Released,
+    Resend,
+    Want,
+    Welcome,
+)
 
 
 class Heard:
@@ -213,6 +226,19 @@ async def test_window_is_as_many_bytes_as_the_server_says(agent: Agent, server: 
         assert agent.spool.span() == (1, 3)
         await line.say(Ack(3))
         assert texts([await line.expect(Record) for _ in range(2)]) == ["d" * 300, "e" * 300]
+
+
+@pytest.mark.parametrize("version", [3, 2])
+async def test_facts_travel_packed_to_a_server_that_takes_them_so(
+    agent: Agent, server: ScriptedServer, version: int
+) -> None:
+    body = facts_body({f"package{number}": str(number * 7919) for number in range(200)}, {"uptime": 5})
+    agent.spool.put(FACTS, msgspec.json.encode(body), Importance.ROUTINE)
+    async with agent.connected(server) as (line, _):
+        await line.greet(0, version=version)
+        sent = msgspec.json.decode((await line.expect(Record)).body, type=FactsBody)
+    assert sent == (body.with_stable_packed() if version >= WITH_PACKED_FACTS else body)
+    assert (sent.whole is None) is (version >= WITH_PACKED_FACTS)
 
 
 async def test_run_is_an_order_of_its_own_and_stored_before_it_is_acknowledged(

@@ -1,12 +1,18 @@
 """Stable facts and volatile ones, apart and together again."""
 
+import random
+import zlib
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from precast.agent.submission import split
-from precast.wire.facts import merge
+from precast.agent.submission import split, travelling
+from precast.wire.facts import FactsBody, facts_body, merge
+from precast.wire.session import FACTS, LOSS, Record
 
 names = st.sampled_from(
     ["memory", "system", "available", "total", "system_uptime", "uptime", "os", "load_averages", "1m"]
@@ -33,3 +39,33 @@ def test_split_takes_out_what_changes_by_nature() -> None:
 def test_split_parts_merged_are_the_whole(facts: dict[str, Any]) -> None:
     stable, volatile = split(facts)
     assert merge(stable, volatile) == facts
+
+
+def record(kind: str, body: FactsBody) -> Record:
+    return Record(1, kind, datetime(2026, 1, 1, tzinfo=UTC), msgspec.Raw(msgspec.json.encode(body)))
+
+
+def mixed(count: int) -> dict[str, Any]:
+    seeded = random.Random(7)
+    return {f"package{number}": str(seeded.random()) for number in range(count)}
+
+
+def test_stable_part_travels_packed_and_is_the_same() -> None:
+    body = facts_body(mixed(100), {"uptime": 5})
+    sent = msgspec.json.decode(travelling(record(FACTS, body)).body, type=FactsBody)
+    assert (sent.digest, sent.volatile, sent.whole) == (body.digest, body.volatile, None)
+    assert isinstance(sent.packed, bytes)
+    assert zlib.decompress(sent.packed) == body.whole
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (FACTS, facts_body(mixed(100), {}).without_stable()),
+        (FACTS, facts_body(mixed(3), {})),  # too little to gain anything
+        (FACTS, facts_body({"zeros": "0" * 100_000}, {})),  # better than a server believes
+        (LOSS, facts_body(mixed(100), {})),
+    ],
+)
+def test_what_is_not_packed_travels_as_it_is(kind: str, body: FactsBody) -> None:
+    assert travelling(record(kind, body)) == record(kind, body)

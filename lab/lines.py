@@ -58,7 +58,7 @@ class Line:
             raise ConnectionResetError("the server has closed a connection")
         self.buffer += came
         answers = []
-        while (answer := self.cut()) is not None:
+        while self.buffer and (answer := self.cut()) is not None:
             answers.append(answer)
         return answers
 

@@ -49,7 +49,7 @@ class SqliteEngine:
 
     dialect = Dialect.SQLITE
     # A page that many writers of a group change is written once: under load that is a quarter less of everything.
-    gather_s = 0.008
+    gather_s = 0.004
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -2,16 +2,16 @@
 
     .venv/bin/python bench/facts.py [--quick]
 
-A real `precast server` on SQLite and on PostgreSQL; in another process many nodes send distinct sets of 20 KB, each over its own
-connection with its own certificate. They come as the agent's daemon sends them: as numbered records of the node's session, a websocket
-over TLS 1.3 on the HTTPS port, the stable part packed by the node. The goals are about those. As `precast agent facts` sends them, in HTTPS
-requests and as plain JSON, they are measured beside that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the server's database is asked.
-"New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest with what changes by
-nature; all nodes send at once, each one after another, until all have sent theirs, for about as long in a turn as the peer takes for its
-sets. The machine's speed changes within minutes, so all servers run at once and take turns; the goals are the middle of the turns' ratios, the worse database's and, against PuppetDB, the worse
-sort's. PuppetDB (Debian's, without TLS) gets the same sets as its own commands; its time ends when its queue is empty. Our server has a
-process for each processor. Its PostgreSQL and ours are the same programs with the same settings. All processes share the processors; CPU
-is of all but the load.
+A real `precast server` on SQLite and on PostgreSQL; in another process many nodes send distinct sets of 20 KB, each over its own connection
+with its own certificate. They come as the agent's daemon sends them: as numbered records of the node's session, a websocket over TLS 1.3 on
+the HTTPS port, the stable part packed by the node. The goals are about those. As `precast agent facts` sends them, in HTTPS requests and as
+plain JSON, they are measured beside that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the
+server's database is asked. "New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest
+with what changes by nature; all nodes send at once, each one after another, until all have sent theirs, for about as long in a turn as the
+peer takes for its sets. The machine's speed changes within minutes, so all servers run at once and take turns; the goals are the middle of
+the turns' ratios, the worse database's and, against PuppetDB, the worse sort's. PuppetDB (Debian's, without TLS) gets the same sets as its
+own commands; its time ends when its queue is empty. Our server has a process for each processor. Its PostgreSQL and ours are the same
+programs with the same settings. All processes share the processors; CPU is of all but the load.
 """
 
 import asyncio

@@ -18,8 +18,8 @@ from lab.fact_load import Order, body_of
 from lab.lines import READ_BYTES, Line, reopen
 from lab.session import Store
 from precast.agent.enrolment import Identity
-from precast.agent.submission import travelling
 from precast.wire import session
+from precast.wire.facts import travelling
 from precast.wire.session import Ack, Record, Welcome
 
 UPGRADE = (

@@ -21,9 +21,9 @@ from precast.agent.orders import Orders
 from precast.agent.pauses import Verdict
 from precast.agent.spool import Spool
 from precast.agent.store import LocalStore
-from precast.agent.submission import travelling
 from precast.base.errors import PrecastError
 from precast.wire import runs, session
+from precast.wire.facts import travelling
 from precast.wire.session import Ack, FromServer, Message, Reconnect, Record, Released, Resend, Want, Welcome
 
 log = logging.getLogger("precast.agent")

@@ -18,7 +18,7 @@ from precast.agent.spool import Importance, Spool
 from precast.agent.store import LocalStore
 from precast.base import digests, https
 from precast.wire.facts import FactsAnswer, FactsBody, facts_body
-from precast.wire.session import FACTS, Record
+from precast.wire.session import FACTS
 
 
 def send(credentials: Credentials, url: str, facts: Facts) -> bool:
@@ -45,14 +45,6 @@ def spool(store: LocalStore, records: Spool, collected: Collection) -> bool:
     records.put(FACTS, sent, Importance.ROUTINE, supersedes=True)
     store.note(FactsNote(store.clock.now(), body.digest, len(collected.warnings)))
     return is_whole
-
-
-def travelling(record: Record) -> Record:
-    """A record as it is sent to a server that takes facts packed."""
-    if record.kind != FACTS:
-        return record
-    body = msgspec.json.decode(record.body, type=FactsBody).with_stable_packed()
-    return msgspec.structs.replace(record, body=msgspec.Raw(msgspec.json.encode(body)))
 
 
 def note_sent(store: LocalStore, records: Spool, collected: Collection) -> None:

@@ -44,6 +44,10 @@ BATCH = 64
 COMPARED_AT_ONCE = 16
 
 
+# What is wrong with a text or a stream that is none; msgspec's errors and UnicodeDecodeError are ValueErrors.
+UNREADABLE = (ValueError, RecursionError, NoFacts)
+
+
 class Submission(msgspec.Struct, frozen=True, gc=False):
     """Facts as they are stored: packed. `brought` is the stable part as it was, or how it differs."""
 
@@ -120,11 +124,7 @@ class FactService:
                 return Submission(body.digest, None, pack(volatile))
             stable = _known(node, body.digest, came)
             brought = self._seen(node, stable)
-        except (
-            ValueError,
-            RecursionError,
-            NoFacts,
-        ) as error:  # those of msgspec and UnicodeDecodeError are ValueErrors
+        except UNREADABLE as error:
             raise issues.NO_MAPPING.error(node=node, reason=error) from None
         stored = body.packed if stable is came and isinstance(body.packed, bytes) else pack(stable)
         return Submission(body.digest, stored, pack(volatile), brought)
@@ -233,8 +233,12 @@ class FactService:
             looked.due.extend(more.due)
             looked.refused.update(more.refused)
             later += waits
+            # What else such a node has sent is read whole: so there is a second time at the most.
             refused = {node for node, _ in more.refused}
-            sets = [one for one in sets if one.node in refused and (one.node, one.digest) not in looked.refused]
+            others = [one for one in sets if one.node in refused and (one.node, one.digest) not in more.refused]
+            faults = [(one, _fault(one)) for one in others]
+            looked.refused.update({(one.node, one.digest): fault for one, fault in faults if fault is not None})
+            sets = [one for one, fault in faults if fault is None]
         looked.decided.sort(key=lambda one: one.came.node)
         return looked, later
 
@@ -318,6 +322,17 @@ class FactService:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a set is its own affair
                 found.append(_undecidable(one.came.node, error))
         return found
+
+
+def _fault(one: Received) -> PrecastError | None:
+    """Why a set is no facts, if it is none."""
+    try:
+        canonical.decode_mapping(one.brought if isinstance(one.brought, bytes) else unpack(one.stable))
+    except PrecastError as error:
+        return error
+    except UNREADABLE as error:
+        return issues.NO_MAPPING.error(node=one.node, reason=error)
+    return None
 
 
 def _as_newest(one: Waiting) -> Waiting:

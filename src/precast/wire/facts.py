@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from precast.base import canonical, digests
+from precast.wire.session import FACTS, Record
 
 NULL = msgspec.Raw(b"null")
 # A stable part is packed if it is larger, and not so well that whoever unpacks it had to fear for its memory.
@@ -56,6 +57,14 @@ def facts_body(stable: dict[str, Any], volatile: dict[str, Any]) -> FactsBody:
     """Facts as they are sent whole: in canonical form, whose digest can be looked at without taking them apart."""
     known = canonical.encode(stable)
     return FactsBody(digests.of_bytes(known), msgspec.Raw(canonical.encode(volatile)), msgspec.Raw(known))
+
+
+def travelling(record: Record) -> Record:
+    """A node's record as it is sent to a server that takes facts packed."""
+    if record.kind != FACTS:
+        return record
+    body = msgspec.json.decode(record.body, type=FactsBody).with_stable_packed()
+    return msgspec.structs.replace(record, body=msgspec.Raw(msgspec.json.encode(body)))
 
 
 class FactsAnswer(msgspec.Struct, frozen=True):

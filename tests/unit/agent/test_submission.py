@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from precast.agent.submission import split, travelling
-from precast.wire.facts import FactsBody, facts_body, merge
+from precast.agent.submission import split
+from precast.wire.facts import FactsBody, facts_body, merge, travelling
 from precast.wire.session import FACTS, LOSS, Record
 
 names = st.sampled_from(

@@ -316,3 +316,15 @@ async def test_record_that_is_no_facts_is_lost_and_the_one_before_it_kept(
     assert await server.lost(nodes[0]) == 3
     assert await server.take(nodes[0], epochs[nodes[0]], facts_record(5, {"os": 4})) == 5
     assert await server.shown(nodes[0]) == {"os": 4}
+
+
+async def test_what_is_no_facts_replaces_nothing_that_waits(database: Database, nodes: Sequence[str]) -> None:
+    server = Server(database)
+    epoch = await server.begin("web1")
+    await server.keep_for_later("web1", {"os": 1}, database.clock.now())
+    records = [facts_record(1, {"os": 2}), broken_record(2, b'{"os":1e999}')]
+    assert await server.take("web1", epoch, *records) == 2
+    assert await server.lost("web1") == 1
+    assert await server.facts.work_off("worker") == 1
+    assert await server.shown("web1") == {"os": 2}
+    assert await server.waiting("facts") == []

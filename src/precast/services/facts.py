@@ -33,6 +33,7 @@ from precast.store.query import Think, Unit
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import MAX_PACKED_TIMES, FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
+from precast.wire.session import MAX_FRAME_BYTES
 
 # Twelve tries take a quarter of an hour: a queue of decisions that was full should have room by then.
 FACTS = WorkKind("facts", max_attempts=12)
@@ -59,7 +60,9 @@ class Submission(msgspec.Struct, frozen=True, gc=False):
 
 def _whole(body: FactsBody) -> bytes | None:
     """The stable part, if it came. Raises ValueError for a stream that is none."""
-    return unpack_within(body.packed, MAX_PACKED_TIMES) if isinstance(body.packed, bytes) else body.whole
+    if not isinstance(body.packed, bytes):
+        return body.whole
+    return unpack_within(body.packed, MAX_PACKED_TIMES, MAX_FRAME_BYTES)
 
 
 def _known(node: str, digest: str, stable: bytes) -> bytes:
@@ -255,7 +258,10 @@ class FactService:
             late |= {one.key for one in looked.due}
             looked.due.clear()
         looked.decided[:] = [one for one in looked.decided if one.came.node not in late]
-        return looked, [one.came for one in held if one.came.node in late]
+        # What waits is acknowledged and replaces what waited: it has to be facts, whoever did not look at it.
+        faults = [(one.came, _fault(one.came)) for one in held if one.came.node in late]
+        looked.refused.update({(came.node, came.digest): fault for came, fault in faults if fault is not None})
+        return looked, [came for came, fault in faults if fault is None]
 
     def _storing(self, looked: Looked, parts: Sequence[Volatile] = ()) -> Unit[None]:
         """Store what came of sets, and volatile parts beside theirs. Requests come last: who decides upon nodes holds theirs too, and

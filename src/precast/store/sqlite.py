@@ -12,6 +12,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -215,14 +216,14 @@ class SqliteEngine:
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Take the write lock, waiting for other processes up to `BUSY_S`."""
-        for remaining in reversed(range(max(1, round(sqlite_errors.BUSY_S / BUSY_STEP_S)))):
+        until_s = time.monotonic() + sqlite_errors.BUSY_S
+        while True:
             try:
-                self._command(connection, "BEGIN IMMEDIATE")
+                return self._command(connection, "BEGIN IMMEDIATE")
             except DatabaseFailed as failure:
-                if not remaining or self._is_closing.is_set() or not issues.BUSY.matches(failure.error):
+                is_over = time.monotonic() > until_s or self._is_closing.is_set()
+                if is_over or not issues.BUSY.matches(failure.error):
                     raise
-            else:
-                return
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:

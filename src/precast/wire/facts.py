@@ -48,7 +48,8 @@ class FactsBody(msgspec.Struct, frozen=True, omit_defaults=True):
         if whole is None or len(whole) < PACKED_FROM_BYTES:
             return self
         stream = zlib.compress(whole)
-        if len(whole) > MAX_PACKED_TIMES * len(stream):
+        travels_bytes = len(stream) * 4 // 3 + 4  # as base64
+        if travels_bytes >= len(whole) or len(whole) > MAX_PACKED_TIMES * len(stream):
             return self
         return FactsBody(self.digest, self.volatile, packed=stream)
 
@@ -63,7 +64,10 @@ def travelling(record: Record) -> Record:
     """A node's record as it is sent to a server that takes facts packed."""
     if record.kind != FACTS:
         return record
-    body = msgspec.json.decode(record.body, type=FactsBody).with_stable_packed()
+    try:
+        body = msgspec.json.decode(record.body, type=FactsBody).with_stable_packed()
+    except ValueError:
+        return record  # the server says what it thinks of it
     return msgspec.structs.replace(record, body=msgspec.Raw(msgspec.json.encode(body)))
 
 

@@ -1,5 +1,6 @@
 """Stable facts and volatile ones, apart and together again."""
 
+import base64
 import random
 import zlib
 from datetime import UTC, datetime
@@ -64,8 +65,17 @@ def test_stable_part_travels_packed_and_is_the_same() -> None:
         (FACTS, facts_body(mixed(100), {}).without_stable()),
         (FACTS, facts_body(mixed(3), {})),  # too little to gain anything
         (FACTS, facts_body({"zeros": "0" * 100_000}, {})),  # better than a server believes
+        (
+            FACTS,
+            facts_body({"key": base64.b64encode(random.Random(7).randbytes(3_000)).decode()}, {}),
+        ),  # more as base64
         (LOSS, facts_body(mixed(100), {})),
     ],
 )
 def test_what_is_not_packed_travels_as_it_is(kind: str, body: FactsBody) -> None:
     assert travelling(record(kind, body)) == record(kind, body)
+
+
+def test_record_that_is_not_understood_travels_as_it_is() -> None:
+    odd = msgspec.structs.replace(record(FACTS, facts_body({}, {})), body=msgspec.Raw(b'{"digest":1}'))
+    assert travelling(odd) == odd

@@ -184,7 +184,20 @@ def test_encode_raw_is_copied_as_it_is() -> None:
 
 
 TOKENS = [b"{", b"}", b"[", b"]", b",", b":", b'"', b'"a"', b'"a":', b"1", b"-", b".", b"e", b"E", b"+", b"0"]
-TOKENS += [b"999", b"1e308", b"1e309", b"-1E+400", b"1" * 309, b"1" * 400 + b".5", b"1" * 5000, b"null", b"true", b" "]
+TOKENS += [
+    b"999",
+    b"1e308",
+    b"1e309",
+    b"-1E+400",
+    b"1" * 150,
+    b"e99",
+    b"1" * 309,
+    b"1" * 400 + b".5",
+    b"1" * 5000,
+    b"null",
+    b"true",
+    b" ",
+]
 TOKENS += [b"\\", b"\\u00e9", b"\\ud800", "é".encode(), b"\xff", b"\x01", b'{"a":', b"[" * 300, b"]" * 300]
 
 
@@ -204,6 +217,8 @@ def is_read(read: Callable[[bytes], object], data: bytes) -> bool:
 @example(b'{"a":1e999,"a":1}')
 @example(b'{"a":1' + b"0" * 400 + b".5}")
 @example(b'{"a":[-1E+0309]}')
+@example(b'{"a":' + b"1" * 250 + b"e99}")
+@example(b'{"a":' + b"1" * 209 + b".5E99}")
 @settings(max_examples=500)
 def test_verify_mapping_refuses_exactly_what_cannot_be_decoded(data: bytes) -> None:
     assert is_read(canonical.verify_mapping, data) == is_read(canonical.decode_mapping, data)

@@ -107,6 +107,23 @@ async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCo
     assert engine.groups == [1, 100]
 
 
+async def test_after_a_group_of_many_the_next_is_given_a_moment(commits: GroupCommit, engine: HeldEngine) -> None:
+    engine.may_commit.set()
+    engine.gather_s = 0.4
+
+    async def write_again_and_again(number: int) -> None:
+        for turn in range(3):
+            await commits.submit(partial(value, number))
+            for _ in range(number % 5 * turn):  # some take longer to come again
+                await asyncio.sleep(0)
+
+    await asyncio.gather(*map(write_again_and_again, range(MANY)))
+    assert engine.groups == [MANY] * 3
+    assert await commits.submit(lambda: value(1)) == 1
+    await commits.submit(lambda: value(2))
+    assert engine.groups == [MANY] * 3 + [1, 1]
+
+
 async def test_group_is_gathered_no_longer_than_until_as_many_came_again(
     commits: GroupCommit, engine: HeldEngine
 ) -> None:

@@ -14,7 +14,6 @@ from precast.base import canonical
 from precast.base.errors import PrecastError
 from precast.store.facts import FactChange
 
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _decode = msgspec.json.Decoder().decode
 # What was read from JSON has a canonical form: there is nothing to check.
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -31,7 +30,7 @@ def compare(before: bytes, after: bytes) -> list[FactChange]:
 
     A list is one value: its order has a meaning of its own. Raises NoFacts if the second is nothing that canonical JSON could say.
     """
-    olds = _members.decode(before)
+    olds = canonical.split_mapping(before)
     now, gone = _changed(olds, after)
     was = {name: _decode(olds[name]) for name in [*now, *gone] if name in olds}
     found: list[FactChange] = []
@@ -42,7 +41,7 @@ def compare(before: bytes, after: bytes) -> list[FactChange]:
 def _changed(olds: Mapping[str, msgspec.Raw], after: bytes) -> tuple[dict[str, Any], set[str]]:
     """What stands at the top and is not as it was, and the names that are gone. Raises NoFacts."""
     try:
-        news = _members.decode(after)
+        news = canonical.split_mapping(after)
         if not _is_tight(news, after):
             canonical.decode_mapping(after)
         # Most of it is as it was: nothing is done for what is.

@@ -43,8 +43,6 @@ LEASE_S = 10.0
 BATCH = 64
 # As many are compared at a time: nobody else is served meanwhile.
 COMPARED_AT_ONCE = 16
-
-
 # What is wrong with a text or a stream that is none; msgspec's errors and UnicodeDecodeError are ValueErrors.
 UNREADABLE = (ValueError, RecursionError, NoFacts)
 
@@ -140,9 +138,7 @@ class FactService:
         try:
             stored = self._facts.stable_at_once(node)
             return stable if stored is None else Compared(stored[0], compare(unpack(stored[1]), stable))
-        except NoFacts:
-            raise
-        except Exception:  # noqa: BLE001 - a look and no more
+        except (PrecastError, ValueError):
             return stable
 
     async def show(self, node: str) -> FactsView:
@@ -239,9 +235,7 @@ class FactService:
             # What else such a node has sent is read whole: so there is a second time at the most.
             refused = {node for node, _ in more.refused}
             others = [one for one in sets if one.node in refused and (one.node, one.digest) not in more.refused]
-            faults = [(one, _fault(one)) for one in others]
-            looked.refused.update({(one.node, one.digest): fault for one, fault in faults if fault is not None})
-            sets = [one for one, fault in faults if fault is None]
+            sets = _readable(others, looked)
         looked.decided.sort(key=lambda one: one.came.node)
         return looked, later
 
@@ -259,9 +253,7 @@ class FactService:
             looked.due.clear()
         looked.decided[:] = [one for one in looked.decided if one.came.node not in late]
         # What waits is acknowledged and replaces what waited: it has to be facts, whoever did not look at it.
-        faults = [(one.came, _fault(one.came)) for one in held if one.came.node in late]
-        looked.refused.update({(came.node, came.digest): fault for came, fault in faults if fault is not None})
-        return looked, [came for came, fault in faults if fault is None]
+        return looked, _readable([one.came for one in held if one.came.node in late], looked)
 
     def _storing(self, looked: Looked, parts: Sequence[Volatile] = ()) -> Unit[None]:
         """Store what came of sets, and volatile parts beside theirs. Requests come last: who decides upon nodes holds theirs too, and
@@ -328,6 +320,13 @@ class FactService:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with a set is its own affair
                 found.append(_undecidable(one.came.node, error))
         return found
+
+
+def _readable(sets: Sequence[Received], looked: Looked) -> list[Received]:
+    """Those that are facts, which nobody has looked at yet; the others are refused."""
+    faults = [(one, _fault(one)) for one in sets]
+    looked.refused.update({(one.node, one.digest): fault for one, fault in faults if fault is not None})
+    return [one for one, fault in faults if fault is None]
 
 
 def _fault(one: Received) -> PrecastError | None:

@@ -40,5 +40,10 @@ def unpack_within(stream: bytes, times: int, most_bytes: int) -> bytes:
 
 
 def unpack(stored: bytes) -> bytes:
-    """The document as it was."""
-    return bytes(stored) if stored[:1] in (b"{", b"[") else isal_zlib.decompress(stored)
+    """The document as it was. Raises ValueError if it is none."""
+    if stored[:1] in (b"{", b"["):
+        return bytes(stored)
+    try:
+        return isal_zlib.decompress(stored)
+    except _BROKEN as error:
+        raise ValueError(str(error)) from None

@@ -29,6 +29,7 @@ from precast.agent.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.wire.runs import NOT_RUN, NotRun, RunOrder
 from precast.wire.session import COLLECT, RENEW
+from tests.unit.agent.processes import is_alive
 
 DEADLINE_S = 30.0
 
@@ -207,18 +208,10 @@ async def test_child_that_hangs_is_killed_with_what_it_started(stage: Stage) -> 
     await asyncio.wait([task])
     grandchild = int(stage.calls.read_text())
     async with asyncio.timeout(DEADLINE_S):
-        while _is_alive(grandchild):
+        while is_alive(grandchild):
             await asyncio.sleep(0.01)
     ended = await stage.children.run("agent", "facts", deadline_s=0.2)
     assert ended.trouble == "it was not done within 0.2 s"
-
-
-def _is_alive(pid: int) -> bool:
-    """A zombie is not: nobody may be there to bury it."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 async def test_program_that_is_not_there_is_told(tmp_path: Path, stage: Stage) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from precast.agent.command_output import Output
 from precast.agent.commanding import Ran, run_command
 from precast.wire.runs import MAX_LINE_CHARS, Line
+from tests.unit.agent.processes import is_alive
 
 
 def run(script: str, *, timeout_s: float = 30.0, output_bytes: int = 10_000) -> tuple[Ran, list[Line]]:
@@ -23,14 +24,6 @@ def run(script: str, *, timeout_s: float = 30.0, output_bytes: int = 10_000) -> 
     argv = [sys.executable, "-c", script]
     ran = run_command(argv, timeout_s, output_bytes, tell, directory=Path("/"), environment={"GIVEN": "this"})
     return ran, said
-
-
-def is_alive(pid: int) -> bool:
-    """One that has ended may wait for somebody to notice."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 def is_soon_gone(pid: int) -> bool:

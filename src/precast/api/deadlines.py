@@ -3,6 +3,7 @@ many a request itself.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable
 from typing import TypeVar
 
@@ -19,14 +20,16 @@ class Deadlines:
     """The work under way, with when each has to be done."""
 
     def __init__(self) -> None:
+        # Kept: to ask which loop is running is a call of the system.
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._ends: dict[asyncio.Task[object], float] = {}
         self._over: set[asyncio.Task[object]] = set()
 
     async def within(self, limit_s: float, work: Awaitable[T]) -> T:
         """Do it in the caller's task. Raises DeadlineError if it is not done in time, a little later at most."""
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None, "work is done in tasks"
-        self._ends[task] = asyncio.get_running_loop().time() + limit_s
+        self._ends[task] = time.monotonic() + limit_s
         try:
             return await work
         except asyncio.CancelledError:
@@ -40,10 +43,10 @@ class Deadlines:
 
     async def run(self) -> None:
         """Look for ever."""
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
-            now_s = loop.time()
+            now_s = time.monotonic()
             for task, end_s in self._ends.items():
                 if end_s <= now_s and task not in self._over:
                     self._over.add(task)

@@ -7,21 +7,20 @@ import asyncio
 import logging
 import ssl
 import time
+from functools import partial
 from typing import Any
 
 import msgspec
-from aiohttp import StreamReader, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import RawRequestMessage
+from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.web_protocol import RequestHandler
 
 from precast.api import issues, openapi, reference_page
 from precast.api.callers import Callers, Visitor, session_cookie
 from precast.api.deadlines import DeadlineError, Deadlines
 from precast.api.metrics import Metrics
 from precast.api.quotas import Quotas
-from precast.api.routes import PUBLIC, Call, Caller, Document, Page, Route, Routes, Text
+from precast.api.responses import problem, respond
+from precast.api.routes import PUBLIC, Call, Caller, Page, Route, Routes
 from precast.api.routing import Found, Table
 from precast.base import digests
 from precast.base.errors import DeniedError, PrecastError, UnauthenticatedError
@@ -60,7 +59,9 @@ class HttpServer:
         self._table = Table(self._routes)
         server = web.Server(
             self._serve,
-            request_factory=_request,
+            request_factory=partial(
+                web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=MAX_BODY_BYTES
+            ),
             access_log=None,
             # Bodies are taken as they come: unpacking would let a small one become a large one.
             auto_decompress=False,
@@ -95,8 +96,8 @@ class HttpServer:
         fitting = {route.method for route in self._routes if route.is_at(request.path)}
         allowed = ", ".join(sorted(named or fitting))
         if not allowed:
-            return _problem(issues.NO_ROUTE.error())
-        response = _problem(issues.WRONG_METHOD.error(method=request.method, allowed=allowed), 405)
+            return problem(issues.NO_ROUTE.error())
+        response = problem(issues.WRONG_METHOD.error(method=request.method, allowed=allowed), 405)
         response.headers["Allow"] = allowed
         return response
 
@@ -120,27 +121,26 @@ class HttpServer:
         """The boundary of the HTTP side: whatever happens becomes an answer."""
         route = found.route
         try:
-            caller, who = await self._admit(found, request)
+            cookie = session_cookie(request.headers, lambda: request.cookies)
+            caller, who = await self._admit(found, request, cookie)
             self._quotas.enter(who)
             try:
-                call = await self._read(found, request, caller)
-                return _respond(await self._handle(route, call))
+                call = await self._read(found, request, caller, cookie)
+                return respond(await self._handle(route, call))
             finally:
                 self._quotas.leave(who)
         except PrecastError as error:
-            return _problem(error)
+            return problem(error)
         except Exception:
             log.exception("%s failed", route.name)
-            return _problem(issues.FAILED.error())
+            return problem(issues.FAILED.error())
 
-    async def _admit(self, found: Found, request: web.BaseRequest) -> tuple[Caller, str]:
+    async def _admit(self, found: Found, request: web.BaseRequest, cookie: str) -> tuple[Caller, str]:
         """Who is calling, if they may, and as whom they count."""
         route, callers, quotas = found.route, self._callers, self._quotas
         transport = request.transport
         connection = transport.get_extra_info("ssl_object") if transport is not None else None
-        header = request.headers.get("Authorization")
-        if cookie := session_cookie(request.headers, lambda: request.cookies):
-            header = f"Session {cookie}"
+        header = f"Session {cookie}" if cookie else request.headers.get("Authorization")
         visitor = callers.visitor(connection, request.remote)
         stranger = visitor.mark
         if route.is_free:
@@ -159,17 +159,16 @@ class HttpServer:
             return None, stranger
         return caller, caller.actor
 
-    async def _read(self, found: Found, request: web.BaseRequest, caller: Caller) -> Call:
+    async def _read(self, found: Found, request: web.BaseRequest, caller: Caller, cookie: str) -> Call:
         """The request as a handler sees it."""
         route = found.route
         body: Any = request if route.takes_request else None
         if route.body is not None and body is None:
             body = await self._read_body(route.body, request)
         query = {name: request.query[name] for name in route.query if name in request.query}
-        if not all(value.isprintable() for value in (*found.path.values(), *query.values())):
+        if (found.path or query) and not all(map(str.isprintable, (*found.path.values(), *query.values()))):
             raise issues.NO_ROUTE.error()
         headers = {name: request.headers[name] for name in route.headers if name in request.headers}
-        cookie = session_cookie(request.headers, lambda: request.cookies)
         return Call(caller, found.path, query, body, request.remote or "", headers, cookie)
 
     async def _handle(self, route: Route, call: Call) -> Any:
@@ -197,48 +196,8 @@ class HttpServer:
             raise issues.BAD_BODY.error(reason=error) from None
 
 
-def _request(
-    message: RawRequestMessage,
-    payload: StreamReader,
-    protocol: RequestHandler,
-    writer: AbstractStreamWriter,
-    task: "asyncio.Task[None]",
-) -> web.BaseRequest:
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
-
-
 def _credential(visitor: Visitor, header: str | None) -> str:
     """What somebody shows, empty if that is nothing: guessing tokens is limited like everything else."""
     if visitor.serial is not None:
         return visitor.mark
     return digests.of_bytes(header.encode()) if header else ""
-
-
-def _respond(answer: Any) -> web.StreamResponse:
-    # First what most ask for: whether something is a response is a long question.
-    if isinstance(answer, Document):
-        headers = {"ETag": f'"{answer.digest}"', "Cache-Control": "private, no-cache", **answer.headers}
-        if answer.body is None:
-            return web.Response(status=304, headers=headers)
-        return web.Response(body=answer.body, content_type="application/json", headers=headers)
-    if isinstance(answer, web.StreamResponse):
-        return answer
-    if isinstance(answer, Text):
-        return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
-    if isinstance(answer, Page):
-        return web.Response(text=answer.html, content_type="text/html", headers=answer.headers)
-    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
-
-
-def _problem(error: PrecastError, status: int | None = None) -> web.Response:
-    status = status or error.consequence.http_status
-    problem = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
-    # A bucket has at least one again within a second.
-    headers = {"Retry-After": "1"} if error.consequence.retry else {}
-    response = web.Response(
-        status=status, body=msgspec.json.encode(problem), content_type="application/problem+json", headers=headers
-    )
-    if issues.TOO_SLOW.matches(error):
-        response.force_close()  # the rest of the body would be taken for the next request
-    return response

@@ -59,9 +59,7 @@ class HttpServer:
         self._table = Table(self._routes)
         server = web.Server(
             self._serve,
-            request_factory=partial(
-                web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=MAX_BODY_BYTES
-            ),
+            request_factory=partial(web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=MAX_BODY_BYTES),
             access_log=None,
             # Bodies are taken as they come: unpacking would let a small one become a large one.
             auto_decompress=False,

@@ -10,7 +10,7 @@ import pytest
 
 from precast.base import canonical, digests
 from precast.base.clock import ManualClock
-from precast.base.errors import InputError, NotFoundError
+from precast.base.errors import InputError, NotFoundError, PrecastError
 from precast.lang.inputs import FactPath, Path
 from precast.services import fact_retention
 from precast.services.fact_reads import ReadFacts
@@ -24,7 +24,7 @@ from precast.store.nodes import Nodes
 from precast.store.query import Query, Unit
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked
-from precast.wire.facts import FactsBody, facts_body
+from precast.wire.facts import FactsAnswer, FactsBody, facts_body
 
 
 class Reading:
@@ -116,7 +116,9 @@ async def test_what_was_seen_beforehand_counts_only_of_what_is_stored(
     if is_overtaken:
         await service.submit("web1", body({"os": 2, "disks": {"sda": 2, "sdb": 1}}))
         clock.advance(1)
-    await database.write_item(service.taking, looked_at)
+    promise: asyncio.Future[FactsAnswer | PrecastError] = asyncio.get_running_loop().create_future()
+    database.write_item(service.taking, looked_at, promise)
+    await promise
     newest = max(row.at for row in await service.changes("web1"))
     steps = [(row.path, row.before, row.after) for row in await service.changes("web1") if row.at == newest]
     other = ("/disks/sda", 2, 1) if is_overtaken else ("/os", 1, 2)

@@ -12,7 +12,7 @@ import pytest
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, UnavailableError
 from precast.base.ids import TimeOrderedIds
-from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService
+from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService, Taken
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.nodes import Nodes
@@ -59,7 +59,9 @@ class Site:
         return await self.service.begin(arrival, hello)
 
     async def take(self, epoch: int, *records: Record, instance: str = "store") -> tuple[int, bool] | None:
-        taken = await self.service.take_in("web1", instance, epoch, records, self.kinds)
+        promise: asyncio.Future[Taken | None] = asyncio.get_running_loop().create_future()
+        self.service.take_in("web1", instance, epoch, records, self.kinds, promise)
+        taken = await promise
         return None if taken is None else (taken.through, taken.has_gap)
 
     async def order(self, node: str, why: str = "") -> bool:

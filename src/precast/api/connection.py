@@ -9,11 +9,12 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aiohttp import web
 
 from precast.api.answers import Answers
+from precast.api.arrivals import Arrivals
 from precast.api.intake import Intake
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
@@ -49,15 +50,26 @@ class Wire(Protocol):
     def resume_reading(self) -> None: ...
 
 
+class Shared(NamedTuple):
+    """What the connections of a process have in common."""
+
+    intake: Intake
+    arrivals: Arrivals
+    answers: Answers
+
+
 class Connection:
-    """Owned by the handler of its websocket, known to the hub."""
+    """Owned by the handler of its websocket, known to the hub. Whoever stores its records tells it what became of them."""
 
     __slots__ = (
         "_allowed_s",
         "_answers",
+        "_arrivals",
         "_ending",
         "_held_bytes",
         "_intake",
+        "_is_settled",
+        "_is_storing",
         "_kinds",
         "_pending",
         "_pending_bytes",
@@ -65,7 +77,6 @@ class Connection:
         "_room",
         "_service",
         "_socket",
-        "_storing",
         "_storing_bytes",
         "_telling",
         "_wire",
@@ -89,15 +100,13 @@ class Connection:
         received: int,
         service: SessionService,
         kinds: Mapping[str, RecordKind],
-        intake: Intake,
-        answers: Answers,
+        shared: Shared,
         wire: Wire,
     ) -> None:
         self._socket = socket
         self._service = service
         self._kinds = kinds
-        self._intake = intake
-        self._answers = answers
+        self._intake, self._arrivals, self._answers = shared
         self._wire = wire
         self._held_bytes = 0
         self.node = node
@@ -110,8 +119,8 @@ class Connection:
         self.sent = self.confirmed = received
         self._pending: list[Record] = []
         self._pending_bytes = 0
-        # What is being stored, or is about to be, or is being answered.
-        self._storing: asyncio.Handle | asyncio.Future[Taken | None] | None = None
+        self._is_storing = False  # or is about to, or is answering
+        self._is_settled = False
         self._storing_bytes = 0
         self._telling: asyncio.Task[None] | None = None  # what the node did not take at once
         self._ending: asyncio.Task[None] | None = None
@@ -163,9 +172,9 @@ class Connection:
 
     async def settle(self) -> None:
         """Let go of what is under way; the node repeats what was not acknowledged."""
-        for under_way in (self._storing, self._telling):
-            if under_way is not None:
-                under_way.cancel()
+        self._is_settled = True
+        if self._telling is not None:
+            self._telling.cancel()
         self._pending, self._pending_bytes, self._storing_bytes = [], 0, 0
         self._give_back(self._held_bytes)
         if self._ending is not None:
@@ -183,25 +192,24 @@ class Connection:
         if (ahead_s := self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)) > 0:
             await asyncio.sleep(ahead_s)
         if self._intake.is_full:
-            await self._wait_for_room(size_bytes)
-        else:
-            await self._intake.take(size_bytes)
+            await self._wait_for_room()
+        self._intake.take(size_bytes)
         self._held_bytes += size_bytes
         self._pending.append(record)
         self._pending_bytes += size_bytes
-        if self._storing is None:
+        if not self._is_storing:
             self._store_soon()
         is_full = len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES
         if is_full and self._ending is None:
             self._room = asyncio.Event()
             await self._room.wait()
 
-    async def _wait_for_room(self, size_bytes: int) -> None:
+    async def _wait_for_room(self) -> None:
         """Read nothing of this node until there is room: what it sends stays with the kernel, and then with the node."""
         self._wire.pause_reading()
         self.is_held_up = True
         try:
-            await self._intake.take(size_bytes)
+            await self._intake.wait()
         finally:
             self.is_held_up, self.heard_s = False, time.monotonic()
             self._wire.resume_reading()
@@ -242,33 +250,39 @@ class Connection:
 
     def _store_soon(self) -> None:
         """What has come together is stored together."""
-        self._storing = asyncio.get_running_loop().call_soon(self._store)
+        self._is_storing = True
+        self._arrivals.add(self)
 
-    def _store(self) -> None:
-        """Have what has come stored; `_stored` goes on. The boundary of storing: every failure ends the connection."""
+    def store(self) -> None:
+        """Have what has come stored; `set_result` or `set_exception` goes on. The boundary of storing: a failure ends the connection."""
+        if self._is_settled:
+            return
         records, self._storing_bytes = self._pending, self._pending_bytes
         self._pending, self._pending_bytes = [], 0
         self._make_room()
         try:
-            storing = self._service.take_in(self.node.name, self.instance, self.epoch, records, self._kinds)
+            self._service.take_in(self.node.name, self.instance, self.epoch, records, self._kinds, self)
         except Exception as error:  # noqa: BLE001 - the boundary
             self._give_up(error)
-        else:
-            self._storing = storing
-            storing.add_done_callback(self._stored)
 
-    def _stored(self, done: "asyncio.Future[Taken | None]") -> None:
-        if done.cancelled():
-            return
+    def done(self) -> bool:
+        """Whether nobody waits for what is being stored."""
+        return self._is_settled
+
+    def set_result(self, taken: Taken | None) -> None:
+        """It is stored; or the node has come anew, and it is not."""
         self._give_back(self._storing_bytes)
         self._storing_bytes = 0
-        error = done.exception()
-        if error is not None:
-            self._give_up(error)
-        elif (taken := done.result()) is None:
+        if taken is None:
             self._end(session.CLOSE_FENCED, "the node has come anew")
         else:
             self._answers.give(self, taken)
+
+    def set_exception(self, error: BaseException) -> None:
+        """It is not stored."""
+        self._give_back(self._storing_bytes)
+        self._storing_bytes = 0
+        self._give_up(error)
 
     def _give_up(self, error: BaseException) -> None:
         """What could not be stored or answered ends the connection; the node repeats it."""
@@ -303,7 +317,7 @@ class Connection:
             self._go_on()
 
     def _go_on(self) -> None:
-        self._storing = None
+        self._is_storing = False
         if self._pending:
             self._store_soon()
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from aiohttp import WSMsgType, web
 
 from precast.api.answers import Answers
-from precast.api.connection import Connection
+from precast.api.arrivals import Arrivals
+from precast.api.connection import Connection, Shared
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Call, Node, Route, Routes
@@ -64,8 +65,7 @@ class Hub:
         self.herd = 0  # how many nodes may come at once; `tending` keeps it
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
-        self._intake = Intake()
-        self._answers = Answers()
+        self._shared = Shared(Intake(), Arrivals(), Answers())
 
     def declare(self, routes: Routes) -> None:
         routes.add(
@@ -150,8 +150,7 @@ class Hub:
             hello.received,
             self._service,
             self._kinds,
-            self._intake,
-            self._answers,
+            self._shared,
             request.protocol,
         )
         if not await self._enter(connection):

@@ -22,13 +22,16 @@ class Intake:
     def is_full(self) -> bool:
         return self._left <= 0
 
-    async def take(self, size_bytes: int) -> None:
-        """Wait until there is room at all, then take as much as is needed, which may be nothing. Cancelling takes nothing."""
+    def take(self, size_bytes: int) -> None:
+        """Take as much as is needed, where there is room at all."""
+        self._left -= size_bytes
+
+    async def wait(self) -> None:
+        """Wait until there is room at all."""
         while self.is_full:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
-        self._left -= size_bytes
 
     def give(self, size_bytes: int) -> None:
         self._left += size_bytes

@@ -55,7 +55,7 @@ def _changed(olds: Mapping[str, msgspec.Raw], after: bytes) -> tuple[dict[str, A
 
 def _is_tight(members: Mapping[str, msgspec.Raw], text: bytes) -> bool:
     """Whether a text holds its members and nothing else that nobody would look at: no name twice, no blanks."""
-    inside = sum([len(name) + len(bytes(value)) + _MARKS for name, value in members.items()])
+    inside = sum([len(name) + len(memoryview(value)) + _MARKS for name, value in members.items()])
     return text.isascii() and len(text) == inside + 1
 
 

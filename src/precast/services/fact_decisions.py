@@ -5,6 +5,7 @@ No database and no clock: what is known goes in, what is to be stored comes out.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from precast.services.fact_changes import compare
 from precast.services.fact_volatility import Recent, read_recent, write_recent
@@ -35,8 +36,7 @@ def decide(one: Waiting, reads: FactReads | None, now: datetime) -> tuple[Decide
     changes = _changes(one)
     recent = read_recent(unpack(stored.recent)) if stored else Recent()
     recent = recent.after(one.submissions + 1, [change.path for change in changes] if stored else [])
-    restless = volatile_paths(reads, recent)
-    steady = [change for change in changes if change.path not in restless]
+    steady = [change for change in changes if not is_volatile(change.path, reads, recent)]
     allowed_at = stored.allowed_at if stored else now
     due_at = None
     flapping: list[str] = []
@@ -57,9 +57,9 @@ def decide(one: Waiting, reads: FactReads | None, now: datetime) -> tuple[Decide
     return Decided(one.came, decision, now, allowed_at, pack(write_recent(recent)), history, flapping), due_at
 
 
-def volatile_paths(reads: FactReads | None, recent: Recent) -> set[str]:
-    """The paths of a node that have no history at present: those that change all the time, unless its catalog rests on them."""
-    return {path for path in recent.volatile() if reads is None or not reads.reads(path)}
+def is_volatile(path: str, reads: FactReads | None, recent: Recent) -> bool:
+    """Whether a path has no history at present: it changes all the time, and no catalog rests on it."""
+    return recent.is_volatile(path) and (reads is None or not reads.reads(path))
 
 
 def touching(reads: FactReads | None, changes: Sequence[FactChange]) -> list[FactChange]:
@@ -68,9 +68,16 @@ def touching(reads: FactReads | None, changes: Sequence[FactChange]) -> list[Fac
 
 
 def _flapping(changes: Sequence[FactChange], recent: Recent) -> list[str]:
-    """Who is to blame for asking too often: paths that changed not only now. Where each time others do, one stands for them."""
+    """Who is to blame for asking too often: paths that changed not only now. Where each time others do, what they are in."""
     again = [change.path for change in changes if recent.times(change.path) > 1]
-    return again[:FLAPS_NAMED] or [changes[0].path]
+    return again[:FLAPS_NAMED] or [_around(changes[0].path, changes[-1].path)]
+
+
+def _around(first: str, last: str) -> str:
+    """The innermost path that is around both, and so around all between them; if that is everything, where the first is at the top."""
+    parts = first.split("/")
+    common = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(parts, last.split("/"), strict=False))]
+    return "/".join(common) or f"/{parts[1]}"
 
 
 def _changes(one: Waiting) -> Sequence[FactChange]:

@@ -37,9 +37,9 @@ class Recent(msgspec.Struct, frozen=True, array_like=True):
         """In how many of the last submissions a path has changed."""
         return self.paths.get(path, 0).bit_count()
 
-    def volatile(self) -> set[str]:
-        """The paths that changed in more than half of the last submissions."""
-        return {path for path, bits in self.paths.items() if bits.bit_count() > WINDOW // 2}
+    def is_volatile(self, path: str) -> bool:
+        """Whether a path changed in more than half of the last submissions."""
+        return self.times(path) > WINDOW // 2
 
 
 def read_recent(data: bytes) -> Recent:

@@ -10,6 +10,7 @@ it stops neither the node's other records nor anybody else, and who works off th
 versions put every set there. A node of which something waits goes on through it, so that its sets stay in order.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,7 +22,7 @@ from precast.base import canonical, digests
 from precast.base.errors import InputError, PrecastError, UnavailableError
 from precast.services import issues
 from precast.services.fact_changes import NoFacts, compare
-from precast.services.fact_decisions import decide, volatile_paths
+from precast.services.fact_decisions import decide, is_volatile
 from precast.services.fact_volatility import read_recent
 from precast.services.tracing.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
@@ -106,7 +107,9 @@ class FactService:
         Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none. Cancelling is safe: it was kept
         or it was not.
         """
-        answer = await self._database.write_item(self.taking, (node, self.prepare(node, body)))
+        promise: asyncio.Future[FactsAnswer | PrecastError] = asyncio.get_running_loop().create_future()
+        self._database.write_item(self.taking, (node, self.prepare(node, body)), promise)
+        answer = await promise
         if isinstance(answer, PrecastError):
             raise answer
         return answer
@@ -119,7 +122,7 @@ class FactService:
         who takes them that finds that out.
         """
         try:
-            canonical.verify_mapping(volatile := bytes(body.volatile))
+            canonical.decode_mapping(volatile := bytes(body.volatile))
             came = _whole(body)
             if came is None:
                 return Submission(body.digest, None, pack(volatile))
@@ -149,7 +152,8 @@ class FactService:
         stored, volatile = found
         facts = merge(_decode(unpack(stored.stable)), _decode(unpack(volatile)))
         reads = await self._database.read(self._read.of, node)
-        restless = volatile_paths(reads, read_recent(unpack(stored.recent)))
+        recent = read_recent(unpack(stored.recent))
+        restless = [path for path in recent.paths if is_volatile(path, reads, recent)]
         return FactsView(
             node, stored.digest, facts, stored.received_at, stored.decision, stored.decided_at, sorted(restless)
         )

@@ -8,7 +8,6 @@ A clone is a second machine with the same identity. A node remembers its attempt
 attempt we saw: who does not know that one is somebody else, or was set back to an earlier state.
 """
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from precast.services import issues
 from precast.services.served import NOTHING, Served
 from precast.store.audit import AuditLog
 from precast.store.database import Database
+from precast.store.group_commit import Promise
 from precast.store.nodes import Nodes
 from precast.store.query import Unit
 from precast.store.sessions import Arrival, Previous, Sessions
@@ -143,14 +143,21 @@ class SessionService:
         )
 
     def take_in(
-        self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Mapping[str, RecordKind]
-    ) -> "asyncio.Future[Taken | None]":
-        """Store records in their order, each once; None if the node has come anew since, and nothing of these is stored.
+        self,
+        node: str,
+        instance: str,
+        epoch: int,
+        records: Sequence[Record],
+        kinds: Mapping[str, RecordKind],
+        promise: Promise,
+    ) -> None:
+        """Store records in their order, each once. What is told is Taken, or None if the node has come anew since, and nothing of these
+        is stored.
 
         A record that cannot be used is logged and counted as lost: repeating it would not make it better.
         """
         prepared = [(record.number, *_prepare(node, record, kinds)) for record in records]
-        return self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared))
+        self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared), promise)
 
     def _taking_in(self, came: Sequence[Came]) -> Unit[Sequence[Taken | None]]:
         """Of everybody who sends at this moment; None for a node that has come anew since."""

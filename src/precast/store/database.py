@@ -1,13 +1,12 @@
 """The one small interface behind which SQLite and PostgreSQL are alike: write a unit, read a unit, be woken."""
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
 from precast.store.engine import BatchUnit, Engine
-from precast.store.group_commit import GroupCommit
+from precast.store.group_commit import GroupCommit, Promise
 from precast.store.lookup import Lookup
 from precast.store.query import Dialect, Rows, Statement, Unit
 from precast.store.shared_reads import SharedReads
@@ -61,12 +60,12 @@ class Database:
         value: T = await self.engine.read(partial(unit, *args, **kwargs))
         return value
 
-    def write_item(self, batch: BatchUnit[Item, T], item: Item) -> "asyncio.Future[T]":
+    def write_item(self, batch: BatchUnit[Item, T], item: Item, promise: Promise) -> None:
         """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many.
 
-        It comes as a future: whoever has thousands of these under way need not have a task for each.
+        What came of it is told to the promise: whoever has thousands of these under way need not have a task for each.
         """
-        return self._group_commit.submit_item(batch, item)
+        self._group_commit.submit_item(batch, item, promise)
 
     def read_at_once(self, statement: Statement) -> Rows | None:
         """A few rows by their key, within this call; None where that could mean to wait. Raises PrecastError."""

@@ -20,7 +20,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from precast.store import issues
 from precast.store.engine import BatchUnit, DatabaseFailed, Done, Engine, UnitFactory, UnitFailed
@@ -32,33 +32,50 @@ MANY = 8
 GATHER_STEP_S = 0.001
 # A few large groups are less work than many small ones, so one committer waits for the other; but what takes longer than this should
 # not hold up everybody.
-TURN_S = 0.02
+TURN_S = 0.1
 # Writers beyond this many wait for a place, at most `PATIENCE_S`; then they are told STORE-005 and nothing of theirs is stored.
 MAX_PENDING = 4096
 PATIENCE_S = 30.0
 
 
+class Promise(Protocol):
+    """Whoever waits for a write: a future, or something that needs no turn of the event loop to be told."""
+
+    def done(self) -> bool:
+        """Whether nobody waits any longer."""
+
+    def set_result(self, value: Any, /) -> None: ...
+
+    def set_exception(self, error: BaseException, /) -> None: ...
+
+
 class _Job:
     """A unit on its way, or an item of a batch unit, and whoever waits for it."""
 
-    __slots__ = ("batch", "future", "is_apart", "item", "unit")
+    __slots__ = ("batch", "is_apart", "item", "promise", "unit")
 
     def __init__(
-        self, unit: UnitFactory | None, batch: BatchUnit[Any, Any] | None, item: object, *, is_apart: bool = False
+        self,
+        promise: Promise,
+        unit: UnitFactory | None,
+        batch: BatchUnit[Any, Any] | None = None,
+        item: object = None,
+        *,
+        is_apart: bool = False,
     ) -> None:
+        self.promise = promise
         self.unit = unit
         self.is_apart = is_apart
         self.batch = batch
         self.item = item
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def succeed(self, value: object) -> None:
-        if not self.future.done():
-            self.future.set_result(value)
+        if not self.promise.done():
+            self.promise.set_result(value)
 
     def fail(self, error: BaseException) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
+        if not self.promise.done():
+            self.promise.set_exception(error)
 
 
 class _Part(NamedTuple):
@@ -94,23 +111,24 @@ class GroupCommit:
 
         Cancelling before its group starts drops the unit; after that it may or may not be stored.
         """
-        return await self._put(_Job(unit, None, None, is_apart=is_apart))
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._put(_Job(future, unit, is_apart=is_apart))
+        return await future
 
-    def submit_item(self, batch: BatchUnit[Any, Any], item: object) -> "asyncio.Future[Any]":
-        """Run the batch unit for this item and all others that wait; the value for this one once it is durable."""
-        return self._put(_Job(None, batch, item))
+    def submit_item(self, batch: BatchUnit[Any, Any], item: object, promise: Promise) -> None:
+        """Run the batch unit for this item and all others that wait; the value for this one is told once it is durable."""
+        self._put(_Job(promise, None, batch, item))
 
-    def _put(self, job: _Job) -> "asyncio.Future[Any]":
+    def _put(self, job: _Job) -> None:
         if self._is_closing:
             job.fail(issues.CLOSED.error())
-            return job.future
+            return
         try:
             self._pending.put_nowait(job)
         except asyncio.QueueFull:
             waiting = asyncio.create_task(self._put_patiently(job), name="precast-commit-late")
             self._late.add(waiting)
             waiting.add_done_callback(self._late.discard)
-        return job.future
 
     async def close(self) -> None:
         """Commit what is waiting, then end the committers. New units are refused from now on."""
@@ -184,7 +202,7 @@ class GroupCommit:
     async def _commit(self, groups: "deque[list[_Job]]") -> None:
         """Commit the groups in turn; one that fails by a unit's fault is split around that unit."""
         while groups:
-            group = [job for job in groups.popleft() if not job.future.done()]
+            group = [job for job in groups.popleft() if not job.promise.done()]
             if not group:
                 continue
             parts = _parts(group)

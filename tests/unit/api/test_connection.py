@@ -10,11 +10,13 @@ import pytest
 
 from precast.api import connection as subject
 from precast.api.answers import Answers
-from precast.api.connection import Connection
+from precast.api.arrivals import Arrivals
+from precast.api.connection import Connection, Shared
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
 from precast.services.sessions import Begun, RecordKind, Taken
+from precast.store.group_commit import Promise
 from precast.wire import session
 from precast.wire.session import Ack, Hello, Record, Resend
 
@@ -60,20 +62,24 @@ class Service:
         self.is_fenced = False
         self.waiting: list[Record] = []
         self.confirmed = 0
+        self._tasks: list[asyncio.Task[None]] = []
 
     def take_in(
-        self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Any
-    ) -> "asyncio.Future[Taken | None]":
-        return asyncio.ensure_future(self._take_in(records))
+        self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Any, promise: Promise
+    ) -> None:
+        self._tasks.append(asyncio.create_task(self._take_in(records, promise)))
 
-    async def _take_in(self, records: Sequence[Record]) -> Taken | None:
+    async def _take_in(self, records: Sequence[Record], promise: Promise) -> None:
         await self.may_store.wait()
+        if promise.done():
+            return
         if self.fails_with is not None:
-            raise self.fails_with
-        if self.is_fenced:
-            return None
-        self.stored.append([record.number for record in records])
-        return Taken(records[-1].number, False, [])
+            promise.set_exception(self.fails_with)
+        elif self.is_fenced:
+            promise.set_result(None)
+        else:
+            self.stored.append([record.number for record in records])
+            promise.set_result(Taken(records[-1].number, False, []))
 
     async def outgoing(self, node: str, after: int, limit: int) -> list[Record]:
         return [record for record in self.waiting if record.number > after][:limit]
@@ -98,8 +104,8 @@ def connect(
     """A connection of a node; what is not given is its own."""
     made: Any = Connection
     node, begun = Node(name, {}, "ab", AT), Begun(1, 5, 0, "")
-    parts = (intake or Intake(), answers or Answers(), wire or Bytes())
-    connection: Connection = made(socket, node, "store", begun, 0, service, {}, *parts)
+    shared = Shared(intake or Intake(), Arrivals(), answers or Answers())
+    connection: Connection = made(socket, node, "store", begun, 0, service, {}, shared, wire or Bytes())
     return connection
 
 
@@ -256,7 +262,7 @@ async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_end
     connection = connect(socket, service, intake=intake)
     service.may_store.clear()
     service.is_fenced = True
-    await intake.take(5)
+    intake.take(5)
     taking = asyncio.create_task(connection.take(record(1, subject.MAX_PENDING_BYTES)))
     while not connection.is_held_up:
         await asyncio.sleep(0)
@@ -271,7 +277,7 @@ async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_end
 async def test_node_that_finds_no_room_is_not_read_from_and_does_not_count_as_silent() -> None:
     intake, bytes_, service = Intake(1), Bytes(), Service()
     connection = connect(Socket(), service, intake=intake, wire=bytes_)
-    await intake.take(5)
+    intake.take(5)
     taking = asyncio.create_task(connection.take(record(1)))
     while not bytes_.held:
         await asyncio.sleep(0)
@@ -321,11 +327,16 @@ def test_message_that_does_not_say_whom_it_requires_stops_the_server() -> None:
         messages.add("weather", NODE, kind)
 
 
+async def _find_room(intake: Intake, size_bytes: int) -> None:
+    await intake.wait()
+    intake.take(size_bytes)
+
+
 async def test_connections_share_the_room_for_what_waits_and_give_it_back() -> None:
     intake = Intake(100)
-    await intake.take(60)
-    await intake.take(60)  # there was room, and a record is never cut
-    waiting = [asyncio.create_task(intake.take(10)) for _ in range(3)]
+    intake.take(60)
+    intake.take(60)  # there was room, and a record is never cut
+    waiting = [asyncio.create_task(_find_room(intake, 10)) for _ in range(3)]
     await asyncio.sleep(0)
     assert not any(task.done() for task in waiting)
     waiting[0].cancel()

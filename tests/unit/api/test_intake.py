@@ -5,6 +5,11 @@ import asyncio
 from precast.api.intake import Intake
 
 
+async def take(intake: Intake, size_bytes: int) -> None:
+    await intake.wait()
+    intake.take(size_bytes)
+
+
 async def settle() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
@@ -12,9 +17,9 @@ async def settle() -> None:
 
 async def test_room_that_is_full_is_waited_for_with_or_without_a_need() -> None:
     intake = Intake(100)
-    await intake.take(150)  # as much as is needed, while there is room at all
+    intake.take(150)  # as much as is needed, while there is room at all
     assert intake.is_full
-    looking, needing = asyncio.create_task(intake.take(0)), asyncio.create_task(intake.take(60))
+    looking, needing = asyncio.create_task(take(intake, 0)), asyncio.create_task(take(intake, 60))
     await settle()
     assert (looking.done(), needing.done()) == (False, False)
     intake.give(150)
@@ -28,8 +33,8 @@ async def test_room_that_is_full_is_waited_for_with_or_without_a_need() -> None:
 
 async def test_whoever_is_cancelled_takes_nothing_and_keeps_nobody_out() -> None:
     intake = Intake(10)
-    await intake.take(10)
-    first, second = asyncio.create_task(intake.take(5)), asyncio.create_task(intake.take(5))
+    intake.take(10)
+    first, second = asyncio.create_task(take(intake, 5)), asyncio.create_task(take(intake, 5))
     await settle()
     first.cancel()
     await settle()
@@ -37,5 +42,5 @@ async def test_whoever_is_cancelled_takes_nothing_and_keeps_nobody_out() -> None
     await settle()
     assert second.done()
     intake.give(5)
-    await intake.take(10)
+    intake.take(10)
     assert intake.is_full

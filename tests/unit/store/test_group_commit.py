@@ -268,11 +268,17 @@ def doubled(numbers: Sequence[int]) -> Unit[Sequence[int]]:
     return [2 * number for number in numbers]
 
 
+def submit(commits: GroupCommit, number: int) -> "asyncio.Future[int]":
+    promise: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    commits.submit_item(doubled, number, promise)
+    return promise
+
+
 async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
     commits: GroupCommit, engine: HeldEngine
 ) -> None:
     first = await under_way(commits, engine)
-    items = [commits.submit_item(doubled, number) for number in range(10)]
+    items = [submit(commits, number) for number in range(10)]
     other = asyncio.create_task(commits.submit(lambda: value(99)))
     await until_queued(commits, 11)
     engine.may_commit.set()
@@ -283,7 +289,7 @@ async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
 
 async def test_item_that_fails_in_a_batch_does_so_alone(commits: GroupCommit, engine: HeldEngine) -> None:
     first = await under_way(commits, engine)
-    items = [commits.submit_item(doubled, number) for number in range(20)]
+    items = [submit(commits, number) for number in range(20)]
     others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(3)]
     await until_queued(commits, 23)
     engine.may_commit.set()

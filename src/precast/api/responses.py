@@ -15,7 +15,8 @@ from precast.base.errors import PrecastError
 
 
 class NotModified(web.StreamResponse):
-    """The caller has it: a head and nothing else. A fleet asks for little else, so it is written as it is, in one step."""
+    """The caller has it: a head and nothing else. A fleet asks for little else, so it is written as it is, in one step: no cookie and no
+    other change of mind is looked at."""
 
     def __init__(self, headers: dict[str, str]) -> None:
         super().__init__(status=304, headers=headers)

@@ -163,9 +163,9 @@ def _errors(args: argparse.Namespace) -> int:
         print(f"  hint: `precast catalog compile {letter.nodes[0]}` tries {what} again\n")
     for flap in flapping:
         print(
-            f"{flap.node}: the fact {flap.path} changes too often: {flap.times} changes had to wait since {moment(flap.since)}"
+            f"{flap.node}: {flap.path} of its facts changes too often: {flap.times} changes had to wait since {moment(flap.since)}"
         )
-        print("  hint: let the code not read it, or let the fact change less often\n")
+        print("  hint: let the code not read it, or let it change less often\n")
     if not (found or dead or flapping):
         print("no node's code gives an error, and nobody waits")
     return 0

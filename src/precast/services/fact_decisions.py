@@ -74,7 +74,8 @@ def _flapping(changes: Sequence[FactChange], recent: Recent) -> list[str]:
 
 
 def _around(first: str, last: str) -> str:
-    """The innermost path that is around both, and so around all between them; if that is everything, where the first is at the top."""
+    """The innermost path that is around both, and so around all that are sorted between them; if that is everything, where the first is at
+    the top."""
     parts = first.split("/")
     common = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(parts, last.split("/"), strict=False))]
     return "/".join(common) or f"/{parts[1]}"

@@ -149,7 +149,7 @@ class SessionService:
         epoch: int,
         records: Sequence[Record],
         kinds: Mapping[str, RecordKind],
-        promise: Promise,
+        promise: Promise[Taken | None],
     ) -> None:
         """Store records in their order, each once. What is told is Taken, or None if the node has come anew since, and nothing of these
         is stored.

@@ -60,7 +60,7 @@ class Database:
         value: T = await self.engine.read(partial(unit, *args, **kwargs))
         return value
 
-    def write_item(self, batch: BatchUnit[Item, T], item: Item, promise: Promise) -> None:
+    def write_item(self, batch: BatchUnit[Item, T], item: Item, promise: Promise[T]) -> None:
         """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many.
 
         What came of it is told to the promise: whoever has thousands of these under way need not have a task for each.

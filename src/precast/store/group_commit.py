@@ -17,14 +17,19 @@ told so, and nobody is tried again behind their back.
 
 import asyncio
 import contextlib
+import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from precast.store import issues
 from precast.store.engine import BatchUnit, DatabaseFailed, Done, Engine, UnitFactory, UnitFailed
 from precast.store.query import Unit
+
+log = logging.getLogger("precast.store")
+Told = TypeVar("Told", contravariant=True)
 
 MAX_GROUP = 256
 # A group of so many says that many more are coming.
@@ -38,13 +43,14 @@ MAX_PENDING = 4096
 PATIENCE_S = 30.0
 
 
-class Promise(Protocol):
-    """Whoever waits for a write: a future, or something that needs no turn of the event loop to be told."""
+class Promise(Protocol[Told]):
+    """Whoever waits for a write: a future, or something that needs no turn of the event loop to be told. It is told once, and raises
+    nothing."""
 
     def done(self) -> bool:
         """Whether nobody waits any longer."""
 
-    def set_result(self, value: Any, /) -> None: ...
+    def set_result(self, value: Told, /) -> None: ...
 
     def set_exception(self, error: BaseException, /) -> None: ...
 
@@ -56,7 +62,7 @@ class _Job:
 
     def __init__(
         self,
-        promise: Promise,
+        promise: Promise[Any],
         unit: UnitFactory | None,
         batch: BatchUnit[Any, Any] | None = None,
         item: object = None,
@@ -70,12 +76,18 @@ class _Job:
         self.item = item
 
     def succeed(self, value: object) -> None:
-        if not self.promise.done():
-            self.promise.set_result(value)
+        self._tell(self.promise.set_result, value)
 
     def fail(self, error: BaseException) -> None:
-        if not self.promise.done():
-            self.promise.set_exception(error)
+        self._tell(self.promise.set_exception, error)
+
+    def _tell(self, tell: Callable[[Any], None], what: object) -> None:
+        """A boundary: who cannot be told must not keep all others waiting for ever."""
+        try:
+            if not self.promise.done():
+                tell(what)
+        except Exception:
+            log.exception("a writer could not be told what became of its unit")
 
 
 class _Part(NamedTuple):
@@ -95,7 +107,7 @@ class GroupCommit:
         self._committers = committers
         self._tasks: list[asyncio.Task[None]] = []
         self._late: set[asyncio.Task[None]] = set()  # who waits for a place
-        self._under_way = 0
+        self._begun_s: list[float] = []  # when each group that is under way began
         self._turn = asyncio.Event()
         self._taking = asyncio.Lock()
         self._is_closing = False
@@ -115,7 +127,7 @@ class GroupCommit:
         self._put(_Job(future, unit, is_apart=is_apart))
         return await future
 
-    def submit_item(self, batch: BatchUnit[Any, Any], item: object, promise: Promise) -> None:
+    def submit_item(self, batch: BatchUnit[Any, Any], item: object, promise: Promise[Any]) -> None:
         """Run the batch unit for this item and all others that wait; the value for this one is told once it is durable."""
         self._put(_Job(promise, None, batch, item))
 
@@ -157,18 +169,20 @@ class GroupCommit:
                 await self._pending.put(job)
         except TimeoutError:
             job.fail(issues.BUSY.error(waited_s=PATIENCE_S))
+            return
         if self._is_closed:
             job.fail(issues.CLOSED.error())
 
     async def _commit_groups(self) -> None:
         while group := await self._take_group():
-            self._under_way += 1
+            begun_s = time.monotonic()
+            self._begun_s.append(begun_s)
             self._turn.clear()
             try:
                 await self._commit(deque(_transactions(group)))
             finally:
-                self._under_way -= 1
-                if not self._under_way:
+                self._begun_s.remove(begun_s)
+                if not self._begun_s:
                     self._turn.set()
             if len(group) >= MANY:
                 await self._gather(len(group))
@@ -176,9 +190,10 @@ class GroupCommit:
     async def _take_group(self) -> list[_Job]:
         """Who waits by now; nobody when it is time to stop."""
         async with self._taking:
-            if self._under_way:
+            # One that has been at it for long enough is waited for no more, whoever comes.
+            if self._begun_s and (left_s := self._begun_s[-1] + TURN_S - time.monotonic()) > 0:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(TURN_S):
+                    async with asyncio.timeout(left_s):
                         await self._turn.wait()
             job = await self._pending.get()
             group: list[_Job] = []

@@ -62,14 +62,22 @@ class Service:
         self.is_fenced = False
         self.waiting: list[Record] = []
         self.confirmed = 0
+        self.handed_in = 0
         self._tasks: list[asyncio.Task[None]] = []
 
     def take_in(
-        self, node: str, instance: str, epoch: int, records: Sequence[Record], kinds: Any, promise: Promise
+        self,
+        node: str,
+        instance: str,
+        epoch: int,
+        records: Sequence[Record],
+        kinds: Any,
+        promise: Promise[Taken | None],
     ) -> None:
+        self.handed_in += 1
         self._tasks.append(asyncio.create_task(self._take_in(records, promise)))
 
-    async def _take_in(self, records: Sequence[Record], promise: Promise) -> None:
+    async def _take_in(self, records: Sequence[Record], promise: Promise[Taken | None]) -> None:
         await self.may_store.wait()
         if promise.done():
             return
@@ -99,12 +107,13 @@ def connect(
     name: str = "web1",
     intake: Intake | None = None,
     answers: Answers | None = None,
+    arrivals: Arrivals | None = None,
     wire: Bytes | None = None,
 ) -> Connection:
     """A connection of a node; what is not given is its own."""
     made: Any = Connection
     node, begun = Node(name, {}, "ab", AT), Begun(1, 5, 0, "")
-    shared = Shared(intake or Intake(), Arrivals(), answers or Answers())
+    shared = Shared(intake or Intake(), arrivals or Arrivals(), answers or Answers())
     connection: Connection = made(socket, node, "store", begun, 0, service, {}, shared, wire or Bytes())
     return connection
 
@@ -221,6 +230,50 @@ async def test_room_is_given_back_once_whatever_becomes_of_the_records() -> None
         for _ in range(20):
             await asyncio.sleep(0)
         assert intake._left == 1000
+
+
+async def test_what_came_before_the_end_and_was_not_handed_in_is_not_stored_any_more() -> None:
+    intake, service = Intake(1000), Service()
+    connection = connect(Socket(), service, intake=intake)
+    await connection.take(record(1, 100))
+    await connection.settle()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (service.handed_in, intake._left) == (0, 1000)
+
+
+async def test_nobody_waits_for_what_is_stored_after_the_end() -> None:
+    intake, service, socket = Intake(1000), Service(), Socket()
+    connection = connect(socket, service, intake=intake)
+    service.may_store.clear()
+    await connection.take(record(1, 100))
+    while not service.handed_in:
+        await asyncio.sleep(0)
+    assert not connection.done()
+    await connection.settle()
+    assert connection.done()
+    service.may_store.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (service.stored, socket.sent, intake._left) == ([], [], 1000)
+
+
+async def test_connections_that_have_sent_at_one_moment_are_all_stored() -> None:
+    service, arrivals = Service(), Arrivals()
+    sockets = [Socket(), Socket()]
+    connections = [
+        connect(socket, service, name=f"web{at}", arrivals=arrivals) for at, socket in enumerate(sockets, start=1)
+    ]
+    for number in (1, 2):
+        for connection in connections:
+            await connection.take(record(number))
+    async with asyncio.timeout(20):
+        while not all(socket.sent for socket in sockets):
+            await asyncio.sleep(0)
+        await connections[0].take(record(3))
+        while sockets[0].sent != [Ack(2), Ack(3)]:
+            await asyncio.sleep(0)
+    assert service.stored == [[1, 2], [1, 2], [3]]
 
 
 async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:

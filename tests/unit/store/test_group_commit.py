@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import chain, repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,11 +27,13 @@ class HeldEngine:
     def __init__(self) -> None:
         self.may_commit = asyncio.Event()
         self.groups: list[int] = []
+        self.holds = 1_000_000  # so many commits wait, from the first on
         self.failure: Exception | None = None
 
     async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
         self.groups.append(len(units))
-        await self.may_commit.wait()
+        if len(self.groups) <= self.holds:
+            await self.may_commit.wait()
         if self.failure is not None:
             raise self.failure
         done = []
@@ -159,6 +163,47 @@ async def test_commit_that_takes_long_holds_up_nobody_else(
     assert not first.done()
     engine.may_commit.set()
     assert await asyncio.gather(first, *others) == [0, 1, 2, 3]
+
+
+async def test_commit_that_takes_long_is_waited_for_once_and_not_by_each_group(
+    two: GroupCommit, engine: HeldEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first commit begins at 0, and everything else happens long after that.
+    times = chain([0.0], repeat(2 * 3600.0))
+    monkeypatch.setattr(group_commit, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(group_commit, "TURN_S", 3600.0)
+    engine.holds = 1
+    long = await under_way(two, engine)
+    async with asyncio.timeout(20):
+        for number in range(20):
+            assert await two.submit(partial(value, number)) == number
+    assert not long.done()
+    engine.may_commit.set()
+    assert await long == 0
+
+
+class Deaf:
+    """Raises instead of being told."""
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, value: object) -> None:
+        raise RuntimeError("it cannot be told")
+
+    set_exception = set_result
+
+
+async def test_promise_that_cannot_be_told_keeps_nobody_else_waiting(commits: GroupCommit, engine: HeldEngine) -> None:
+    first = await under_way(commits, engine)
+    commits.submit_item(doubled, 13, Deaf())
+    commits.submit_item(doubled, 1, Deaf())
+    other = submit(commits, 2)
+    await until_queued(commits, 3)
+    engine.may_commit.set()
+    async with asyncio.timeout(20):
+        assert (await first, await other) == (0, 4)
+        assert await commits.submit(lambda: value(5)) == 5
 
 
 async def test_writer_who_wants_to_be_apart_shares_its_transaction_with_nobody(

@@ -378,24 +378,3 @@ def test_message_that_does_not_say_whom_it_requires_stops_the_server() -> None:
     messages.add("weather", NODE, kind)
     with pytest.raises(ValueError, match="twice"):
         messages.add("weather", NODE, kind)
-
-
-async def _find_room(intake: Intake, size_bytes: int) -> None:
-    await intake.wait()
-    intake.take(size_bytes)
-
-
-async def test_connections_share_the_room_for_what_waits_and_give_it_back() -> None:
-    intake = Intake(100)
-    intake.take(60)
-    intake.take(60)  # there was room, and a record is never cut
-    waiting = [asyncio.create_task(_find_room(intake, 10)) for _ in range(3)]
-    await asyncio.sleep(0)
-    assert not any(task.done() for task in waiting)
-    waiting[0].cancel()
-    intake.give(60)
-    async with asyncio.timeout(10):
-        await waiting[1]
-    intake.give(60)
-    async with asyncio.timeout(10):
-        await waiting[2]

@@ -44,3 +44,19 @@ async def test_whoever_is_cancelled_takes_nothing_and_keeps_nobody_out() -> None
     intake.give(5)
     intake.take(10)
     assert intake.is_full
+
+
+async def test_room_is_given_to_one_after_the_other() -> None:
+    intake = Intake(100)
+    intake.take(60)
+    intake.take(60)  # there was room, and a record is never cut
+    waiting = [asyncio.create_task(take(intake, 10)) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert not any(task.done() for task in waiting)
+    waiting[0].cancel()
+    intake.give(60)
+    async with asyncio.timeout(10):
+        await waiting[1]
+    intake.give(60)
+    async with asyncio.timeout(10):
+        await waiting[2]

@@ -156,6 +156,10 @@ def test_worker_killed_in_the_middle_of_a_compile_is_replaced_and_the_compile_do
     assert digests.of_bytes(served.fetch().body) == after
 
 
+# Well below what a node may ask in a second.
+ASK_EVERY_S = 0.05
+
+
 def go_through_an_outage(directory: Path, outage_s: float) -> None:
     """PostgreSQL is stopped and started again while a node asks on and sends what is new."""
     with (
@@ -174,10 +178,10 @@ def go_through_an_outage(directory: Path, outage_s: float) -> None:
             # What is served is what was released, or nothing at all.
             assert came.status == 503 or digests.of_bytes(came.body) == served.released, came
             assert served.send_facts(2) == 503
+            time.sleep(ASK_EVERY_S)
         postgres.start()
-        acknowledged = False
-        while not acknowledged:
-            acknowledged = served.send_facts(2) == 200
+        while served.send_facts(2) != 200:
+            time.sleep(ASK_EVERY_S)
         second = served.until_staged(before)
         # Both the code and the facts that came around the outage.
         end_s = time.monotonic() + DEADLINE_S

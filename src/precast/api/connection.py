@@ -271,8 +271,7 @@ class Connection:
 
     def set_result(self, taken: Taken | None) -> None:
         """It is stored; or the node has come anew, and it is not."""
-        self._give_back(self._storing_bytes)
-        self._storing_bytes = 0
+        self._give_back_stored()
         if taken is None:
             self._end(session.CLOSE_FENCED, "the node has come anew")
         else:
@@ -280,9 +279,12 @@ class Connection:
 
     def set_exception(self, error: BaseException) -> None:
         """It is not stored."""
+        self._give_back_stored()
+        self._give_up(error)
+
+    def _give_back_stored(self) -> None:
         self._give_back(self._storing_bytes)
         self._storing_bytes = 0
-        self._give_up(error)
 
     def _give_up(self, error: BaseException) -> None:
         """What could not be stored or answered ends the connection; the node repeats it."""

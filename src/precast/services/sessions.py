@@ -23,8 +23,8 @@ from precast.services import issues
 from precast.services.served import NOTHING, Served
 from precast.store.audit import AuditLog
 from precast.store.database import Database
-from precast.store.group_commit import Promise
 from precast.store.nodes import Nodes
+from precast.store.promise import Promise
 from precast.store.query import Unit
 from precast.store.sessions import Arrival, Previous, Sessions
 from precast.store.streams import Streams

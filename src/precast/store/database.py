@@ -6,8 +6,9 @@ from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
 from precast.store.engine import BatchUnit, Engine
-from precast.store.group_commit import GroupCommit, Promise
+from precast.store.group_commit import GroupCommit
 from precast.store.lookup import Lookup
+from precast.store.promise import Promise
 from precast.store.query import Dialect, Rows, Statement, Unit
 from precast.store.shared_reads import SharedReads
 from precast.store.wakeups import Wakeups

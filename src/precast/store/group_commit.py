@@ -22,14 +22,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from precast.store import issues
 from precast.store.engine import BatchUnit, DatabaseFailed, Done, Engine, UnitFactory, UnitFailed
+from precast.store.promise import Promise
 from precast.store.query import Unit
 
 log = logging.getLogger("precast.store")
-Told = TypeVar("Told", contravariant=True)
 
 MAX_GROUP = 256
 # A group of so many says that many more are coming.
@@ -41,18 +41,6 @@ TURN_S = 0.1
 # Writers beyond this many wait for a place, at most `PATIENCE_S`; then they are told STORE-005 and nothing of theirs is stored.
 MAX_PENDING = 4096
 PATIENCE_S = 30.0
-
-
-class Promise(Protocol[Told]):
-    """Whoever waits for a write: a future, or something that needs no turn of the event loop to be told. It is told once, and raises
-    nothing."""
-
-    def done(self) -> bool:
-        """Whether nobody waits any longer."""
-
-    def set_result(self, value: Told, /) -> None: ...
-
-    def set_exception(self, error: BaseException, /) -> None: ...
 
 
 class _Job:

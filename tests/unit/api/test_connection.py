@@ -16,7 +16,7 @@ from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
 from precast.services.sessions import Begun, RecordKind, Taken
-from precast.store.group_commit import Promise
+from precast.store.promise import Promise
 from precast.wire import session
 from precast.wire.session import Ack, Hello, Record, Resend
 

@@ -17,7 +17,7 @@ from precast.services import facts
 from precast.services.fact_reads import ReadFacts
 from precast.services.facts import FACTS, FactService
 from precast.services.reports import ReportService
-from precast.services.sessions import MAX_ORDERS, SessionService, Taken
+from precast.services.sessions import MAX_ORDERS, SessionService, Source, Taken
 from precast.services.tracing.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
 from precast.store.audit import AuditLog
@@ -66,10 +66,10 @@ class Server:
 
     async def take(self, node: str, epoch: int, *records: Record) -> int:
         promise: asyncio.Future[Taken | None] = asyncio.get_running_loop().create_future()
-        self.sessions.take_in(node, "store", epoch, records, self.kinds, promise)
+        self.sessions.take_in(Source(node, "store", epoch, None), records, self.kinds, promise)
         taken = await promise
         assert taken is not None, "the session is the newest"
-        return taken.through
+        return taken.stand.received
 
     async def submit(self, node: str, stable: dict[str, Any]) -> None:
         await self.facts.submit(node, facts_body(stable, {}))

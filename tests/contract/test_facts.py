@@ -404,16 +404,19 @@ async def test_older_volatile_part_never_replaces_a_newer_one(service: FactServi
     assert (await service.show("web1")).facts == {"os": 1, "uptime": 65}
 
 
+async def know(database: Database, names: Sequence[str]) -> None:
+    def knowing() -> Unit[None]:
+        for name in names:
+            yield from Nodes(database).taking(name)
+
+    await database.write(knowing)
+
+
 async def test_many_nodes_at_once_are_each_decided_upon(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
     names = [f"node{at:03}" for at in range(150)]
-
-    def known() -> Unit[None]:
-        for name in names:
-            yield from Nodes(database).taking(name)
-
-    await database.write(known)
+    await know(database, names)
     sets = {name: body({"name": name}, {"uptime": at}) for at, name in enumerate(names)}
     await asyncio.gather(*(service.submit(name, one) for name, one in sets.items()))
     assert {item.key for item in await work.waiting(limit=1000)} == set(names)
@@ -422,6 +425,46 @@ async def test_many_nodes_at_once_are_each_decided_upon(
     views = await asyncio.gather(*(service.show(name) for name in names))
     assert [view.facts for view in views] == [{"name": name, "uptime": at} for at, name in enumerate(names)]
     assert {item.kind for item in await work.waiting(limit=1000)} == {"decide"}
+
+
+async def test_what_is_known_is_told_of_each_of_those_that_come_at_a_moment(
+    service: FactService, database: Database
+) -> None:
+    names = [f"node{at}" for at in range(6)]
+    await know(database, names)
+    for name in names[:4]:
+        await service.submit(name, body({"name": name}, {"uptime": 0}))
+    moment = [
+        ("node3", body({"name": "node3"}, {"uptime": 1}, is_whole=False)),
+        ("node1", body({"name": "another"}, {"uptime": 2})),
+        ("node0", body({"name": "node0"}, {"uptime": 3}, is_whole=False)),
+        ("node4", body({"name": "node4"}, {"uptime": 4}, is_whole=False)),
+        ("node2", body({"name": "another"}, {"uptime": 5}, is_whole=False)),
+        ("node3", body({"name": "node3"}, {"uptime": 6}, is_whole=False)),
+        ("node5", body({"name": "node5"}, {"uptime": 7})),
+        ("node1", body({"name": "another"}, {"uptime": 8}, is_whole=False)),
+    ]
+    came = [(node, service.prepare(node, one)) for node, one in moment]
+    answers = await database.write(service.taking, came)
+    assert [isinstance(one, FactsAnswer) and one.wants_stable for one in answers] == [
+        *(False, False, False, True, True, False, False, False)
+    ]
+    shown = {name: (await service.show(name)).facts for name in names if name != "node4"}
+    assert shown == {
+        "node0": {"name": "node0", "uptime": 3},
+        "node1": {"name": "another", "uptime": 8},
+        "node2": {"name": "node2", "uptime": 0},
+        "node3": {"name": "node3", "uptime": 6},
+        "node5": {"name": "node5", "uptime": 7},
+    }
+
+
+@pytest.mark.parametrize("digest", ["", "\x00", "a\x00b", "é", "x" * digests.CHARS])
+async def test_digest_that_is_none_is_not_known_and_harms_nobody(service: FactService, digest: str) -> None:
+    await service.submit("web1", body({"os": 1}, {"uptime": 1}))
+    asked = FactsBody(digest, msgspec.Raw(b'{"uptime":2}'))
+    assert (await service.submit("web1", asked)).wants_stable
+    assert (await service.show("web1")).facts == {"os": 1, "uptime": 1}
 
 
 async def test_unknown_node_in_a_batch_fails_alone(service: FactService) -> None:

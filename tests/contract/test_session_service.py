@@ -12,12 +12,12 @@ import pytest
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, UnavailableError
 from precast.base.ids import TimeOrderedIds
-from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService, Taken
+from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService, Source, Taken
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.nodes import Nodes
 from precast.store.query import Unit
-from precast.store.sessions import Arrival, Sessions
+from precast.store.sessions import Arrival, Held, Sessions, Stand, Stream
 from precast.store.streams import Streams
 from precast.wire.session import Hello, Record, Want
 
@@ -32,10 +32,14 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Site:
-    """One server: its sessions on a database. What records say is kept in a stream, as part of their transaction."""
+    """One server: its sessions on a database. What records say is kept in a stream, as part of their transaction.
 
-    def __init__(self, database: Database, name: str = "s1") -> None:
-        self.database, self.name = database, name
+    It knows where the streams of its connections stand, as a server does, or forgets it each time.
+    """
+
+    def __init__(self, database: Database, name: str = "s1", *, is_forgetful: bool = False) -> None:
+        self.database, self.name, self.is_forgetful = database, name, is_forgetful
+        self._stands: dict[tuple[str, int], Stand] = {}  # by node and epoch
         self.sessions, self.nodes, self.streams = Sessions(database), Nodes(database), Streams(database, MAX_ORDERS)
         self.audit = AuditLog(database, TimeOrderedIds(database.clock))
         self.service = SessionService(
@@ -56,19 +60,31 @@ class Site:
 
     async def begin(self, hello: Hello, node: str = "web1") -> Begun:
         arrival = Arrival(node, self.name, hello.instance, hello.attempts[0], "192.0.2.1", hello.boot_id, hello.agent)
-        return await self.service.begin(arrival, hello)
+        begun = await self.service.begin(arrival, hello)
+        self._stands[node, begun.epoch] = begun.stand
+        return begun
 
-    async def take(self, epoch: int, *records: Record, instance: str = "store") -> tuple[int, bool] | None:
+    async def take(
+        self, epoch: int, *records: Record, instance: str = "store", node: str = "web1"
+    ) -> tuple[int, bool] | None:
         promise: asyncio.Future[Taken | None] = asyncio.get_running_loop().create_future()
-        self.service.take_in("web1", instance, epoch, records, self.kinds, promise)
+        stand = None if self.is_forgetful else self._stands[node, epoch]
+        self.service.take_in(Source(node, instance, epoch, stand), records, self.kinds, promise)
         taken = await promise
-        return None if taken is None else (taken.through, taken.has_gap)
+        if taken is None:
+            return None
+        self._stands[node, epoch] = taken.stand
+        return taken.stand.received, taken.has_gap
+
+    def forget_last(self, node: str, epoch: int) -> None:
+        """Think of a connection's stream as it was before anything was stored."""
+        self._stands[node, epoch] = Stand(0, self._stands[node, epoch].at - 1)
 
     async def order(self, node: str, why: str = "") -> bool:
         return await self.database.write(self.service.ordering_facts, node, "person:ann", why)
 
-    async def seen(self) -> list[str]:
-        return [one.body.decode() for one in (await self.streams.read("seen.web1", 0)).records]
+    async def seen(self, node: str = "web1") -> list[str]:
+        return [one.body.decode() for one in (await self.streams.read(f"seen.{node}", 0)).records]
 
 
 def _nothing() -> Unit[str | None]:
@@ -90,9 +106,9 @@ def note(number: int, text: str = "") -> Record:
     return Record(number, NOTE, AT, msgspec.Raw(msgspec.json.encode(Note(text or f"note {number}"))))
 
 
-@pytest.fixture
-async def site(database: Database) -> Site:
-    return await Site(database).open("web1")
+@pytest.fixture(params=[False, True], ids=["knows", "forgets"])
+async def site(database: Database, request: pytest.FixtureRequest) -> Site:
+    return await Site(database, is_forgetful=request.param).open("web1")
 
 
 async def test_record_that_comes_again_is_taken_once(site: Site) -> None:
@@ -100,7 +116,7 @@ async def test_record_that_comes_again_is_taken_once(site: Site) -> None:
     assert await site.take(begun.epoch, note(1), note(2)) == (2, False)
     assert await site.take(begun.epoch, note(2), note(3)) == (3, False)
     again = await site.begin(hello("a2", "a1", epoch=1, last=3))
-    assert (again.epoch, again.received) == (2, 3)
+    assert (again.epoch, again.stand.received) == (2, 3)
     assert await site.seen() == ["note 1", "note 2", "note 3"]
 
 
@@ -120,6 +136,99 @@ async def test_older_session_can_store_nothing_any_more(site: Site, other_databa
     assert await site.seen() == ["note 1", "alive"]
 
 
+async def test_older_session_of_another_store_can_store_nothing_any_more(site: Site, other_database: Database) -> None:
+    other = await Site(other_database, "s2").open()
+    old = await site.begin(hello("a1"))
+    await site.take(old.epoch, note(1))
+    await site.sessions.end(site.name, [("web1", old.epoch)])
+    new = await other.begin(hello("b1", instance="another"))
+    assert await site.take(old.epoch, note(2, "from the dead")) is None
+    assert await other.take(new.epoch, note(1, "alive"), instance="another") == (1, False)
+    assert await site.seen() == ["note 1", "alive"]
+
+
+async def test_stream_is_moved_by_one_statement_as_long_as_it_is_where_it_was(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    holding = site.sessions.holding_streams
+
+    def noting(streams: Sequence[Stream]) -> Unit[dict[Stream, Held]]:
+        asked.append(len(streams))
+        return (yield from holding(streams))
+
+    monkeypatch.setattr(site.sessions, "holding_streams", noting)
+    begun = await site.begin(hello("a1"))
+    for number in range(1, 4):
+        assert await site.take(begun.epoch, note(number)) == (number, False)
+    assert asked == ([1, 1, 1] if site.is_forgetful else [])
+    asked.clear()
+    assert await site.take(begun.epoch, note(2)) == (
+        3,
+        False,
+    )  # nothing new: it is looked whether the node has come anew
+    assert asked == [1]
+
+
+async def test_two_connections_of_one_store_at_a_moment(site: Site) -> None:
+    old = await site.begin(hello("a1"))
+    new = await site.begin(hello("a2", "a1", epoch=1))
+    takes = [site.take(epoch, note(1, f"epoch {epoch}")) for epoch in (new.epoch, old.epoch, new.epoch)]
+    assert await asyncio.gather(*takes) == [(1, False), None, (1, False)]
+    assert await site.seen() == [f"epoch {new.epoch}"]
+
+
+async def test_each_of_those_that_send_at_a_moment_has_its_own_fate(site: Site, other_database: Database) -> None:
+    """One goes on, one has come anew elsewhere, one repeats, one leaves a gap, one was told of less than is stored, one is gone."""
+    names = ["on", "anew", "repeats", "gap", "behind", "gone"]
+    await site.open(*names)
+    other = await Site(other_database, "s2").open()
+    epochs = {}
+    for name in names:
+        epochs[name] = (await site.begin(hello("a1"), name)).epoch
+        assert await site.take(epochs[name], note(1), node=name) == (1, False)
+    await other.begin(hello("a2", "a1", epoch=1, last=1), "anew")
+    site.forget_last("behind", epochs["behind"])
+    await site.database.write(site.sessions.forgetting, "gone")
+    sent = {"on": [2, 3], "anew": [2], "repeats": [1], "gap": [2, 4], "behind": [1, 2], "gone": [2]}
+    takes = [site.take(epochs[name], *map(note, numbers), node=name) for name, numbers in sent.items()]
+    assert dict(zip(names, await asyncio.gather(*takes), strict=True)) == {
+        "on": (3, False),
+        "anew": None,
+        "repeats": (1, False),
+        "gap": (2, True),
+        "behind": (2, False),
+        "gone": None,
+    }
+    assert {name: len(await site.seen(name)) for name in names} == {
+        "on": 3,
+        "anew": 1,
+        "repeats": 1,
+        "gap": 2,
+        "behind": 2,
+        "gone": 1,
+    }
+    # And so it goes on.
+    going_on = {"on": 4, "repeats": 2, "gap": 3, "behind": 3}
+    takes = [site.take(epochs[name], note(number), node=name) for name, number in going_on.items()]
+    assert await asyncio.gather(*takes) == [(number, False) for number in going_on.values()]
+
+
+async def test_node_that_an_older_server_let_in_with_another_store_loses_no_number(site: Site) -> None:
+    """A server of the release before says nothing to the stream of the store that the node had."""
+    await site.open("web2")
+    old, other = await site.begin(hello("a1")), await site.begin(hello("a1"), "web2")
+    assert await site.take(old.epoch, note(1)) == (1, False)
+    assert await site.take(other.epoch, note(1), node="web2") == (1, False)
+    came = Arrival("web1", "s2", "another", "b1", "192.0.2.2", "boot", "0.1")
+    await site.database.write(site.sessions.beginning, came, old.epoch + 1, 0)
+    takes = [site.take(old.epoch, note(2)), site.take(other.epoch, note(1), node="web2")]
+    site.forget_last("web2", other.epoch)
+    assert (await asyncio.gather(*takes))[1] == (1, False)
+    held = await site.database.write(site.sessions.holding_streams, [("web1", "store")])
+    assert held["web1", "store"].stand.received == len(await site.seen())
+
+
 async def test_two_servers_at_once_take_each_record_once(site: Site, other_database: Database) -> None:
     """The node thinks its connection is lost and repeats over another; the first server is still storing."""
     other = await Site(other_database, "s2").open()
@@ -129,7 +238,7 @@ async def test_two_servers_at_once_take_each_record_once(site: Site, other_datab
 
         async def through_the_other(last: int = last, round_: int = round_, old: Begun = old) -> None:
             new = await other.begin(hello(f"b{round_}", f"a{round_}", epoch=old.epoch, last=last + 3))
-            await other.take(new.epoch, *(note(number) for number in range(new.received + 1, last + 4)))
+            await other.take(new.epoch, *(note(number) for number in range(new.stand.received + 1, last + 4)))
 
         storing = site.take(old.epoch, *(note(number) for number in range(last + 1, last + 4)))
         await asyncio.gather(storing, through_the_other(), return_exceptions=True)
@@ -152,7 +261,7 @@ async def test_store_that_was_set_back_goes_on_from_where_it_is(site: Site) -> N
     await site.take(begun.epoch, *(note(number) for number in range(1, 6)))
     await site.sessions.end(site.name, [("web1", begun.epoch)])
     back = await site.begin(hello("b1", "a0", last=2))
-    assert back.received == 2
+    assert back.stand.received == 2
     assert await site.take(back.epoch, note(3, "new third")) == (3, False)
     assert (await site.seen())[-1] == "new third"
 
@@ -161,7 +270,7 @@ async def test_records_that_were_dropped_are_counted_as_lost(site: Site) -> None
     begun = await site.begin(hello("a1"))
     await site.take(begun.epoch, note(1))
     later = await site.begin(hello("a2", "a1", epoch=1, first=11, last=12))
-    assert later.received == 10
+    assert later.stand.received == 10
     presence = await site.sessions.presence("web1")
     assert presence is not None
     assert presence.lost == 9
@@ -265,9 +374,9 @@ async def test_whatever_gets_lost_each_record_is_stored_once_in_order(site: Site
             attempts.insert(0, f"a{step}")
             begun = await site.begin(hello(*attempts, epoch=epoch, last=made))
             if chance.random() < 0.7:
-                epoch, acknowledged = begun.epoch, begun.received
+                epoch, acknowledged = begun.epoch, begun.stand.received
                 del attempts[1:]
     final = await site.begin(hello("end", *attempts, epoch=epoch, last=made))
-    await site.take(final.epoch, *(note(number) for number in range(final.received + 1, made + 1)))
+    await site.take(final.epoch, *(note(number) for number in range(final.stand.received + 1, made + 1)))
     assert await site.seen() == [f"note {number}" for number in range(1, made + 1)]
     assert made > 20

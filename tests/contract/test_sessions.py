@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
+import pytest
+
 from precast.base.clock import ManualClock
 from precast.store.database import Database
 from precast.store.nodes import Nodes
 from precast.store.query import Unit
-from precast.store.sessions import Arrival, Previous, Sessions
+from precast.store.sessions import Arrival, Held, Previous, Sessions, Stand
 
 
 def arrival(node: str = "web1", server: str = "s1", attempt: str = "a1") -> Arrival:
@@ -93,17 +95,78 @@ async def test_stream_remembers_how_far_it_came_for_each_store(database: Databas
     await come(database, arrival())
 
     def storing(instance: str, received: int) -> Unit[int]:
-        before = yield from sessions.opening_stream("web1", instance)
-        held = yield from sessions.holding_streams([("web1", instance), ("web1", "never seen"), ("web2", instance)])
-        assert {stream: one.epoch for stream, one in held.items()} == {("web1", instance): 1}
-        yield from sessions.advancing({("web1", instance): received})
-        return before
+        stream = ("web1", instance)
+        stand = yield from sessions.opening_stream(*stream)
+        held = yield from sessions.holding_streams([stream, ("web1", "never seen"), ("web2", instance)])
+        assert held == {stream: Held(stand, 1)}
+        moved, is_all = yield from sessions.moving_streams({stream: (stand, received)})
+        assert is_all
+        assert moved == {stream: (yield from sessions.holding_streams([stream]))[stream].stand}
+        assert moved[stream].received == received
+        return stand.received
 
     assert await database.write(storing, "store", 5) == 0
     assert await database.write(storing, "other", 2) == 0
     assert await database.write(storing, "store", 9) == 5
     assert await database.write(lambda: sessions.knowing_instance("web1", "other"))
     assert not await database.write(lambda: sessions.knowing_instance("web1", "third"))
+
+
+STREAM = ("web1", "store")
+
+
+@pytest.mark.parametrize("fence", ["moved", "opened", "fenced", "gone"])
+@pytest.mark.parametrize("back_s", [0, 3600])
+async def test_stream_is_moved_only_by_who_knows_where_it_stands(
+    database: Database, clock: ManualClock, fence: str, back_s: int
+) -> None:
+    """At the same moment or an hour before, as clocks go: what stands there is another stand each time."""
+    sessions = Sessions(database)
+    await come(database, arrival())
+    stand = await database.write(lambda: sessions.opening_stream(*STREAM))
+    clock.set_back(back_s)
+
+    def meanwhile() -> Unit[None]:
+        if fence == "moved":
+            assert (yield from sessions.moving_streams({STREAM: (stand, 0)}))[1]
+        elif fence == "opened":
+            yield from sessions.opening_stream(*STREAM)
+        elif fence == "fenced":
+            yield from sessions.fencing_stream(*STREAM)
+        else:
+            yield from sessions.forgetting("web1")
+
+    await database.write(meanwhile)
+    _, is_all = await database.write(lambda: sessions.moving_streams({STREAM: (stand, 4)}))
+    assert not is_all
+    held = await database.write(lambda: sessions.holding_streams([STREAM]))
+    assert [one.stand.received for one in held.values()] == ([] if fence == "gone" else [0])
+
+
+async def test_of_many_streams_those_are_moved_that_are_where_they_were(database: Database) -> None:
+    sessions = Sessions(database)
+    names = [f"web{number}" for number in range(90)]
+
+    def opening() -> Unit[dict[tuple[str, str], Stand]]:
+        opened = {}
+        for node in names:
+            opened[node, "store"] = yield from sessions.opening_stream(node, "store")
+        return opened
+
+    for node in names:
+        await come(database, arrival(node))
+    stands = await database.write(opening)
+    known = {
+        stream: (stand if at % 3 else Stand(stand.received, stand.at - 1), at)
+        for at, (stream, stand) in enumerate(stands.items())
+    }
+    moved, is_all = await database.write(lambda: sessions.moving_streams(known))
+    assert not is_all
+    held = await database.write(lambda: sessions.holding_streams(list(stands)))
+    assert {stream: one.stand for stream, one in held.items()} == {
+        stream: moved[stream] if at % 3 else stand for at, (stream, stand) in enumerate(stands.items())
+    }
+    assert [moved[node, "store"].received for node in names] == list(range(len(names)))
 
 
 async def test_revoked_certificates_are_told_since_a_moment(database: Database, clock: ManualClock) -> None:

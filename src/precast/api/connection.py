@@ -8,18 +8,18 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from aiohttp import web
 
-from precast.api.answers import Answers
+from precast.api import frames
 from precast.api.arrivals import Arrivals
 from precast.api.intake import Intake
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
 from precast.services.served import Served
-from precast.services.sessions import Begun, RecordKind, SessionService, Taken
+from precast.services.sessions import Begun, RecordKind, SessionService, Source, Taken
 from precast.wire import session
 from precast.wire.session import Ack, Message, Record, Released, Resend
 
@@ -42,6 +42,8 @@ LOOK_EVERY_S = 0.1
 class Wire(Protocol):
     """What brings the node's bytes, and ours to the node."""
 
+    transport: asyncio.Transport | None
+
     @property
     def writing_paused(self) -> bool: ...
 
@@ -55,7 +57,6 @@ class Shared(NamedTuple):
 
     intake: Intake
     arrivals: Arrivals
-    answers: Answers
 
 
 class Connection:
@@ -63,7 +64,6 @@ class Connection:
 
     __slots__ = (
         "_allowed_s",
-        "_answers",
         "_arrivals",
         "_ending",
         "_held_bytes",
@@ -77,6 +77,7 @@ class Connection:
         "_room",
         "_service",
         "_socket",
+        "_stand",
         "_storing_bytes",
         "_telling",
         "_wire",
@@ -106,12 +107,13 @@ class Connection:
         self._socket = socket
         self._service = service
         self._kinds = kinds
-        self._intake, self._arrivals, self._answers = shared
+        self._intake, self._arrivals = shared
         self._wire = wire
         self._held_bytes = 0
         self.node = node
         self.instance = instance
         self.epoch = begun.epoch
+        self._stand = begun.stand
         self.hears_hints = begun.version >= session.WITH_HINTS
         self.served = begun.served  # as it was told
         self.heard_s = time.monotonic()
@@ -134,9 +136,16 @@ class Connection:
         try:
             if self.is_clogged:
                 await self._until_taken()
-            await self._socket.send_bytes(session.encode(message))  # the hub has seen to it that this never waits
+            self._write(message)
         except (TimeoutError, ConnectionError):
             self._end(session.CLOSE_SILENT, "nothing can be sent")
+
+    def _write(self, message: Message) -> None:
+        """Write, which waits for nobody: whoever calls has seen to it that the node takes what is sent. Raises ConnectionError."""
+        transport = self._wire.transport
+        if transport is None or transport.is_closing() or self._socket.closed:
+            raise ConnectionResetError("the connection is being closed")
+        transport.write(frames.binary(session.encode(message)))
 
     @property
     def is_clogged(self) -> bool:
@@ -184,25 +193,50 @@ class Connection:
         self._held_bytes -= size_bytes
         self._intake.give(size_bytes)
 
+    def hear(self, data: bytes) -> bool:
+        """Take a record right when it comes, if nobody has to wait for that; False for everything else, which is the handler's."""
+        if self._is_settled or self._intake.is_full or self._is_full:
+            return False
+        try:
+            record = session.decode_from_node(data)
+        except (ValueError, RecursionError):
+            return False
+        now_s = time.monotonic()
+        if type(record) is not Record or self._allowed_s > now_s + BURST_S:
+            return False
+        self.heard_s = now_s
+        size_bytes = len(memoryview(record.body))
+        self._pace(now_s, size_bytes)
+        self._keep(record, size_bytes)
+        return True
+
     async def take(self, record: Record) -> None:
         """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
         if self._ending is not None:
             return
         size_bytes = len(memoryview(record.body))
-        if (ahead_s := self._pace(1 / RECORDS_PER_S + size_bytes / BYTES_PER_S)) > 0:
+        if (ahead_s := self._pace(time.monotonic(), size_bytes)) > 0:
             await asyncio.sleep(ahead_s)
         if self._intake.is_full:
             await self._wait_for_room()
+        self._keep(record, size_bytes)
+        if self._is_full and self._ending is None:
+            self._room = asyncio.Event()
+            await self._room.wait()
+
+    def _keep(self, record: Record, size_bytes: int) -> None:
+        if self._ending is not None:
+            return
         self._intake.take(size_bytes)
         self._held_bytes += size_bytes
         self._pending.append(record)
         self._pending_bytes += size_bytes
         if not self._is_storing:
             self._store_soon()
-        is_full = len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES
-        if is_full and self._ending is None:
-            self._room = asyncio.Event()
-            await self._room.wait()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES
 
     async def _wait_for_room(self) -> None:
         """Read nothing of this node until there is room: what it sends stays with the kernel, and then with the node."""
@@ -214,10 +248,9 @@ class Connection:
             self.is_held_up, self.heard_s = False, time.monotonic()
             self._wire.resume_reading()
 
-    def _pace(self, cost_s: float) -> float:
-        """How long to wait until the node may have this much more."""
-        now_s = time.monotonic()
-        self._allowed_s = max(self._allowed_s, now_s) + cost_s
+    def _pace(self, now_s: float, size_bytes: int) -> float:
+        """How long to wait until the node may have one more record of this size."""
+        self._allowed_s = max(self._allowed_s, now_s) + 1 / RECORDS_PER_S + size_bytes / BYTES_PER_S
         return self._allowed_s - now_s - BURST_S
 
     async def confirm(self, through: int) -> None:
@@ -261,7 +294,8 @@ class Connection:
         self._pending, self._pending_bytes = [], 0
         self._make_room()
         try:
-            self._service.take_in(self.node.name, self.instance, self.epoch, records, self._kinds, self)
+            source = Source(self.node.name, self.instance, self.epoch, self._stand)
+            self._service.take_in(source, records, self._kinds, self)
         except Exception as error:  # noqa: BLE001 - the boundary
             self._give_up(error)
 
@@ -275,7 +309,8 @@ class Connection:
         if taken is None:
             self._end(session.CLOSE_FENCED, "the node has come anew")
         else:
-            self._answers.give(self, taken)
+            self._stand = taken.stand
+            self._answer(taken)
 
     def set_exception(self, error: BaseException) -> None:
         """It is not stored."""
@@ -295,26 +330,34 @@ class Connection:
             log.error("records of %s are not stored or not answered", self.node.name, exc_info=error)
             self._end(session.CLOSE_UNSTORED, "something went wrong here")
 
-    async def answer(self, taken: Taken) -> None:
-        """Tell the node what became of its records, then have those stored that came meanwhile. Waits for nobody."""
-        messages: deque[Message] = deque([Ack(taken.through), *taken.wants])
+    def _answer(self, taken: Taken) -> None:
+        """Tell the node what became of its records, then have those stored that came meanwhile. The boundary of telling: what a node does
+        not take at once, it is told by a task of its own."""
+        messages: deque[Message] = deque((Ack(taken.stand.received), *taken.wants))
         if taken.has_gap:
             self._give_back(self._pending_bytes)
             self._pending, self._pending_bytes = [], 0
             self._make_room()
-            messages.append(Resend(taken.through))
-        await self._tell(messages, may_wait=False)
-
-    async def _tell(self, messages: deque[Message], *, may_wait: bool) -> None:
-        """What a node does not take at once, it is told by a task of its own. The boundary of telling."""
+            messages.append(Resend(taken.stand.received))
         try:
-            while messages and (may_wait or not self.is_clogged):
-                await self.send(messages.popleft())
+            while messages and not self.is_clogged:
+                self._write(messages.popleft())
+        except ConnectionError:
+            self._end(session.CLOSE_SILENT, "nothing can be sent")
         except Exception as error:  # noqa: BLE001 - the boundary
             self._give_up(error)
-            messages.clear()
-        if messages:
-            self._telling = asyncio.create_task(self._tell(messages, may_wait=True), name="precast-session-answer")
+        else:
+            if messages:
+                self._telling = asyncio.create_task(self._tell(messages), name="precast-session-answer")
+            else:
+                self._go_on()
+
+    async def _tell(self, messages: Iterable[Message]) -> None:
+        try:
+            for message in messages:
+                await self.send(message)
+        except Exception as error:  # noqa: BLE001 - the same boundary
+            self._give_up(error)
         else:
             self._go_on()
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
-from precast.api.answers import Answers
 from precast.api.arrivals import Arrivals
 from precast.api.connection import Connection, Shared
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Call, Node, Route, Routes
+from precast.api.sockets import SessionSocket
 from precast.base.errors import PrecastError
 from precast.services import issues
 from precast.services.sessions import SessionService
@@ -65,7 +65,7 @@ class Hub:
         self.herd = 0  # how many nodes may come at once; `tending` keeps it
         self.connections: dict[str, Connection] = {}
         self._sockets: Counter[str] = Counter()
-        self._shared = Shared(Intake(), Arrivals(), Answers())
+        self._shared = Shared(Intake(), Arrivals())
 
     def declare(self, routes: Routes) -> None:
         routes.add(
@@ -88,12 +88,12 @@ class Hub:
         assert isinstance(request, web.BaseRequest), "it is a socket's route"
         if self._sockets[node.name] >= MAX_SOCKETS:
             raise issues.TOO_MANY_SOCKETS.error(node=node.name, limit=MAX_SOCKETS)
-        socket = web.WebSocketResponse(
+        socket = SessionSocket(
             autoping=False,
             compress=False,
             max_msg_size=session.MAX_FRAME_BYTES,
             timeout=5.0,
-            # To send never waits: a connection looks itself whether its node takes what is sent, and nobody else waits for that.
+            # To send never waits: who takes nothing is told nothing.
             writer_limit=sys.maxsize,
         )
         if not socket.can_prepare(request):
@@ -112,7 +112,7 @@ class Hub:
                 del self._sockets[node.name]
         return socket
 
-    async def _converse(self, socket: web.WebSocketResponse, node: Node, request: web.BaseRequest) -> None:
+    async def _converse(self, socket: SessionSocket, node: Node, request: web.BaseRequest) -> None:
         hello = await _expect_hello(socket)
         if hello is None:
             await socket.close(code=session.CLOSE_PROTOCOL, message=b"a session begins with hello")
@@ -130,7 +130,7 @@ class Hub:
                 await self._leave(connection)
 
     async def _begin(
-        self, socket: web.WebSocketResponse, node: Node, request: web.BaseRequest, hello: Hello
+        self, socket: SessionSocket, node: Node, request: web.BaseRequest, hello: Hello
     ) -> Connection | None:
         address = request.remote or ""
         arrival = Arrival(node.name, self.id, hello.instance, hello.attempts[0], address, hello.boot_id, hello.agent)
@@ -161,7 +161,7 @@ class Hub:
                 version=begun.version,
                 epoch=begun.epoch,
                 server=self.name,
-                received=begun.received,
+                received=begun.stand.received,
                 heartbeat_s=settings.heartbeat_s,
                 # Spread by the epoch, so that what came together does not leave together.
                 cycle_s=settings.cycle_s * (0.9 + 0.2 * (begun.epoch * 0.618034 % 1)),
@@ -196,19 +196,25 @@ class Hub:
                 # Somebody finds out: the node when it comes again, or another server when our lease has ended.
                 log.warning("%s has left, which could not be stored: %s", connection.node.name, error)
 
-    async def _listen(self, socket: web.WebSocketResponse, connection: Connection) -> None:
-        while True:
-            frame = await socket.receive()
-            connection.heard_s = time.monotonic()
-            if frame.type is WSMsgType.PING:
-                if not connection.is_clogged:  # who takes nothing is told nothing
-                    await socket.pong(frame.data)
-            elif frame.type in (WSMsgType.BINARY, WSMsgType.TEXT):
-                if not await self._hear(connection, frame.data):
-                    await connection.close(session.CLOSE_PROTOCOL, "this is not the protocol")
+    async def _listen(self, socket: SessionSocket, connection: Connection) -> None:
+        """Hear what comes, but for records that the connection has taken by then."""
+        socket.inlet.take = connection.hear
+        try:
+            while True:
+                socket.inlet.open()
+                frame = await socket.receive()
+                connection.heard_s = time.monotonic()
+                if frame.type is WSMsgType.PING:
+                    if not connection.is_clogged:  # who takes nothing is told nothing
+                        await socket.pong(frame.data)
+                elif frame.type in (WSMsgType.BINARY, WSMsgType.TEXT):
+                    if not await self._hear(connection, frame.data):
+                        await connection.close(session.CLOSE_PROTOCOL, "this is not the protocol")
+                        return
+                elif frame.type is not WSMsgType.PONG:
                     return
-            elif frame.type is not WSMsgType.PONG:
-                return
+        finally:
+            socket.inlet.take = None
 
     async def _hear(self, connection: Connection, data: bytes | str) -> bool:
         """Do what a message says; False if it is none."""
@@ -227,7 +233,7 @@ class Hub:
         return True
 
 
-async def _expect_hello(socket: web.WebSocketResponse) -> Hello | None:
+async def _expect_hello(socket: SessionSocket) -> Hello | None:
     try:
         frame = await socket.receive(timeout=HELLO_S)
         message = session.decode_from_node(frame.data) if frame.type in (WSMsgType.BINARY, WSMsgType.TEXT) else None

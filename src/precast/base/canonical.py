@@ -45,7 +45,8 @@ def decode_mapping(data: bytes) -> dict[str, Any]:
     and InputError JSON-002 if it is nested too deep.
     """
     value = _mapping.decode(data)
-    refuse_deep(value, data)
+    if _brackets(data) >= MAX_DEPTH:
+        refuse_deep(value, data)
     return value
 
 

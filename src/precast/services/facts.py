@@ -11,6 +11,7 @@ versions put every set there. A node of which something waits goes on through it
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -195,6 +196,21 @@ class FactService:
         """Keep facts of many nodes as a part of another transaction, or say whose stable part is wanted, and what is not kept because
         it is no facts."""
         now = self._database.clock.now()
+        times = Counter([node for node, _ in came])
+        alone = {
+            node: one for node, one in came if one.stable is None and times[node] == 1 and digests.is_digest(one.digest)
+        }
+        rest = [(node, one) for node, one in came if node not in alone]
+        # These first: who works off the inbox holds sets before their volatile parts too.
+        answers = iter((yield from self._taking(rest, now)) if rest else ())
+        parts = [(node, one.digest, one.volatile) for node, one in alone.items()]
+        kept = (yield from self._facts.refreshing_volatile(parts, now)) if parts else ()
+        return [FactsAnswer(node not in kept) if node in alone else next(answers) for node, _ in came]
+
+    def _taking(
+        self, came: Sequence[tuple[str, Submission]], now: datetime
+    ) -> Unit[Sequence[FactsAnswer | PrecastError]]:
+        """The same for those that bring a stable part, or several sets."""
         digests_only = [node for node, one in came if one.stable is None]
         known = dict(zip(digests_only, (yield from reading_newest(digests_only)), strict=True)) if digests_only else {}
         looked, later = yield from self._deciding_newest(

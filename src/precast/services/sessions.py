@@ -2,7 +2,8 @@
 
 A node's record and the number up to which its records are stored change in one transaction, so a record that comes again after a
 lost acknowledgement is known and skipped. A connection holds an epoch; when the node has come anew, elsewhere or here, whatever
-the older connection still brings is refused.
+the older connection still brings is refused. It also knows where its stream stands: as long as that is so, nobody has come, and one
+statement moves on the streams of everybody who sends at a moment.
 
 A clone is a second machine with the same identity. A node remembers its attempts since it was last welcomed, we remember the last
 attempt we saw: who does not know that one is somebody else, or was set back to an earlier state.
@@ -26,7 +27,7 @@ from precast.store.database import Database
 from precast.store.nodes import Nodes
 from precast.store.promise import Promise
 from precast.store.query import Unit
-from precast.store.sessions import Arrival, Previous, Sessions
+from precast.store.sessions import Arrival, Previous, Sessions, Stand, Stream
 from precast.store.streams import Streams
 from precast.wire import session
 from precast.wire.session import VERSIONS, Hello, LossBody, Record, Want, choose_version
@@ -56,13 +57,28 @@ class RecordKind(NamedTuple):
 Taking = Callable[[Sequence[tuple[str, Any]]], Unit[Sequence[Want | PrecastError | None]]]
 
 
-class Came(msgspec.Struct, frozen=True, gc=False):
-    """Records of one connection, as they are to be stored; those without a kind cannot be used."""
+class Source(NamedTuple):
+    """Where records come from: a node's local store, over a connection that knows where its stream stands, or does not."""
 
     node: str
     instance: str
     epoch: int
-    records: Sequence[tuple[int, RecordKind | None, Any]]
+    stand: Stand | None
+
+    @property
+    def stream(self) -> Stream:
+        return self.node, self.instance
+
+
+# A record as it is to be stored; one without a kind cannot be used.
+Prepared = tuple["RecordKind | None", Any]
+
+
+class Came(msgspec.Struct, frozen=True, gc=False):
+    """Records of one connection with their numbers."""
+
+    source: Source
+    records: Sequence[tuple[int, Prepared]]
 
 
 class Begun(NamedTuple):
@@ -70,15 +86,15 @@ class Begun(NamedTuple):
 
     version: int
     epoch: int
-    received: int
+    stand: Stand
     facts_digest: str
     served: Served = NOTHING
 
 
 class Taken(msgspec.Struct, frozen=True, gc=False):
-    """What became of a node's records: stored through a number, the next one missing if `has_gap`."""
+    """What became of a node's records: where its stream stands now, the next one missing if `has_gap`."""
 
-    through: int
+    stand: Stand
     has_gap: bool
     wants: list[Want]
 
@@ -122,16 +138,20 @@ class SessionService:
             yield from self._noting_clone(arrival, before)
             if before.is_alive:
                 return None
-        received = yield from self._sessions.opening_stream(node, hello.instance)
+        if before.instance not in ("", hello.instance):
+            yield from self._sessions.fencing_stream(node, before.instance)
+        stream = (node, hello.instance)
+        stand = yield from self._sessions.opening_stream(*stream)
         # A store that was set back counts anew from where it is; one that could not keep everything goes on with a gap.
-        lost = max(0, hello.first - 1 - received)
-        fresh = min(max(received, hello.first - 1), max(hello.last, hello.first - 1))
-        if fresh != received:
-            yield from self._sessions.advancing({(node, hello.instance): fresh})
+        lost = max(0, hello.first - 1 - stand.received)
+        fresh = min(max(stand.received, hello.first - 1), max(hello.last, hello.first - 1))
+        if fresh != stand.received:
+            stands, _ = yield from self._sessions.moving_streams({stream: (stand, fresh)})
+            stand = stands[stream]
         epoch = max(before.epoch, hello.epoch) + 1
         yield from self._sessions.beginning(arrival, epoch, lost)
         digest = yield from self._newest_facts(node)
-        return Begun(version, epoch, fresh, digest or "", (yield from self._serving(node)))
+        return Begun(version, epoch, stand, digest or "", (yield from self._serving(node)))
 
     def _noting_clone(self, arrival: Arrival, before: Previous) -> Unit[None]:
         now = self._database.clock.now()
@@ -144,9 +164,7 @@ class SessionService:
 
     def take_in(
         self,
-        node: str,
-        instance: str,
-        epoch: int,
+        source: Source,
         records: Sequence[Record],
         kinds: Mapping[str, RecordKind],
         promise: Promise[Taken | None],
@@ -156,29 +174,22 @@ class SessionService:
 
         A record that cannot be used is logged and counted as lost: repeating it would not make it better.
         """
-        prepared = [(record.number, *_prepare(node, record, kinds)) for record in records]
-        self._database.write_item(self._taking_in, Came(node, instance, epoch, prepared), promise)
+        prepared = [(record.number, _prepare(source.node, record, kinds)) for record in records]
+        self._database.write_item(self._taking_in, Came(source, prepared), promise)
 
     def _taking_in(self, came: Sequence[Came]) -> Unit[Sequence[Taken | None]]:
         """Of everybody who sends at this moment; None for a node that has come anew since."""
-        held = yield from self._sessions.holding_streams([(one.node, one.instance) for one in came])
-        reached = {stream: one.received for stream, one in held.items()}
-        taken: list[Taken | None] = []
+        moved = yield from self._moving_on(came)
         lost: Counter[str] = Counter()
         work: dict[Taking, list[tuple[Taken, str, Any]]] = {}
-        for one in came:
-            stream = (one.node, one.instance)
-            if stream not in held or held[stream].epoch != one.epoch:
-                taken.append(None)
+        for one, (mine, fresh) in zip(came, moved, strict=True):
+            if mine is None:
                 continue
-            fresh, has_gap = _fresh(one.records, reached[stream])
-            reached[stream] += len(fresh)
-            taken.append(mine := Taken(reached[stream], has_gap, []))
             for kind, body in fresh:
                 if kind is None:
-                    lost[one.node] += 1
+                    lost[one.source.node] += 1
                 else:
-                    work.setdefault(kind.taking, []).append((mine, one.node, body))
+                    work.setdefault(kind.taking, []).append((mine, one.source.node, body))
         for taking, bodies in work.items():
             answers = yield from taking([(node, body) for _, node, body in bodies])
             for (mine, node, _), answer in zip(bodies, answers, strict=True):
@@ -187,12 +198,60 @@ class SessionService:
                     lost[node] += 1
                 elif answer is not None:
                     mine.wants.append(answer)
-        yield from self._sessions.advancing(
-            {stream: through for stream, through in reached.items() if through != held[stream].received}
-        )
         if lost:
             yield from self._sessions.losing(lost)
-        return taken
+        return [mine for mine, _ in moved]
+
+    def _moving_on(self, came: Sequence[Came]) -> Unit[list[tuple[Taken | None, Sequence[Prepared]]]]:
+        """Move streams on by what is new to them, held until the commit: what became of each, and what is new."""
+        known = {
+            one.source.stream: (at, stand, step)
+            for at, one in enumerate(came)
+            if (stand := one.source.stand) is not None and (step := _step(one.records, stand.received)).fresh
+        }
+        stands, is_all = yield from self._sessions.moving_streams(
+            {stream: (stand, step.through) for stream, (_, stand, step) in known.items()}
+        )
+        moved = {at: (stands[stream], step) for stream, (at, _, step) in known.items()}
+        if not is_all or len(moved) < len(came):
+            moved = yield from self._moving_held(came, moved, is_all)
+        return [_taken(*moved[at]) if at in moved else (None, ()) for at in range(len(came))]
+
+    def _moving_held(
+        self, came: Sequence[Came], moved: "Mapping[int, _Moved]", is_all: bool
+    ) -> "Unit[dict[int, _Moved]]":
+        """The same for those that are not moved: their streams are not where they were thought to be, or they bring nothing new. Who is
+        left out has come anew."""
+        late = {at: one for at, one in enumerate(came) if at not in moved or not is_all}
+        held = yield from self._sessions.holding_streams([one.source.stream for one in late.values()])
+        reached = {stream: one.stand.received for stream, one in held.items()}
+        found = dict(moved) if is_all else {}
+        steps: dict[int, _Step] = {}
+        for at, one in late.items():
+            stream = one.source.stream
+            if stream not in held:
+                continue
+            # If it stands where we would have it, it is we who have moved it.
+            is_moved = at in moved and held[stream].stand == moved[at][0]
+            if held[stream].epoch != one.source.epoch:
+                # A server of an older version has let the node in with another store, and knows nothing of this stream.
+                if is_moved and one.source.stand is not None:
+                    reached[stream] = one.source.stand.received
+            elif is_moved:
+                found[at] = moved[at]
+            else:
+                steps[at] = _step(one.records, reached[stream])
+                reached[stream] = steps[at].through
+        stands, is_all = yield from self._sessions.moving_streams(
+            {
+                stream: (held[stream].stand, through)
+                for stream, through in reached.items()
+                if through != held[stream].stand.received
+            }
+        )
+        assert is_all, "they are held"
+        where = {stream: one.stand for stream, one in held.items()} | stands
+        return found | {at: (where[late[at].source.stream], step) for at, step in steps.items()}
 
     def losing(self, told: Sequence[tuple[str, LossBody]]) -> Unit[Sequence[Want | None]]:
         """Nodes tell that they had to drop records."""
@@ -255,20 +314,35 @@ def _is_same(before: Previous, hello: Hello) -> bool:
     return before.instance == hello.instance and before.attempt in hello.attempts
 
 
-def _fresh(
-    records: Sequence[tuple[int, RecordKind | None, Any]], through: int
-) -> tuple[list[tuple[RecordKind | None, Any]], bool]:
-    """Those that follow the number without a gap, and whether there is one."""
-    fresh: list[tuple[RecordKind | None, Any]] = []
-    for number, kind, body in records:
-        if number > through + len(fresh) + 1:
-            return fresh, True
-        if number == through + len(fresh) + 1:
-            fresh.append((kind, body))
-    return fresh, False
+class _Step(NamedTuple):
+    """What is new of what one connection brings, through which number it is then, and whether there is a gap after that."""
+
+    through: int
+    fresh: Sequence[Prepared]
+    has_gap: bool
 
 
-def _prepare(node: str, record: Record, kinds: Mapping[str, RecordKind]) -> tuple[RecordKind | None, Any]:
+# Where a stream stands, and what was new to it.
+_Moved = tuple[Stand, _Step]
+
+
+def _step(records: Sequence[tuple[int, Prepared]], through: int) -> _Step:
+    """Of records the ones that follow the number."""
+    fresh: list[Prepared] = []
+    for number, prepared in records:
+        if number > through + 1:
+            return _Step(through, fresh, True)
+        if number == through + 1:
+            fresh.append(prepared)
+            through = number
+    return _Step(through, fresh, False)
+
+
+def _taken(stand: Stand, step: _Step) -> tuple[Taken, Sequence[Prepared]]:
+    return Taken(stand, step.has_gap, []), step.fresh
+
+
+def _prepare(node: str, record: Record, kinds: Mapping[str, RecordKind]) -> Prepared:
     kind = kinds.get(record.kind)
     if kind is None:
         log.error("%s sent a record of unknown kind %r, which is dropped", node, record.kind[:40])

@@ -6,7 +6,7 @@ as one JSON list.
 
 from datetime import timedelta
 
-from precast.store.query import Query, insert
+from precast.store.query import Query, batch, insert
 
 RECEIVE = Query(
     "facts.receive",
@@ -86,17 +86,28 @@ STORE = insert(
     """,
 )
 # Every submission counts; of two the one that came later is kept.
-STORE_VOLATILE = insert(
-    "facts.store_volatile",
-    "fact_volatile",
-    "node text, body bytes, received_at int, submissions int",
-    """
+_KEEP_LATER = """
     ON CONFLICT (node) DO UPDATE SET
         body = CASE WHEN excluded.received_at < fact_volatile.received_at THEN fact_volatile.body ELSE excluded.body END,
         received_at = CASE WHEN excluded.received_at < fact_volatile.received_at
                            THEN fact_volatile.received_at ELSE excluded.received_at END,
         submissions = fact_volatile.submissions + excluded.submissions
-    """,
+    """
+STORE_VOLATILE = insert(
+    "facts.store_volatile", "fact_volatile", "node text, body bytes, received_at int, submissions int", _KEEP_LATER
+)
+REFRESH_VOLATILE = batch(
+    "facts.refresh_volatile",
+    "node text, body bytes, received_at int, digest text",
+    f"""
+    -- The same for nodes whose newest set is the one that is named: who they are.
+    INSERT INTO fact_volatile (node, body, received_at, submissions)
+    SELECT node, body, received_at, 1 FROM came WHERE digest = COALESCE(
+        (SELECT digest FROM fact_inbox WHERE fact_inbox.node = came.node),
+        (SELECT digest FROM fact_set WHERE fact_set.node = came.node))
+    {_KEEP_LATER}
+    RETURNING node
+    """,  # noqa: S608 - made of our own words
 )
 VOLATILE = Query("facts.volatile", "SELECT body FROM fact_volatile WHERE node = :node")
 ADD_STEP = insert("facts.add_step", "fact_history", "node text, at int, count int, changes bytes")

@@ -153,6 +153,14 @@ class Facts:
                 [(node, one.body, moments[one.received_at], times[node]) for node, one in sorted(newest.items())]
             )
 
+    def refreshing_volatile(self, parts: Sequence[tuple[str, str, bytes]], received_at: datetime) -> Unit[set[str]]:
+        """Store volatile parts, each with its node and a digest, of those whose newest set, looked at or not, has that: which nodes."""
+        moment = to_micros(received_at)
+        rows = yield queries.REFRESH_VOLATILE.in_order(
+            [(node, body, moment, digest) for node, digest, body in sorted(parts)]
+        )
+        return {node for (node,) in rows}
+
     def waiting(self, nodes: Sequence[str]) -> Unit[list[Received]]:
         """What waits of these nodes, by name."""
         rows = yield queries.WAITING(nodes=json_list(nodes))

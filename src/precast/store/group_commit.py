@@ -91,7 +91,9 @@ class GroupCommit:
     def __init__(self, engine: Engine, wake: Callable[[frozenset[str]], None], committers: int) -> None:
         self._engine = engine
         self._wake = wake
-        self._pending: asyncio.Queue[_Job | None] = asyncio.Queue(MAX_PENDING)
+        self._pending: deque[_Job] = deque()
+        self._has_come = asyncio.Event()  # something is pending, or it is time to stop
+        self._has_room = asyncio.Event()
         self._committers = committers
         self._tasks: list[asyncio.Task[None]] = []
         self._late: set[asyncio.Task[None]] = set()  # who waits for a place
@@ -123,9 +125,10 @@ class GroupCommit:
         if self._is_closing:
             job.fail(issues.CLOSED.error())
             return
-        try:
-            self._pending.put_nowait(job)
-        except asyncio.QueueFull:
+        if len(self._pending) < MAX_PENDING:
+            self._pending.append(job)
+            self._has_come.set()
+        else:
             waiting = asyncio.create_task(self._put_patiently(job), name="precast-commit-late")
             self._late.add(waiting)
             waiting.add_done_callback(self._late.discard)
@@ -133,14 +136,13 @@ class GroupCommit:
     async def close(self) -> None:
         """Commit what is waiting, then end the committers. New units are refused from now on."""
         self._is_closing = True
-        for _ in self._tasks:
-            await self._pending.put(None)
+        self._has_come.set()
         await asyncio.gather(*self._tasks)
         # Who waited for a place in the queue gets it now, too late, and is told so by `_put_patiently`.
         self._is_closed = True
-        while not self._pending.empty():
-            if job := self._pending.get_nowait():
-                job.fail(issues.CLOSED.error())
+        self._has_room.set()
+        while self._pending:
+            self._pending.popleft().fail(issues.CLOSED.error())
 
     async def abandon(self) -> None:
         """End at once, without waiting for locks or the network: what is under way is stored or it is not, and its writers
@@ -154,12 +156,17 @@ class GroupCommit:
     async def _put_patiently(self, job: _Job) -> None:
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await self._pending.put(job)
+                while len(self._pending) >= MAX_PENDING:
+                    self._has_room.clear()
+                    await self._has_room.wait()
         except TimeoutError:
             job.fail(issues.BUSY.error(waited_s=PATIENCE_S))
             return
         if self._is_closed:
             job.fail(issues.CLOSED.error())
+        else:
+            self._pending.append(job)
+            self._has_come.set()
 
     async def _commit_groups(self) -> None:
         while group := await self._take_group():
@@ -183,22 +190,17 @@ class GroupCommit:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(left_s):
                         await self._turn.wait()
-            job = await self._pending.get()
-            group: list[_Job] = []
-            while job is not None:
-                group.append(job)
-                if len(group) == MAX_GROUP or self._pending.empty():
-                    return group
-                job = self._pending.get_nowait()
-            if group:
-                # Our own sign to stop, or another committer's: put it back for after this group.
-                self._pending.put_nowait(None)
+            while not self._pending and not self._is_closing:
+                self._has_come.clear()
+                await self._has_come.wait()
+            group = [self._pending.popleft() for _ in range(min(len(self._pending), MAX_GROUP))]
+            self._has_room.set()
             return group
 
     async def _gather(self, count: int) -> None:
         """Wait until so many have come again, for as long as the engine gains by it."""
         for _ in range(round(self._engine.gather_s / GATHER_STEP_S)):
-            if self._pending.qsize() >= count or self._is_closing:
+            if len(self._pending) >= count or self._is_closing:
                 return
             await asyncio.sleep(GATHER_STEP_S)
 

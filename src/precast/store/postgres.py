@@ -171,13 +171,16 @@ class PostgresEngine:
             if isinstance(statement, Statement):
                 return await connection.fetch(query.postgresql, *statement.positional(), timeout=query.limit_s)
             if len(statement.rows) == 1:
-                await connection.fetch(query.postgresql, *statement.rows[0], timeout=query.limit_s)
+                text, values = query.postgresql, statement.rows[0]
             elif query.columns is not None and statement.rows:
-                values = zip(*statement.rows, strict=True)
-                await connection.fetch(query.columns, *values, timeout=query.limit_s)
+                text, values = query.columns, tuple(zip(*statement.rows, strict=True))
             else:
                 await connection.executemany(query.postgresql, statement.rows, timeout=query.limit_s)
-            return ()
+                return ()
+            if not statement.is_counted:
+                return await connection.fetch(text, *values, timeout=query.limit_s)
+            done = await connection.execute(text, *values, timeout=query.limit_s)
+            return [(int(done.rpartition(" ")[2]),)]  # such as UPDATE 7
         except postgres_errors.DRIVER_ERRORS as error:
             raise postgres_errors.fault(error, self.location, query.name) from error
 

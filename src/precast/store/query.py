@@ -22,8 +22,9 @@ T = TypeVar("T")
 
 # A colon that begins a parameter: not the second of `::`, and followed by a name.
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)\b")
-# An INSERT of one row: what stands before its values, the values, what stands behind them.
-_INSERT = re.compile(r"(.*\bINSERT\b.*\bVALUES\s*)(\((?:[^()]|\([^()]*\))*\))(.*)", re.DOTALL)
+# A change that takes one row: what stands before its values, the values, what stands behind them.
+_ROW = re.compile(r"(.*\bVALUES\s*)(\((?:[^()]|\([^()]*\))*\))(.*)", re.DOTALL)
+_CHANGE = re.compile(r"\b(?:INSERT|UPDATE)\b")
 # Rows that one statement takes on SQLite, if it can take several: few sizes, because each is a statement to be kept.
 _TOGETHER = (64, 16, 4, 1)
 
@@ -83,7 +84,7 @@ class Query:
         return Statement(self, values)
 
     def many(self, rows: Iterable[Mapping[str, object]]) -> "ManyRows":
-        """The same statement for each of these rows, sent together; it returns no rows."""
+        """The same statement for each of these rows, sent together; what it returns are those of all, if it takes many at once."""
         batch = []
         for values in rows:
             self._verify(values)
@@ -93,6 +94,10 @@ class Query:
     def in_order(self, rows: Sequence[tuple[object, ...]]) -> "ManyRows":
         """The same for rows that have their values in the order of the parameters; for those of which there are very many."""
         return ManyRows(self, rows)
+
+    def counting(self, rows: Sequence[tuple[object, ...]]) -> "ManyRows":
+        """The same for a query that returns no rows: how many it has changed, as the one column of the one row that comes of it."""
+        return ManyRows(self, rows, is_counted=True)
 
     def _verify(self, values: Mapping[str, object]) -> None:
         if values.keys() != self._expected:
@@ -105,9 +110,9 @@ class Query:
 
     @cached_property
     def together(self) -> Mapping[int, str]:
-        """For SQLite: texts that take so many rows at once, the greatest first; none if it is not the INSERT of a row."""
-        form = _INSERT.fullmatch(self.sqlite)
-        if form is None or _PARAMETER.search(form[1]) or _PARAMETER.search(form[3]):
+        """For SQLite: texts that take so many rows at once, the greatest first; none if it is not a change that takes a row."""
+        form = _ROW.fullmatch(self.sqlite)
+        if form is None or not _CHANGE.search(form[1] + form[3]) or _PARAMETER.search(form[1] + form[3]):
             return {}
         places = range(0, _TOGETHER[0] * len(self.parameters), len(self.parameters) or 1)
         return {
@@ -136,6 +141,7 @@ class ManyRows(NamedTuple):
 
     query: Query
     rows: Sequence[tuple[object, ...]]
+    is_counted: bool = False
 
     def together(self) -> Iterable[tuple[str, list[object]]]:
         """For SQLite: statements that take several rows each, with their values. Each lets others have their turn, which costs
@@ -158,15 +164,38 @@ _POSTGRESQL_TYPES = {"text": "TEXT", "int": "BIGINT", "bytes": "BYTEA"}
 def insert(name: str, table: str, columns: str, then: str = "") -> Query:
     """The INSERT of a row, which also takes many at once: columns with their types (`text`, `int`, `bytes`), each a parameter of the
     same name. What follows its values may speak of `excluded`."""
-    typed = [column.split() for column in columns.split(",")]
-    names = ", ".join(column for column, _ in typed)
-    head = f"INSERT INTO {table} ({names})"
-    arrays = ", ".join(f"${at}::{_POSTGRESQL_TYPES[kind]}[]" for at, (_, kind) in enumerate(typed, start=1))
+    typed = _typed(columns)
+    head = f"INSERT INTO {table} ({', '.join(typed)})"
     return Query(
         name,
-        f"{head} VALUES ({', '.join(f':{column}' for column, _ in typed)}) {then}",
-        columns=f"{head} SELECT * FROM unnest({arrays}) {then}",  # noqa: S608 - made of our own words
+        f"{head} VALUES ({_parameters(typed)}) {then}",
+        columns=f"{head} SELECT * FROM {_arrays(typed)} {then}",  # noqa: S608 - made of our own words
     )
+
+
+def batch(name: str, columns: str, sql: str) -> Query:
+    """A change that is made for a row and also takes many at once: it speaks of them as the table `came`, which has these columns."""
+    typed = _typed(columns)
+    casts = ", ".join(f"CAST(:{column} AS {kind})" for column, kind in typed.items())
+    head = f"WITH came ({', '.join(typed)}) AS"
+    return Query(
+        name,
+        f"{head} (VALUES ({_parameters(typed)})) {sql}",
+        postgresql=f"{head} (VALUES ({casts})) {sql}",
+        columns=f"{head} (SELECT * FROM {_arrays(typed)}) {sql}",  # noqa: S608 - made of our own words
+    )
+
+
+def _typed(columns: str) -> dict[str, str]:
+    return {name: _POSTGRESQL_TYPES[kind] for name, kind in map(str.split, columns.split(","))}
+
+
+def _parameters(typed: Mapping[str, str]) -> str:
+    return ", ".join(f":{column}" for column in typed)
+
+
+def _arrays(typed: Mapping[str, str]) -> str:
+    return f"unnest({', '.join(f'${at}::{kind}[]' for at, kind in enumerate(typed.values(), start=1))})"
 
 
 def json_list(values: Iterable[object]) -> str:

@@ -1,6 +1,6 @@
 """What is asked of the tables of sessions and servers."""
 
-from precast.store.query import Query, insert
+from precast.store.query import Query, batch
 
 TAKE = Query(
     "sessions.take",
@@ -24,13 +24,19 @@ BEGIN = Query(
 MARK_CLONE = Query(
     "sessions.mark_clone", "UPDATE session SET clone_at = :now, clone_address = :address WHERE node = :node"
 )
+# A stream that is moved on, or that somebody comes for, gets another moment each time, whatever the clock says: so whoever knows its
+# moment knows how far it is, and that nobody has come since.
 OPEN_STREAM = Query(
     "sessions.open_stream",
     """
     INSERT INTO session_stream (node, instance, received, at) VALUES (:node, :instance, 0, :now)
-    ON CONFLICT (node, instance) DO UPDATE SET at = excluded.at
-    RETURNING received
+    ON CONFLICT (node, instance) DO UPDATE SET
+        at = CASE WHEN excluded.at > session_stream.at THEN excluded.at ELSE session_stream.at + 1 END
+    RETURNING received, at
     """,
+)
+FENCE_STREAM = Query(
+    "sessions.fence_stream", "UPDATE session_stream SET at = at + 1 WHERE node = :node AND instance = :instance"
 )
 KNOWS_INSTANCE = Query(
     "sessions.knows_instance", "SELECT 1 FROM session_stream WHERE node = :node AND instance = :instance"
@@ -39,12 +45,12 @@ HOLD_STREAMS = Query(
     "sessions.hold_streams",
     """
     -- How far the records of some nodes are stored; the rows are ours until the commit. Pairs of node and instance.
-    SELECT node, instance, received FROM session_stream
+    SELECT node, instance, received, at FROM session_stream
     WHERE (node, instance) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:items))
     """,
     postgresql="""
     SELECT one.* FROM jsonb_array_elements(CAST(:items AS JSONB)) AS asked (value), LATERAL (
-        SELECT node, instance, received FROM session_stream
+        SELECT node, instance, received, at FROM session_stream
         WHERE node = asked.value ->> 0 AND instance = asked.value ->> 1 FOR UPDATE) AS one
     """,
 )
@@ -56,12 +62,13 @@ EPOCHS = Query(
         SELECT node, epoch FROM session WHERE node = asked.name LIMIT 1) AS one
     """,
 )
-# Whoever advances a stream holds it, so it is there; written like this many rows are one statement.
-ADVANCE = insert(
-    "sessions.advance",
-    "session_stream",
-    "node text, instance text, received int, at int",
-    "ON CONFLICT (node, instance) DO UPDATE SET received = excluded.received, at = excluded.at",
+MOVE_STREAM = batch(
+    "sessions.move_stream",
+    "node text, instance text, known_at int, received int, now int",
+    """
+    UPDATE session_stream SET received = came.received, at = came.now FROM came
+    WHERE session_stream.node = came.node AND session_stream.instance = came.instance AND session_stream.at = came.known_at
+    """,
 )
 LOSE = Query("sessions.lose", "UPDATE session SET lost = lost + :lost WHERE node = :node")
 END = Query(

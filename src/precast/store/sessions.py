@@ -38,11 +38,22 @@ class Arrival(msgspec.Struct, frozen=True):
     agent: str
 
 
+class Stand(msgspec.Struct, frozen=True, gc=False):
+    """How far the records of a stream are stored, and since when that is so. Nobody has come for the stream since."""
+
+    received: int
+    at: int  # microseconds
+
+
 class Held(msgspec.Struct, frozen=True):
     """A node's stream, held until the commit."""
 
-    received: int
+    stand: Stand
     epoch: int
+
+
+# A node and its local store.
+Stream = tuple[str, str]
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -111,15 +122,20 @@ class Sessions:
     def marking_clone(self, node: str, address: str) -> Unit[None]:
         yield queries.MARK_CLONE(node=node, now=self._now(), address=address)
 
-    def opening_stream(self, node: str, instance: str) -> Unit[int]:
-        """How far the records of a node's store have come; the stream is begun if need be."""
-        ((received,),) = yield queries.OPEN_STREAM(node=node, instance=instance, now=self._now())
-        return int(received)
+    def opening_stream(self, node: str, instance: str) -> Unit[Stand]:
+        """How far the records of a node's store have come; the stream is begun if need be. Who came for it before does not know it any
+        more."""
+        ((received, at),) = yield queries.OPEN_STREAM(node=node, instance=instance, now=self._now())
+        return Stand(received, at)
+
+    def fencing_stream(self, node: str, instance: str) -> Unit[None]:
+        """Who came for this stream before does not know it any more."""
+        yield queries.FENCE_STREAM(node=node, instance=instance)
 
     def knowing_instance(self, node: str, instance: str) -> Unit[bool]:
         return bool((yield queries.KNOWS_INSTANCE(node=node, instance=instance)))
 
-    def holding_streams(self, streams: Sequence[tuple[str, str]]) -> Unit[dict[tuple[str, str], Held]]:
+    def holding_streams(self, streams: Sequence[Stream]) -> Unit[dict[Stream, Held]]:
         """Streams of nodes and instances, held until the commit; who is not known is not there.
 
         The epochs are asked for afterwards: what a node that came anew has changed is seen by then.
@@ -128,14 +144,25 @@ class Sessions:
         rows = yield queries.HOLD_STREAMS(items=json_list(sorted(set(streams))))
         known = yield queries.EPOCHS(nodes=json_list({node for node, _ in streams}))
         epochs = {row[0]: row[1] for row in known}
-        return {(node, instance): Held(received, epochs[node]) for node, instance, received in rows if node in epochs}
+        return {
+            (node, instance): Held(Stand(received, at), epochs[node])
+            for node, instance, received, at in rows
+            if node in epochs
+        }
 
-    def advancing(self, reached: Mapping[tuple[str, str], int]) -> Unit[None]:
-        """The records of these nodes and instances are stored through these numbers."""
+    def moving_streams(self, reached: Mapping[Stream, tuple[Stand, int]]) -> Unit[tuple[dict[Stream, Stand], bool]]:
+        """Move streams on from where they are known to be, to where their records are stored through these numbers: where they stand then,
+        held until the commit, and whether all of them were where they were thought to be. If not, who holds them sees which."""
         now = self._now()
-        yield queries.ADVANCE.in_order(
-            [(node, instance, received, now) for (node, instance), received in sorted(reached.items())]
+        stands = {
+            stream: Stand(received, max(now, stand.at + 1)) for stream, (stand, received) in sorted(reached.items())
+        }
+        if not stands:
+            return {}, True
+        ((count,),) = yield queries.MOVE_STREAM.counting(
+            [(*stream, reached[stream][0].at, stand.received, stand.at) for stream, stand in stands.items()]
         )
+        return stands, count == len(stands)
 
     def losing(self, lost: Mapping[str, int]) -> Unit[None]:
         """So many records of these nodes are lost."""

@@ -278,12 +278,12 @@ class SqliteEngine:
         try:
             if isinstance(statement, Statement):
                 return connection.execute(statement.query.sqlite, statement.values).fetchall()
-            if statement.query.together:
-                for text, values in statement.together():
-                    connection.execute(text, values)
-            else:
+            if not statement.query.together:
                 connection.executemany(statement.query.numbered, statement.rows)
-            return ()
+                return ()
+            before = connection.total_changes
+            rows = [row for text, values in statement.together() for row in connection.execute(text, values)]
+            return [(connection.total_changes - before,)] if statement.is_counted else rows
         except sqlite3.Error as error:
             raise sqlite_errors.fault(error, self._path, statement.query.name) from error
         except (UnicodeEncodeError, OverflowError) as error:  # a value that has no form in the file

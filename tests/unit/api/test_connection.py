@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from precast.api import connection as subject
-from precast.api.answers import Answers
 from precast.api.arrivals import Arrivals
 from precast.api.connection import Connection, Shared
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
-from precast.services.sessions import Begun, RecordKind, Taken
+from precast.services.sessions import Begun, RecordKind, Source, Taken
 from precast.store.promise import Promise
+from precast.store.sessions import Stand
 from precast.wire import session
 from precast.wire.session import Ack, Hello, Record, Resend
 
@@ -24,31 +24,36 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Socket:
-    """Keeps what is sent and how it is closed."""
+    """A websocket and what carries its bytes: keeps what is sent, how it is closed and when it is held up."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
         self.closed: tuple[int, bytes] | None = None
-
-    async def send_bytes(self, frame: bytes) -> None:
-        self.sent.append(session.decode_from_server(frame))
-
-    async def close(self, *, code: int, message: bytes, drain: bool) -> None:
-        self.closed = (code, message)
-
-
-class Bytes:
-    """Where the node's bytes come from, or are held up, and ours may be."""
-
-    def __init__(self) -> None:
         self.held: list[bool] = []
         self.writing_paused = False
+        self.fails_with: Exception | None = None
+
+    @property
+    def transport(self) -> "Socket":
+        return self
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, frame: bytes) -> None:
+        if self.fails_with is not None:
+            raise self.fails_with
+        assert frame[:2] == bytes([0x82, len(frame) - 2])
+        self.sent.append(session.decode_from_server(frame[2:]))
 
     def pause_reading(self) -> None:
         self.held.append(True)
 
     def resume_reading(self) -> None:
         self.held.append(False)
+
+    async def close(self, *, code: int, message: bytes, drain: bool) -> None:
+        self.closed = (code, message)
 
 
 class Service:
@@ -62,19 +67,11 @@ class Service:
         self.is_fenced = False
         self.waiting: list[Record] = []
         self.confirmed = 0
-        self.handed_in = 0
+        self.stands: list[Stand | None] = []  # as they were known when something was handed in
         self._tasks: list[asyncio.Task[None]] = []
 
-    def take_in(
-        self,
-        node: str,
-        instance: str,
-        epoch: int,
-        records: Sequence[Record],
-        kinds: Any,
-        promise: Promise[Taken | None],
-    ) -> None:
-        self.handed_in += 1
+    def take_in(self, source: Source, records: Sequence[Record], kinds: Any, promise: Promise[Taken | None]) -> None:
+        self.stands.append(source.stand)
         self._tasks.append(asyncio.create_task(self._take_in(records, promise)))
 
     async def _take_in(self, records: Sequence[Record], promise: Promise[Taken | None]) -> None:
@@ -87,7 +84,7 @@ class Service:
             promise.set_result(None)
         else:
             self.stored.append([record.number for record in records])
-            promise.set_result(Taken(records[-1].number, False, []))
+            promise.set_result(Taken(Stand(records[-1].number, 7), False, []))
 
     async def outgoing(self, node: str, after: int, limit: int) -> list[Record]:
         return [record for record in self.waiting if record.number > after][:limit]
@@ -106,15 +103,13 @@ def connect(
     *,
     name: str = "web1",
     intake: Intake | None = None,
-    answers: Answers | None = None,
     arrivals: Arrivals | None = None,
-    wire: Bytes | None = None,
 ) -> Connection:
     """A connection of a node; what is not given is its own."""
     made: Any = Connection
-    node, begun = Node(name, {}, "ab", AT), Begun(1, 5, 0, "")
-    shared = Shared(intake or Intake(), arrivals or Arrivals(), answers or Answers())
-    connection: Connection = made(socket, node, "store", begun, 0, service, {}, shared, wire or Bytes())
+    node, begun = Node(name, {}, "ab", AT), Begun(1, 5, Stand(0, 3), "")
+    shared = Shared(intake or Intake(), arrivals or Arrivals())
+    connection: Connection = made(socket, node, "store", begun, 0, service, {}, shared, socket)
     return connection
 
 
@@ -232,6 +227,17 @@ async def test_room_is_given_back_once_whatever_becomes_of_the_records() -> None
         assert intake._left == 1000
 
 
+async def test_where_the_stream_stands_is_known_from_one_time_to_the_next(
+    parts: tuple[Connection, Socket, Service],
+) -> None:
+    connection, _, service = parts
+    for number in (1, 2):
+        await connection.take(record(number))
+        while len(service.stored) < number:
+            await asyncio.sleep(0)
+    assert service.stands == [Stand(0, 3), Stand(1, 7)]
+
+
 async def test_what_came_before_the_end_and_was_not_handed_in_is_not_stored_any_more() -> None:
     intake, service = Intake(1000), Service()
     connection = connect(Socket(), service, intake=intake)
@@ -239,7 +245,7 @@ async def test_what_came_before_the_end_and_was_not_handed_in_is_not_stored_any_
     await connection.settle()
     for _ in range(20):
         await asyncio.sleep(0)
-    assert (service.handed_in, intake._left) == (0, 1000)
+    assert (service.stands, intake._left) == ([], 1000)
 
 
 async def test_nobody_waits_for_what_is_stored_after_the_end() -> None:
@@ -247,7 +253,7 @@ async def test_nobody_waits_for_what_is_stored_after_the_end() -> None:
     connection = connect(socket, service, intake=intake)
     service.may_store.clear()
     await connection.take(record(1, 100))
-    while not service.handed_in:
+    while not service.stands:
         await asyncio.sleep(0)
     assert not connection.done()
     await connection.settle()
@@ -278,9 +284,9 @@ async def test_connections_that_have_sent_at_one_moment_are_all_stored() -> None
 
 async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "SEND_S", 0.0)
-    socket, wire = Socket(), Bytes()
-    wire.writing_paused = True
-    connection = connect(socket, Service(), wire=wire)
+    socket = Socket()
+    socket.writing_paused = True
+    connection = connect(socket, Service())
     async with asyncio.timeout(10):
         await connection.send(Ack(1))
         await connection.settle()
@@ -291,13 +297,9 @@ async def test_node_that_takes_nothing_is_told_when_it_takes_again_and_holds_up_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(subject, "LOOK_EVERY_S", 0.0)
-    answers, service = Answers(), Service()
-    sockets, wires = [Socket(), Socket()], [Bytes(), Bytes()]
-    wires[0].writing_paused = True
-    stuck, other = (
-        connect(socket, service, name=name, answers=answers, wire=wire)
-        for name, socket, wire in zip(("web1", "web2"), sockets, wires, strict=True)
-    )
+    service, sockets = Service(), [Socket(), Socket()]
+    sockets[0].writing_paused = True
+    stuck, other = (connect(socket, service, name=name) for name, socket in zip(("web1", "web2"), sockets, strict=True))
     async with asyncio.timeout(20):
         for connection in (stuck, other):
             await connection.take(record(1))
@@ -305,9 +307,98 @@ async def test_node_that_takes_nothing_is_told_when_it_takes_again_and_holds_up_
             await asyncio.sleep(0)
         await stuck.take(record(2))
         assert sockets[0].sent == []
-        wires[0].writing_paused = False
+        sockets[0].writing_paused = False
         while sockets[0].sent != [Ack(1), Ack(2)]:
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(ConnectionResetError("gone"), session.CLOSE_SILENT), (KeyError("a mistake of ours"), session.CLOSE_UNSTORED)],
+)
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_what_cannot_be_told_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, code: int, is_late: bool
+) -> None:
+    monkeypatch.setattr(subject, "LOOK_EVERY_S", 0.0)
+    socket, service = Socket(), Service()
+    socket.fails_with, socket.writing_paused = error, is_late
+    connection = connect(socket, service)
+    async with asyncio.timeout(20):
+        await connection.take(record(1))
+        while not service.stored:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        socket.writing_paused = False
+        while socket.closed is None:
+            await asyncio.sleep(0)
+        await connection.take(record(2))
+        await connection.settle()
+    assert (socket.closed[0], service.stored) == (code, [[1]])
+
+
+async def test_nothing_is_written_behind_the_good_bye(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, socket, _ = parts
+    await connection.close(session.CLOSE_REVOKED, "no more")
+    await connection.send(Ack(1))
+    assert socket.sent == []
+
+
+async def test_record_that_comes_is_taken_at_once(
+    parts: tuple[Connection, Socket, Service],
+) -> None:
+    connection, socket, service = parts
+    connection.heard_s = 0.0
+    assert connection.hear(session.encode(record(1)))
+    assert connection.heard_s > 0
+    while socket.sent != [Ack(1)]:
+        await asyncio.sleep(0)
+    assert service.stored == [[1]]
+    connection._end(session.CLOSE_FENCED, "the node has come anew")
+    assert connection.hear(session.encode(record(2)))
+    await connection.settle()
+    assert not connection.hear(session.encode(record(3)))
+    assert service.stored == [[1]]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"\xff", b'{"type":"record"}', b"[" * 100_000, session.encode(Ack(1)), session.encode(Resend(0))],
+)
+async def test_what_is_no_record_is_left_to_the_handler(parts: tuple[Connection, Socket, Service], data: bytes) -> None:
+    connection, _, service = parts
+    assert not connection.hear(data)
+    assert (service.confirmed, service.stored) == (0, [])
+
+
+@pytest.mark.parametrize("why", ["no room at all", "too many", "too large", "too quick"])
+async def test_record_that_somebody_would_have_to_wait_for_is_left_to_the_handler(
+    monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    service, intake = Service(), Intake()
+    connection = connect(Socket(), service, intake=intake)
+    service.may_store.clear()
+    left_bytes = intake._left
+    size_bytes = {"no room at all": intake._left, "too large": subject.MAX_PENDING_BYTES}.get(why, 2)
+    if why == "too quick":
+        monkeypatch.setattr("precast.api.connection.time.monotonic", lambda: connection.heard_s)
+        monkeypatch.setattr(subject, "MAX_PENDING", 10**6)
+    taken = 0
+    while connection.hear(session.encode(record(taken + 1, size_bytes))):
+        taken += 1
+        await asyncio.sleep(0)
+    # What came first is being stored.
+    assert (
+        taken
+        == {
+            "no room at all": 1,
+            "too many": subject.MAX_PENDING + 1,
+            "too large": 2,
+            "too quick": subject.BURST_S * subject.RECORDS_PER_S,
+        }[why]
+    )
+    await connection.settle()
+    assert intake._left == left_bytes
 
 
 async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_ends() -> None:
@@ -328,16 +419,16 @@ async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_end
 
 
 async def test_node_that_finds_no_room_is_not_read_from_and_does_not_count_as_silent() -> None:
-    intake, bytes_, service = Intake(1), Bytes(), Service()
-    connection = connect(Socket(), service, intake=intake, wire=bytes_)
+    intake, socket, service = Intake(1), Socket(), Service()
+    connection = connect(socket, service, intake=intake)
     intake.take(5)
     taking = asyncio.create_task(connection.take(record(1)))
-    while not bytes_.held:
+    while not socket.held:
         await asyncio.sleep(0)
-    assert (bytes_.held, connection.is_held_up) == ([True], True)
+    assert (socket.held, connection.is_held_up) == ([True], True)
     intake.give(5)
     await taking
-    assert (bytes_.held, connection.is_held_up) == ([True, False], False)
+    assert (socket.held, connection.is_held_up) == ([True, False], False)
     while not service.stored:
         await asyncio.sleep(0)
     assert service.stored == [[1]]

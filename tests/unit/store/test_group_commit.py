@@ -98,7 +98,7 @@ async def under_way(commits: GroupCommit, engine: HeldEngine) -> "asyncio.Task[i
 
 
 async def until_queued(commits: GroupCommit, count: int) -> None:
-    while commits._pending.qsize() < count:
+    while len(commits._pending) < count:
         await asyncio.sleep(0)
 
 
@@ -254,7 +254,7 @@ async def test_writer_who_waits_for_a_place_while_the_database_closes_is_told(en
     group = GroupCommit(engine, lambda topics: None, committers=1)
     group.start()
     writes = [asyncio.create_task(group.submit(lambda: value(1))) for _ in range(group_commit.MAX_PENDING + 300)]
-    while not engine.groups or not group._pending.full():
+    while not engine.groups or len(group._pending) < group_commit.MAX_PENDING:
         await asyncio.sleep(0)
     closing = asyncio.create_task(group.close())
     await asyncio.sleep(0)

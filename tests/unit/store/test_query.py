@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from precast.store.query import Query, named_queries
+from precast.store.query import Query, batch, named_queries
 
 
 def test_parameters_are_numbered_in_order_of_first_use() -> None:
@@ -74,6 +74,22 @@ def test_rows_that_go_together_are_all_of_them_in_order(count: int) -> None:
         connection.execute(text, values)
     assert connection.execute("SELECT a, b, c FROM t ORDER BY rowid").fetchall() == [(at,) * 3 for at in range(count)]
     assert len(statements) <= count // 64 + 9
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 64, 150])
+def test_batch_changes_all_of_its_rows_and_tells_which(count: int) -> None:
+    query = batch("test.q", "a int, b text", "UPDATE t SET b = came.b FROM came WHERE t.a = came.a RETURNING t.a")
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (a PRIMARY KEY, b)")
+    connection.executemany("INSERT INTO t VALUES (?, '')", [(at,) for at in range(0, count, 2)])
+    rows = [(at, f"new {at}") for at in range(count)]
+    found = [one for text, values in query.in_order(rows).together() for one in connection.execute(text, values)]
+    assert sorted(found) == [(at,) for at in range(0, count, 2)]
+    assert connection.execute("SELECT a, b FROM t ORDER BY a").fetchall() == rows[::2]
+    assert query.columns == (
+        "WITH came (a, b) AS (SELECT * FROM unnest($1::BIGINT[], $2::TEXT[])) "
+        "UPDATE t SET b = came.b FROM came WHERE t.a = came.a RETURNING t.a"
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,20 +3,23 @@
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
+from precast.api.messages import Messages
+from precast.api.routes import NODE
+from precast.api.run_records import add_run_records
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, NotFoundError
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.known_nodes import KnownNodes
 from precast.services.reports import ReportService, prepare_began, prepare_ended
 from precast.services.runs.driving import GRACE, KEPT, LEASE_S, Driver
-from precast.services.runs.results import StepResults
+from precast.services.runs.results import Answer, StepResults
 from precast.services.runs.service import RunService
-from precast.services.sessions import MAX_ORDERS, SessionService
+from precast.services.sessions import MAX_ORDERS, SessionService, Source
 from precast.services.targets import TargetService
 from precast.store import runs as store
 from precast.store.audit import AuditLog
@@ -32,8 +35,19 @@ from precast.wire.events import Summary
 from precast.wire.nodes import TargetsBody
 from precast.wire.reports import RunBegan, RunEnded
 from precast.wire.run_views import NewCommand, NewRun, OutputView, RunLimits, RunView, StepResult, StepView
-from precast.wire.runs import ExecBegan, ExecEnded, ExecOrder, ExecOutput, Line, NotRun, RunOrder
-from precast.wire.session import Hello
+from precast.wire.runs import (
+    EXEC_BEGAN,
+    EXEC_ENDED,
+    EXEC_OUTPUT,
+    ExecBegan,
+    ExecEnded,
+    ExecOrder,
+    ExecOutput,
+    Line,
+    NotRun,
+    RunOrder,
+)
+from precast.wire.session import FromNode, Hello, Record
 
 ANN = "person:ann"
 FINE = StepResult(changed=1, resources=3)
@@ -237,7 +251,7 @@ async def test_order_that_was_not_followed_ends_the_step(site: Site, reason: Any
     run = await site.start("a")
     await site.pass_by()
     said = NotRun(run, reason, "not\x1bhere", site.database.clock.now())
-    await site.database.write(site.results.refusing, "a", said)
+    await site.database.write(site.results.hearing, "a", said)
     await site.pass_by()
     assert (await site.service.show(run)).state == "done"
     assert await site.states(run) == {"a": state}
@@ -364,10 +378,10 @@ async def test_viewer_gets_each_change_once_in_order_and_output_before_the_end(s
     assert [_told(one) for one in first.changes] == [("a", "ordered"), ("b", "ordered")]
     now = site.database.clock.now()
     say = site.database.write
-    await say(site.results.command_beginning, "a", ExecBegan(run, now))
-    await say(site.results.command_saying, "a", ExecOutput(run, 0, [Line("out", "up 3 days\0"), Line("err", "hm")]))
-    await say(site.results.command_ending, "a", ExecEnded(run, now, code=0, lines=2))
-    await say(site.results.command_ending, "b", ExecEnded(run, now, signal=9, is_overdue=True, cut_bytes=7))
+    await say(site.results.hearing, "a", ExecBegan(run, now))
+    await say(site.results.hearing, "a", ExecOutput(run, 0, [Line("out", "up 3 days\0"), Line("err", "hm")]))
+    await say(site.results.hearing, "a", ExecEnded(run, now, code=0, lines=2))
+    await say(site.results.hearing, "b", ExecEnded(run, now, signal=9, is_overdue=True, cut_bytes=7))
     await site.pass_by()
     seen = await site.service.changes(run, first.after, 0, "exec", with_output=True)
     assert [_told(one) for one in seen.changes] == [("a", "up 3 days\0"), ("a", "done"), ("b", "failed")]
@@ -390,10 +404,34 @@ async def test_output_is_bounded_and_comes_once(site: Site, monkeypatch: pytest.
     await site.pass_by()
     for first in (0, 0, 1, 2):
         said = ExecOutput(run, first, [Line("out", "0123456789")])
-        await site.database.write(site.results.command_saying, "a", said)
+        await site.database.write(site.results.hearing, "a", said)
     await site.pass_by()
     found = await site.service.changes(run, 0, 0, with_output=True)
     assert [one.first for one in found.changes if isinstance(one, OutputView)] == [0, 1]
+
+
+async def test_what_a_command_said_is_kept_also_if_another_ends_at_that_moment(site: Site) -> None:
+    run = (await site.service.command(NewCommand(TargetsBody(["a,b"]), ["uptime"]), ANN)).id
+    await site.pass_by()
+    messages, now = Messages(dict.fromkeys(get_args(FromNode), NODE)), site.database.clock.now()
+    add_run_records(messages, site.results)
+    ended: tuple[str, Answer] = (EXEC_ENDED, ExecEnded(run, now, code=0, lines=1))
+    sent: dict[str, list[tuple[str, Answer]]] = {
+        "b": [ended],
+        "a": [(EXEC_BEGAN, ExecBegan(run, now)), (EXEC_OUTPUT, ExecOutput(run, 0, [Line("out", "up")])), ended],
+    }
+    promises: list[asyncio.Future[Any]] = []
+    for node, said in sent.items():
+        records = [
+            Record(number, kind, now, msgspec.Raw(msgspec.json.encode(body)))
+            for number, (kind, body) in enumerate(said, 1)
+        ]
+        promises.append(asyncio.get_running_loop().create_future())
+        site.orders.take_in(Source(node, "store", 1, None), records, messages.kinds, promises[-1])
+    assert [taken.stand.received for taken in await asyncio.gather(*promises)] == [1, 3]
+    await site.pass_by()
+    seen = await site.service.changes(run, 0, 0, with_output=True)
+    assert [_told(one) for one in seen.changes] == [("a", "up"), ("a", "done"), ("b", "done")]
 
 
 @pytest.mark.parametrize("argv", [["a\0b"], [""], ["x" * 40_000]])

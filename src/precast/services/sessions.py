@@ -45,7 +45,8 @@ CLONE_NOTED_FOR = timedelta(hours=1)
 class RecordKind(NamedTuple):
     """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction, and fails for none of them.
 
-    It is given what came of all nodes at one moment, each with its node, in order; kinds that share it are taken together.
+    It is given what came of all nodes at one moment, each with its node, in order. Kinds that share it are taken together; of others it
+    is not said which are taken first, so kinds of which a node's order matters share it.
     """
 
     body: type[msgspec.Struct]

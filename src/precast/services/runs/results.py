@@ -19,6 +19,8 @@ from precast.wire.runs import ExecBegan, ExecEnded, ExecOutput, NotRun
 
 # What an order that a node did not follow means for its step: it is over, and no success.
 NOT_RUN = {"expired": store.NOT_RUN, "refused": store.NOT_RUN, "broken": store.FAILED}
+# What a node says of an order, beside the reports of its runs.
+Answer = NotRun | ExecBegan | ExecOutput | ExecEnded
 
 
 class StepResults:
@@ -55,21 +57,18 @@ class StepResults:
         state = store.FAILED if is_failed else store.DONE
         yield from self._runs.ending(order, node, Ended(state, _said(message), report, _encoded(result)))
 
-    def refusing(self, node: str, body: NotRun) -> Unit[None]:
-        """A node did not follow an order, and never will."""
-        yield from self._runs.ending(body.order, node, Ended(NOT_RUN[body.reason], _said(body.message)))
-
-    def command_beginning(self, node: str, body: ExecBegan) -> Unit[None]:
-        yield from self._runs.beginning(body.order, node, None)
-
-    def command_saying(self, node: str, body: ExecOutput) -> Unit[None]:
-        if body.lines:
-            yield from self._runs.saying(body.order, node, body.first, msgspec.json.encode(body.lines))
-
-    def command_ending(self, node: str, body: ExecEnded) -> Unit[None]:
-        result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes)
-        state = store.DONE if body.code == 0 and not body.is_overdue else store.FAILED
-        yield from self._runs.ending(body.order, node, Ended(state, _command(body), None, _encoded(result)))
+    def hearing(self, node: str, said: Answer) -> Unit[None]:
+        """A node says what it does about an order."""
+        match said:
+            case NotRun():  # and never will
+                yield from self._runs.ending(said.order, node, Ended(NOT_RUN[said.reason], _said(said.message)))
+            case ExecBegan():
+                yield from self._runs.beginning(said.order, node, None)
+            case ExecOutput():
+                if said.lines:
+                    yield from self._runs.saying(said.order, node, said.first, msgspec.json.encode(said.lines))
+            case ExecEnded():
+                yield from self._runs.ending(said.order, node, _ended(said))
 
 
 def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str, str]:
@@ -91,6 +90,12 @@ def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str, str]:
     if not finished.is_complete:
         return result, finished.why or "it stopped before its end", ""
     return result, "", f"it only looked: {finished.why}" if finished.why else ""
+
+
+def _ended(body: ExecEnded) -> Ended:
+    result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes)
+    state = store.DONE if body.code == 0 and not body.is_overdue else store.FAILED
+    return Ended(state, _command(body), None, _encoded(result))
 
 
 def _command(body: ExecEnded) -> str | None:

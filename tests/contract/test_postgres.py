@@ -129,6 +129,34 @@ async def test_connection_lost_before_the_commit_is_tried_again(database: Databa
     await admin.close()
 
 
+async def test_committer_keeps_its_connection_until_that_is_lost(
+    database: Database, location: PostgresLocation
+) -> None:
+    admin = await asyncpg.connect(location.url)
+
+    def failing() -> Unit[int]:
+        yield from asking()
+        raise ValueError("the unit's own fault")
+
+    def asking() -> Unit[int]:
+        ((pid,),) = yield BACKEND()
+        return int(pid)
+
+    first = await database.write(asking)
+    assert await database.write(asking) == first
+    with pytest.raises(ValueError, match="own fault"):
+        await database.write(failing)
+    for _ in range(5):
+        last = await database.write(asking)
+        await admin.execute("SELECT pg_terminate_backend($1, 5000)", last)
+        assert await database.write(asking) != last
+    async with asyncio.TaskGroup() as many:  # readers have all of the rest
+        for _ in range(30):
+            many.create_task(database.read(asking))
+            many.create_task(database.write(asking))
+    await admin.close()
+
+
 async def test_deadlock_between_two_servers_is_settled_by_running_again(
     database: Database, other_database: Database
 ) -> None:

@@ -98,7 +98,7 @@ STORE_VOLATILE = insert(
 )
 REFRESH_VOLATILE = batch(
     "facts.refresh_volatile",
-    "node text, body bytes, received_at int, digest text",
+    "node word, body bytes, received_at number, digest word",
     f"""
     -- The same for nodes whose newest set is the one that is named: who they are.
     INSERT INTO fact_volatile (node, body, received_at, submissions)

@@ -37,6 +37,7 @@ class PostgresEngine:
     def __init__(self, location: PostgresLocation, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.location = str(location)
         self._pool = pool
+        self._kept: list[Connection] = []  # for whoever commits next
 
     @classmethod
     async def open(cls, location: PostgresLocation) -> "PostgresEngine":
@@ -91,6 +92,8 @@ class PostgresEngine:
     async def close(self) -> None:
         try:
             async with asyncio.timeout(CONNECT_S):
+                while self._kept:
+                    await self._give_back(self._kept.pop())
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
@@ -102,7 +105,7 @@ class PostgresEngine:
 
     async def _transact(self, units: Sequence[UnitFactory]) -> list[Done]:
         done: list[Done] = []
-        async with self._connection() as connection, self._transaction(connection, is_snapshot=False):
+        async with self._committing() as connection, self._transaction(connection, is_snapshot=False):
             for index, unit in enumerate(units):
                 try:
                     done.append(await self._run(connection, unit))
@@ -114,30 +117,58 @@ class PostgresEngine:
 
     @contextlib.asynccontextmanager
     async def _connection(self) -> Any:
-        try:
-            connection = await self._pool.acquire(timeout=CONNECT_S)
-        except postgres_errors.DRIVER_ERRORS as error:
-            raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
+        connection = await self._take()
         try:
             yield connection
         except DatabaseFailed:
-            # Whatever state it is in, nobody else should get it; the pool may have found out by itself.
-            with contextlib.suppress(asyncpg.InterfaceError):
-                connection.terminate()
+            _break_off(connection)
             raise
         finally:
-            # The pool replaces a connection that was terminated.
-            with contextlib.suppress(*postgres_errors.DRIVER_ERRORS):
-                await self._pool.release(connection, timeout=CONNECT_S)
+            await self._give_back(connection)
+
+    @contextlib.asynccontextmanager
+    async def _committing(self) -> Any:
+        """The same, but where all went well it is kept for the next group: to take one from the pool and give it back costs as much as a
+        statement does."""
+        connection = await self._take_kept()
+        try:
+            yield connection
+        except DatabaseFailed:
+            _break_off(connection)
+            await self._give_back(connection)
+            raise
+        except BaseException:
+            await self._give_back(connection)
+            raise
+        self._kept.append(connection)
+
+    async def _take_kept(self) -> "Connection":
+        while self._kept:
+            connection = self._kept.pop()
+            if _is_open(connection):
+                return connection
+            await self._give_back(connection)
+        return await self._take()
+
+    async def _take(self) -> "Connection":
+        try:
+            return await self._pool.acquire(timeout=CONNECT_S)
+        except postgres_errors.DRIVER_ERRORS as error:
+            raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
+
+    async def _give_back(self, connection: "Connection") -> None:
+        # The pool replaces a connection that was terminated.
+        with contextlib.suppress(*postgres_errors.DRIVER_ERRORS):
+            await self._pool.release(connection, timeout=CONNECT_S)
 
     @contextlib.asynccontextmanager
     async def _transaction(self, connection: "Connection", *, is_snapshot: bool) -> Any:
-        transaction = (
-            connection.transaction(isolation="repeatable_read", readonly=True)
-            if is_snapshot
-            else connection.transaction()
-        )
         try:
+            transaction = (
+                connection.transaction(isolation="repeatable_read", readonly=True)
+                if is_snapshot
+                else connection.transaction()
+            )
             await transaction.start()
         except postgres_errors.DRIVER_ERRORS as error:
             raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
@@ -170,10 +201,11 @@ class PostgresEngine:
             # Without a limit of its own a statement has that of the pool.
             if isinstance(statement, Statement):
                 return await connection.fetch(query.postgresql, *statement.positional(), timeout=query.limit_s)
+            values: Sequence[object]
             if len(statement.rows) == 1:
                 text, values = query.postgresql, statement.rows[0]
             elif query.columns is not None and statement.rows:
-                text, values = query.columns, tuple(zip(*statement.rows, strict=True))
+                text, values = query.columns.sql, statement.by_column(query.columns)
             else:
                 await connection.executemany(query.postgresql, statement.rows, timeout=query.limit_s)
                 return ()
@@ -183,6 +215,20 @@ class PostgresEngine:
             return [(int(done.rpartition(" ")[2]),)]  # such as UPDATE 7
         except postgres_errors.DRIVER_ERRORS as error:
             raise postgres_errors.fault(error, self.location, query.name) from error
+
+
+def _is_open(connection: "Connection") -> bool:
+    """Whether the server has not gone meanwhile. The pool lets go of one that was lost, which then says nothing any more."""
+    try:
+        return not connection.is_closed()
+    except asyncpg.InterfaceError:
+        return False
+
+
+def _break_off(connection: "Connection") -> None:
+    """Whatever state it is in, nobody else should get it; the pool may have found out by itself."""
+    with contextlib.suppress(asyncpg.InterfaceError):
+        connection.terminate()
 
 
 async def _keep(connection: object) -> None:

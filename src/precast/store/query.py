@@ -58,7 +58,7 @@ class Query:
     """One named statement. Calling it binds its parameters.
 
     `limit_s` is for statements that may take longer than others, on a database that limits them. `columns` is for PostgreSQL, where many
-    rows are cheaper as one statement: its parameters are arrays, of which each holds the values of one parameter.
+    rows are cheaper as one statement.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Query:
         sql: str,
         *,
         postgresql: str | None = None,
-        columns: str | None = None,
+        columns: "Columns | None" = None,
         limit_s: float | None = None,
     ) -> None:
         self.name = name
@@ -143,6 +143,13 @@ class ManyRows(NamedTuple):
     rows: Sequence[tuple[object, ...]]
     is_counted: bool = False
 
+    def by_column(self, columns: "Columns") -> Sequence[object]:
+        """For PostgreSQL: the values of several rows, column by column. Raises ValueError for a word that is none."""
+        return [
+            values if join is None else join(values)
+            for join, values in zip(columns.joins, zip(*self.rows, strict=True), strict=True)
+        ]
+
     def together(self) -> Iterable[tuple[str, list[object]]]:
         """For SQLite: statements that take several rows each, with their values. Each lets others have their turn, which costs
         more than a row does."""
@@ -158,44 +165,82 @@ Step = Statement | ManyRows | Wake | Think
 Unit = Generator[Step, Any, T]
 
 
-_POSTGRESQL_TYPES = {"text": "TEXT", "int": "BIGINT", "bytes": "BYTEA"}
+class Columns(NamedTuple):
+    """For PostgreSQL: a statement for many rows. Each parameter holds the values of one column: as an array, or joined to one text."""
+
+    sql: str
+    joins: Sequence[Callable[[Sequence[Any]], str] | None]
+
+
+def _join_words(words: Sequence[str]) -> str:
+    joined = " ".join(words)
+    if joined.count(" ") != len(words) - 1:
+        raise ValueError("a word has a blank in it")
+    return joined
+
+
+def _join_numbers(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+class _Kind(NamedTuple):
+    """What a column holds: its type on PostgreSQL, and how many values become one parameter."""
+
+    type: str
+    join: Callable[[Sequence[Any]], str] | None = None
+
+
+# The driver looks twice at each element of an array: a text that is split by the database takes a third of that. A `word` is a text without
+# blanks, a `number` an integer; neither is ever absent.
+_KINDS = {
+    "text": _Kind("TEXT"),
+    "int": _Kind("BIGINT"),
+    "bytes": _Kind("BYTEA"),
+    "word": _Kind("TEXT", _join_words),
+    "number": _Kind("BIGINT", _join_numbers),
+}
 
 
 def insert(name: str, table: str, columns: str, then: str = "") -> Query:
-    """The INSERT of a row, which also takes many at once: columns with their types (`text`, `int`, `bytes`), each a parameter of the
-    same name. What follows its values may speak of `excluded`."""
-    typed = _typed(columns)
-    head = f"INSERT INTO {table} ({', '.join(typed)})"
+    """The INSERT of a row, which also takes many at once: columns with their kinds (`text`, `int`, `bytes`, `word`, `number`), each a
+    parameter of the same name. What follows its values may speak of `excluded`."""
+    kinds = _kinds(columns)
+    head = f"INSERT INTO {table} ({', '.join(kinds)})"
     return Query(
         name,
-        f"{head} VALUES ({_parameters(typed)}) {then}",
-        columns=f"{head} SELECT * FROM {_arrays(typed)} {then}",  # noqa: S608 - made of our own words
+        f"{head} VALUES ({_parameters(kinds)}) {then}",
+        columns=_columns(kinds, f"{head} SELECT * FROM", then),
     )
 
 
 def batch(name: str, columns: str, sql: str) -> Query:
     """A change that is made for a row and also takes many at once: it speaks of them as the table `came`, which has these columns."""
-    typed = _typed(columns)
-    casts = ", ".join(f"CAST(:{column} AS {kind})" for column, kind in typed.items())
-    head = f"WITH came ({', '.join(typed)}) AS"
+    kinds = _kinds(columns)
+    casts = ", ".join(f"CAST(:{column} AS {kind.type})" for column, kind in kinds.items())
+    head = f"WITH came ({', '.join(kinds)}) AS"
     return Query(
         name,
-        f"{head} (VALUES ({_parameters(typed)})) {sql}",
+        f"{head} (VALUES ({_parameters(kinds)})) {sql}",
         postgresql=f"{head} (VALUES ({casts})) {sql}",
-        columns=f"{head} (SELECT * FROM {_arrays(typed)}) {sql}",  # noqa: S608 - made of our own words
+        columns=_columns(kinds, f"{head} (SELECT * FROM", f") {sql}"),
     )
 
 
-def _typed(columns: str) -> dict[str, str]:
-    return {name: _POSTGRESQL_TYPES[kind] for name, kind in map(str.split, columns.split(","))}
+def _kinds(columns: str) -> dict[str, _Kind]:
+    return {name: _KINDS[kind] for name, kind in map(str.split, columns.split(","))}
 
 
-def _parameters(typed: Mapping[str, str]) -> str:
-    return ", ".join(f":{column}" for column in typed)
+def _parameters(kinds: Iterable[str]) -> str:
+    return ", ".join(f":{column}" for column in kinds)
 
 
-def _arrays(typed: Mapping[str, str]) -> str:
-    return f"unnest({', '.join(f'${at}::{kind}[]' for at, kind in enumerate(typed.values(), start=1))})"
+def _columns(kinds: Mapping[str, _Kind], before: str, after: str) -> Columns:
+    """The statement that has the rows between these words."""
+    arrays = [
+        f"${at}::{kind.type}[]" if kind.join is None else f"CAST(string_to_array(${at}, ' ') AS {kind.type}[])"
+        for at, kind in enumerate(kinds.values(), start=1)
+    ]
+    return Columns(f"{before} unnest({', '.join(arrays)}) {after}", [kind.join for kind in kinds.values()])
 
 
 def json_list(values: Iterable[object]) -> str:

@@ -64,7 +64,7 @@ EPOCHS = Query(
 )
 MOVE_STREAM = batch(
     "sessions.move_stream",
-    "node text, instance text, known_at int, received int, now int",
+    "node word, instance word, known_at number, received number, now number",
     """
     UPDATE session_stream SET received = came.received, at = came.now FROM came
     WHERE session_stream.node = came.node AND session_stream.instance = came.instance AND session_stream.at = came.known_at

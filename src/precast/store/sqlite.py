@@ -50,7 +50,7 @@ class SqliteEngine:
 
     dialect = Dialect.SQLITE
     # A page that many writers of a group change is written once: under load that is a quarter less of everything.
-    gather_s = 0.004
+    gather_s = 0.002
 
     def __init__(self, path: Path) -> None:
         self._path = path

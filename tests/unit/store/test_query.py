@@ -86,10 +86,22 @@ def test_batch_changes_all_of_its_rows_and_tells_which(count: int) -> None:
     found = [one for text, values in query.in_order(rows).together() for one in connection.execute(text, values)]
     assert sorted(found) == [(at,) for at in range(0, count, 2)]
     assert connection.execute("SELECT a, b FROM t ORDER BY a").fetchall() == rows[::2]
-    assert query.columns == (
-        "WITH came (a, b) AS (SELECT * FROM unnest($1::BIGINT[], $2::TEXT[])) "
+    assert query.columns is not None
+    assert query.columns.sql == (
+        "WITH came (a, b) AS (SELECT * FROM unnest($1::BIGINT[], $2::TEXT[]) ) "
         "UPDATE t SET b = came.b FROM came WHERE t.a = came.a RETURNING t.a"
     )
+
+
+def test_words_and_numbers_are_one_text_for_a_column() -> None:
+    query = batch("test.q", "a word, b bytes, c number", "UPDATE t SET b = came.b FROM came WHERE t.a = came.a")
+    assert query.columns is not None
+    split = "CAST(string_to_array($1, ' ') AS TEXT[]), $2::BYTEA[], CAST(string_to_array($3, ' ') AS BIGINT[])"
+    assert f"unnest({split})" in query.columns.sql
+    rows = [("web1", b"x y", 7), ("", b"", -8)]
+    assert query.in_order(rows).by_column(query.columns) == ["web1 ", (b"x y", b""), "7 -8"]
+    with pytest.raises(ValueError, match="blank"):
+        query.in_order([*rows, ("web 2", b"", 0)]).by_column(query.columns)
 
 
 @pytest.mark.parametrize(

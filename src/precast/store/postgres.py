@@ -37,7 +37,7 @@ class PostgresEngine:
     def __init__(self, location: PostgresLocation, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.location = str(location)
         self._pool = pool
-        self._kept: list[Connection] = []  # for whoever commits next
+        self._kept: Connection | None = None  # for whoever commits next
 
     @classmethod
     async def open(cls, location: PostgresLocation) -> "PostgresEngine":
@@ -92,8 +92,8 @@ class PostgresEngine:
     async def close(self) -> None:
         try:
             async with asyncio.timeout(CONNECT_S):
-                while self._kept:
-                    await self._give_back(self._kept.pop())
+                if self._kept is not None:
+                    await self._give_back(self._kept)
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
@@ -128,8 +128,8 @@ class PostgresEngine:
 
     @contextlib.asynccontextmanager
     async def _committing(self) -> Any:
-        """The same, but where all went well it is kept for the next group: to take one from the pool and give it back costs as much as a
-        statement does."""
+        """The same, but where all went well one is kept for the next group: to take it from the pool and give it back costs as much as a
+        statement does. No more than one: that is never idle for so long that somebody on the way forgets it."""
         connection = await self._take_kept()
         try:
             yield connection
@@ -140,14 +140,18 @@ class PostgresEngine:
         except BaseException:
             await self._give_back(connection)
             raise
-        self._kept.append(connection)
+        if self._kept is None:
+            self._kept = connection
+        else:
+            await self._give_back(connection)
 
     async def _take_kept(self) -> "Connection":
-        while self._kept:
-            connection = self._kept.pop()
-            if _is_open(connection):
-                return connection
-            await self._give_back(connection)
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return await self._take()
+        if _is_open(kept):
+            return kept
+        await self._give_back(kept)
         return await self._take()
 
     async def _take(self) -> "Connection":

@@ -190,7 +190,7 @@ class _Kind(NamedTuple):
     join: Callable[[Sequence[Any]], str] | None = None
 
 
-# The driver looks twice at each element of an array: a text that is split by the database takes a third of that. A `word` is a text without
+# The driver takes a good look at each element of an array, and none into a text, which the database splits. A `word` is a text without
 # blanks, a `number` an integer; neither is ever absent.
 _KINDS = {
     "text": _Kind("TEXT"),

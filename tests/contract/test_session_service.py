@@ -334,6 +334,35 @@ async def test_order_waits_until_it_is_confirmed(site: Site) -> None:
     assert await site.service.waiting() == []
 
 
+@pytest.mark.parametrize(
+    ("waiting", "received", "epoch", "numbers"),
+    [
+        pytest.param(0, 50, 9, [51], id="purged"),
+        pytest.param(2, 50, 9, [51, 52, 53], id="set back"),
+        pytest.param(5, 3, 9, [6, 7, 8, 9, 10, 11], id="set back, and ordered since"),
+        pytest.param(2, 50, 0, [51, 52, 53], id="it has more than was given"),
+        pytest.param(5, 3, 0, [4, 5, 6], id="it has some, which is not confirmed"),
+        pytest.param(5, 0, 9, [1, 2, 3, 4, 5, 6], id="set back, and it has nothing"),
+    ],
+)
+async def test_orders_are_numbered_after_what_the_node_has(
+    site: Site, waiting: int, received: int, epoch: int, numbers: list[int]
+) -> None:
+    for at in range(waiting):
+        await site.order("web1", f"order {at}")
+    await site.open("web2")
+    assert await site.order("web2", "of no concern here")
+    await site.begin(hello("a1", epoch=epoch, received=received))
+    await site.order("web1", "the last")
+    orders = await site.service.outgoing("web1", received, 10)
+    assert [one.number for one in orders] == numbers
+    whys = [msgspec.json.decode(one.body)["why"] for one in orders]
+    assert whys == [*(f"order {at}" for at in range(waiting)), "the last"][-len(numbers) :]
+    await site.service.confirm("web1", numbers[-1])
+    assert await site.service.waiting() == ["web2"]
+    assert [one.number for one in await site.service.outgoing("web2", 0, 10)] == [1]
+
+
 async def test_order_for_an_unknown_node_is_none(site: Site) -> None:
     assert not await site.order("nobody")
     assert await site.service.waiting() == []

@@ -149,6 +149,9 @@ class SessionService:
         if fresh != stand.received:
             stands, _ = yield from self._sessions.moving_streams({stream: (stand, fresh)})
             stand = stands[stream]
+        if hello.received:
+            is_set_back = hello.epoch > before.epoch  # our memory; or the node was purged
+            yield from self._streams.numbering_after(PREFIX + node, hello.received, is_set_back=is_set_back)
         epoch = max(before.epoch, hello.epoch) + 1
         yield from self._sessions.beginning(arrival, epoch, lost)
         digest = yield from self._newest_facts(node)

@@ -45,6 +45,16 @@ WAITING = Query(
     """,
 )
 STATE = Query("streams.state", "SELECT last, trimmed FROM stream WHERE name = :stream")
+HOLD = Query(
+    "streams.hold",
+    "SELECT last, trimmed FROM stream WHERE name = :stream",
+    postgresql="SELECT last, trimmed FROM stream WHERE name = :stream FOR UPDATE",
+)
+BEGIN = Query(
+    "streams.begin", "INSERT INTO stream (name, last, trimmed) VALUES (:stream, 0, 0) ON CONFLICT (name) DO NOTHING"
+)
+MOVE_UP = Query("streams.move_up", "UPDATE stream SET last = last + :by, trimmed = trimmed + :by WHERE name = :stream")
+RENUMBER = Query("streams.renumber", "UPDATE stream_record SET number = number + :by WHERE stream = :stream")
 TRIM_TO = Query(
     "streams.trim_to",
     """
@@ -102,6 +112,22 @@ class Streams:
         )
         yield Wake(topic(stream))
         return last
+
+    def numbering_after(self, stream: str, past: int, *, is_set_back: bool) -> Unit[None]:
+        """Give no number through this one: the reader has them, from a time that this database does not know. What waits gets others.
+
+        That it is so is known if the stream has not come so far; and if it `is_set_back`, whatever it has come to since.
+        """
+        state = yield HOLD(stream=stream)
+        if not state:
+            yield BEGIN(stream=stream)
+            state = yield HOLD(stream=stream)
+        ((last, trimmed),) = state
+        if past > (trimmed if is_set_back else last):
+            # Beyond all of its own numbers, so that no two records meet.
+            by = max(past, last) - trimmed
+            yield MOVE_UP(stream=stream, by=by)
+            yield RENUMBER(stream=stream, by=by)
 
     def has_room(self, stream: str) -> Unit[bool]:
         """Whether another record would be taken."""

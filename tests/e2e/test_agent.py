@@ -19,6 +19,7 @@ from lab.past import age
 from lab.scripted_server import ScriptedServer
 from lab.server_process import PRECAST
 from lab.site import Site
+from precast.agent.enrolment import Identity
 from tests.e2e.precast_command import assert_refused
 from tests.e2e.precast_server import precast
 
@@ -99,6 +100,23 @@ def test_change_of_a_fact_leads_to_a_decision_and_only_then_travels_whole(site: 
         assert decided(site, "web2", "silver")["decision"] == "1 changed: compile"
         history = site.run("facts", "history", "web2")
         assert [(row["path"], row["before"], row["after"]) for row in history] == [("/tier", "gold", "silver")]
+
+
+def test_node_that_was_purged_and_comes_again_gets_its_orders(site: Site) -> None:
+    with enrolled(site, "back1") as agent:
+        status = agent.until_settled()
+        for _ in range(2):
+            site.run("facts", "collect", "back1")
+            status = collected_again(agent, status)
+        agent.stop()
+    site.run("node", "purge", "back1", "--force")
+    Identity(agent.root).certificate.unlink()
+    site.enrol("back1")
+    # It has its store, and with it what it got before.
+    with AgentProcess(agent.root, site.url) as agent:
+        status = agent.until_settled()
+        site.run("facts", "collect", "back1")
+        collected_again(agent, status)
 
 
 def test_server_restarted_gets_its_node_back_and_no_facts_twice(site: Site) -> None:

@@ -23,6 +23,7 @@ from precast.store.streams import Streams, topic
 NOTHING = Query("test.nothing", "SELECT 1")
 TRANSACTION = Query("test.transaction", "SELECT 1", postgresql="SELECT CAST(pg_current_xact_id() AS TEXT)")
 BACKEND = Query("test.backend", "SELECT 1", postgresql="SELECT pg_backend_pid()")
+WAIT_FOR_ADMIN = Query("test.wait", "SELECT 1", postgresql="SELECT pg_advisory_xact_lock(1)")
 
 
 @pytest.fixture
@@ -142,8 +143,18 @@ async def test_committer_keeps_its_connection_until_that_is_lost(
         ((pid,),) = yield BACKEND()
         return int(pid)
 
+    def waiting() -> Unit[None]:
+        yield WAIT_FOR_ADMIN()
+
     first = await database.write(asking)
+    await admin.execute("SELECT pg_advisory_lock(1)")
+    # A reader has the connection that the pool would give next.
+    reader = asyncio.create_task(database.read(waiting))
+    while not await admin.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+        pass
     assert await database.write(asking) == first
+    await admin.execute("SELECT pg_advisory_unlock(1)")
+    await reader
     with pytest.raises(ValueError, match="own fault"):
         await database.write(failing)
     for _ in range(5):

@@ -111,6 +111,26 @@ async def site(database: Database, request: pytest.FixtureRequest) -> Site:
     return await Site(database, is_forgetful=request.param).open("web1")
 
 
+async def test_kinds_of_a_lower_rank_are_taken_first_whoever_sends_them(site: Site) -> None:
+    taken: list[tuple[str, str]] = []
+
+    def taking(came: Sequence[tuple[str, Note]]) -> Unit[Sequence[Want | None]]:
+        taken.extend((node, note.text) for node, note in came)
+        yield from ()
+        return [None] * len(came)
+
+    site.kinds["late"] = RecordKind(Note, _prepare, lambda came: taking(came), rank=1)
+    site.kinds["early"] = RecordKind(Note, _prepare, lambda came: taking(came))
+    await site.open("web2")
+    first, second = await site.begin(hello("a1"), "web2"), await site.begin(hello("a1"))
+    records = [msgspec.structs.replace(note(at, kind), kind=kind) for at, kind in enumerate(("early", "late"), 1)]
+    await asyncio.gather(
+        site.take(first.epoch, msgspec.structs.replace(records[1], number=1), node="web2"),
+        site.take(second.epoch, *records),
+    )
+    assert taken == [("web1", "early"), ("web2", "late"), ("web1", "late")]
+
+
 async def test_record_that_comes_again_is_taken_once(site: Site) -> None:
     begun = await site.begin(hello("a1"))
     assert await site.take(begun.epoch, note(1), note(2)) == (2, False)

@@ -272,12 +272,15 @@ class Connection:
         self._pushing = True
         try:
             while (room := WINDOW - (self.sent - self.confirmed)) > 0:
-                records = await self._service.outgoing(self.node.name, self.sent, room)
-                if not records:
+                after = self.sent
+                records = await self._service.outgoing(self.node.name, after, room)
+                if not records and self.sent == after:
                     return
                 for record in records:
+                    if self.sent != after:
+                        break  # meanwhile the node has asked for earlier ones
+                    self.sent = after = record.number
                     await self.send(record)
-                    self.sent = record.number
         finally:
             self._pushing = False
 

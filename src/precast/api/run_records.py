@@ -13,7 +13,8 @@ from precast.wire.session import Want
 
 
 def add_run_records(messages: Messages, results: StepResults) -> None:
-    """Have the steps of runs follow what nodes say. All of it is taken together: what a command said counts only before its end."""
+    """Have the steps of runs follow what nodes say. All of it is taken together: what a command said counts only before its end. And
+    after reports: a run that is given up has told what it did."""
 
     def take(came: Sequence[tuple[str, Answer]]) -> Unit[Sequence[Want | None]]:
         for node, said in came:
@@ -27,4 +28,4 @@ def add_run_records(messages: Messages, results: StepResults) -> None:
         runs.EXEC_ENDED: ExecEnded,
     }
     for name, body in bodies.items():
-        messages.add(name, NODE, RecordKind(body, lambda node, said: said, take))
+        messages.add(name, NODE, RecordKind(body, lambda node, said: said, take, rank=1))

@@ -45,13 +45,14 @@ CLONE_NOTED_FOR = timedelta(hours=1)
 class RecordKind(NamedTuple):
     """What is done with one kind of record. `prepare` may refuse it; `taking` is part of the transaction, and fails for none of them.
 
-    It is given what came of all nodes at one moment, each with its node, in order. Kinds that share it are taken together; of others it
-    is not said which are taken first, so kinds of which a node's order matters share it.
+    It is given what came of all nodes at one moment, each with its node, in order. Kinds that share it are taken together; of others
+    those of a lower rank are taken first. So kinds of which a node's order matters share it, or have ranks.
     """
 
     body: type[msgspec.Struct]
     prepare: Callable[[str, Any], Any]
     taking: "Taking"
+    rank: int = 0
 
 
 # For each what is wanted besides, nothing, or why it cannot be used after all.
@@ -185,7 +186,7 @@ class SessionService:
         """Of everybody who sends at this moment; None for a node that has come anew since."""
         moved = yield from self._moving_on(came)
         lost: Counter[str] = Counter()
-        work: dict[Taking, list[tuple[Taken, str, Any]]] = {}
+        work: dict[tuple[int, Taking], list[tuple[Taken, str, Any]]] = {}
         for one, (mine, fresh) in zip(came, moved, strict=True):
             if mine is None:
                 continue
@@ -193,8 +194,8 @@ class SessionService:
                 if kind is None:
                     lost[one.source.node] += 1
                 else:
-                    work.setdefault(kind.taking, []).append((mine, one.source.node, body))
-        for taking, bodies in work.items():
+                    work.setdefault((kind.rank, kind.taking), []).append((mine, one.source.node, body))
+        for (_, taking), bodies in sorted(work.items(), key=lambda item: item[0][0]):
             answers = yield from taking([(node, body) for _, node, body in bodies])
             for (mine, node, _), answer in zip(bodies, answers, strict=True):
                 if isinstance(answer, PrecastError):

@@ -118,12 +118,17 @@ class Streams:
 
         That it is so is known if the stream has not come so far; and if it `is_set_back`, whatever it has come to since.
         """
-        state = yield HOLD(stream=stream)
-        if not state:
-            yield BEGIN(stream=stream)
-            state = yield HOLD(stream=stream)
-        ((last, trimmed),) = state
-        if past > (trimmed if is_set_back else last):
+
+        def is_behind(last: int, trimmed: int) -> bool:
+            return past > (trimmed if is_set_back else last)
+
+        state = yield STATE(stream=stream)
+        # Both numbers only grow, so this is certain; and nearly always so, without waiting for anybody who holds the stream.
+        if state and not is_behind(*state[0]):
+            return
+        yield BEGIN(stream=stream)
+        ((last, trimmed),) = yield HOLD(stream=stream)
+        if is_behind(last, trimmed):
             # Beyond all of its own numbers, so that no two records meet.
             by = max(past, last) - trimmed
             yield MOVE_UP(stream=stream, by=by)

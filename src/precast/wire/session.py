@@ -54,7 +54,8 @@ class Hello(Message, frozen=True):
     epoch: Number = 0  # the last it was given; higher than the server's if the server's database went back in time
     first: Annotated[int, msgspec.Meta(ge=1, le=2**62)] = 1  # the lowest number the node still has, or would give next
     last: Number = 0  # the highest it has given
-    received: Number = 0  # of the server's records, stored through this number
+    # Of the server's records, stored through this number; less than any other, because the next ones are numbered after it.
+    received: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
 
 
 class Welcome(Message, frozen=True):

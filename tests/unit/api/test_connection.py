@@ -447,6 +447,24 @@ async def test_window_bounds_what_is_sent_and_confirming_opens_it(parts: tuple[C
     assert service.confirmed == 5
 
 
+async def test_repeat_while_more_is_looked_for_is_not_forgotten(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, socket, service = parts
+    service.waiting = [record(number) for number in range(1, 4)]
+    await connection.push()
+    looked = service.outgoing
+
+    async def outgoing(node: str, after: int, limit: int) -> list[Record]:
+        service.outgoing = looked  # type: ignore[method-assign] # once
+        service.waiting.append(record(4))
+        await connection.repeat(1)
+        return await looked(node, after, limit)
+
+    service.outgoing = outgoing  # type: ignore[method-assign]
+    socket.sent.clear()
+    await connection.push()
+    assert [one.number for one in socket.sent] == [2, 3, 4]
+
+
 async def test_repeat_goes_back_but_not_behind_what_is_confirmed(parts: tuple[Connection, Socket, Service]) -> None:
     connection, socket, service = parts
     service.waiting = [record(number) for number in range(1, 6)]

@@ -26,6 +26,7 @@ T = TypeVar("T", bound=Message)
 DEADLINE_S = 30.0
 # For those who are in the middle of their handshake at the end.
 LEAVE_S = 5.0
+ACCEPTING_TURNS = 3
 
 
 class Line:
@@ -121,9 +122,14 @@ class ScriptedServer:
 
     async def stop(self) -> None:
         if self._server is not None:
-            # Asked for before the end, because afterwards it waits for nobody: an agent may be about to connect.
+            # An agent may be about to connect. Nobody else is accepted; who was belongs to the server some turns later, and to nobody
+            # if that has been closed by then.
+            for listening in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+            # Asked for before the end, because afterwards it waits for nobody.
             gone = asyncio.create_task(self._server.server.wait_closed())
-            await asyncio.sleep(0)
+            for _ in range(ACCEPTING_TURNS):
+                await asyncio.sleep(0)
             self._server.close(close_connections=True)
             await self._server.wait_closed()
             self._server = None

@@ -1,19 +1,25 @@
-"""The lab's PostgreSQL dies with whoever started it, however that one ends.
+"""The lab's PostgreSQL dies with whoever started it, however that one ends; its scripted server leaves no connection behind.
 
 After SIGKILL its directory stays: nobody is left to remove it. The tests remove it themselves.
 """
 
+import asyncio
 import contextlib
+import gc
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from lab.scripted_server import ScriptedServer
 
 DEADLINE_S = 30
 
@@ -109,3 +115,16 @@ def test_server_whose_starter_is_ended_while_it_starts_is_gone_too(
     starter.end(number)
     until(lambda: starter.servers() == [], "a server outlived whoever started it")
     assert number is signal.SIGKILL or not starter.directory.exists()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_scripted_server_lets_go_of_who_comes_while_it_stops(tmp_path: Path, turns: int) -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", ResourceWarning)
+        async with ScriptedServer(tmp_path / "server") as server:
+            with socket.create_connection(("127.0.0.1", server.port)):
+                pass
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        gc.collect()
+    assert [str(one.message) for one in seen] == []

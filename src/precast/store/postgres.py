@@ -133,11 +133,9 @@ class PostgresEngine:
         connection = await self._take_kept()
         try:
             yield connection
-        except DatabaseFailed:
-            _break_off(connection)
-            await self._give_back(connection)
-            raise
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, DatabaseFailed):
+                _break_off(connection)
             await self._give_back(connection)
             raise
         if self._kept is None:
@@ -147,11 +145,10 @@ class PostgresEngine:
 
     async def _take_kept(self) -> "Connection":
         kept, self._kept = self._kept, None
-        if kept is None:
-            return await self._take()
-        if _is_open(kept):
-            return kept
-        await self._give_back(kept)
+        if kept is not None:
+            if _is_open(kept):
+                return kept
+            await self._give_back(kept)
         return await self._take()
 
     async def _take(self) -> "Connection":

@@ -66,7 +66,7 @@ class Server:
 
     async def take(self, node: str, epoch: int, *records: Record) -> int:
         promise: asyncio.Future[Taken | None] = asyncio.get_running_loop().create_future()
-        self.sessions.take_in(Source(node, "store", epoch, None), records, self.kinds, promise)
+        self.sessions.take_in(Source((node, "store"), epoch, None), records, self.kinds, promise)
         taken = await promise
         assert taken is not None, "the session is the newest"
         return taken.stand.received

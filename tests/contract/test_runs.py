@@ -427,7 +427,7 @@ async def test_what_a_command_said_is_kept_also_if_another_ends_at_that_moment(s
             for number, (kind, body) in enumerate(said, 1)
         ]
         promises.append(asyncio.get_running_loop().create_future())
-        site.orders.take_in(Source(node, "store", 1, None), records, messages.kinds, promises[-1])
+        site.orders.take_in(Source((node, "store"), 1, None), records, messages.kinds, promises[-1])
     assert [taken.stand.received for taken in await asyncio.gather(*promises)] == [1, 3]
     await site.pass_by()
     seen = await site.service.changes(run, 0, 0, with_output=True)

@@ -69,7 +69,7 @@ class Site:
     ) -> tuple[int, bool] | None:
         promise: asyncio.Future[Taken | None] = asyncio.get_running_loop().create_future()
         stand = None if self.is_forgetful else self._stands[node, epoch]
-        self.service.take_in(Source(node, instance, epoch, stand), records, self.kinds, promise)
+        self.service.take_in(Source((node, instance), epoch, stand), records, self.kinds, promise)
         taken = await promise
         if taken is None:
             return None
@@ -335,7 +335,7 @@ async def test_database_that_was_set_back_makes_no_clones(site: Site) -> None:
 
 
 async def test_unknown_version_is_refused(site: Site) -> None:
-    with pytest.raises(InputError, match="versions 7, 9 of the protocol, this server 3, 2, 1"):
+    with pytest.raises(InputError, match="versions 7, 9 of the protocol, this server 4, 3, 2, 1"):
         await site.begin(Hello([7, 9], "store", ["a1"], "boot", "9"))
 
 

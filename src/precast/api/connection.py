@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
@@ -79,13 +78,13 @@ class Connection:
         "_socket",
         "_stand",
         "_storing_bytes",
+        "_stream",
         "_telling",
         "_wire",
         "confirmed",
         "epoch",
         "heard_s",
         "hears_hints",
-        "instance",
         "is_held_up",
         "node",
         "sent",
@@ -111,7 +110,7 @@ class Connection:
         self._wire = wire
         self._held_bytes = 0
         self.node = node
-        self.instance = instance
+        self._stream = (node.name, instance)
         self.epoch = begun.epoch
         self._stand = begun.stand
         self.hears_hints = begun.version >= session.WITH_HINTS
@@ -195,7 +194,7 @@ class Connection:
 
     def hear(self, data: bytes) -> bool:
         """Take a record right when it comes, if nobody has to wait for that; False for everything else, which is the handler's."""
-        if self._is_settled or self._intake.is_full or self._is_full:
+        if self._is_settled or self._intake.is_full or (self._pending and self._is_full):
             return False
         try:
             record = session.decode_from_node(data)
@@ -232,7 +231,8 @@ class Connection:
         self._pending.append(record)
         self._pending_bytes += size_bytes
         if not self._is_storing:
-            self._store_soon()
+            self._is_storing = True
+            self._arrivals.add(self)
 
     @property
     def _is_full(self) -> bool:
@@ -284,11 +284,6 @@ class Connection:
         finally:
             self._pushing = False
 
-    def _store_soon(self) -> None:
-        """What has come together is stored together."""
-        self._is_storing = True
-        self._arrivals.add(self)
-
     def store(self) -> None:
         """Have what has come stored; `set_result` or `set_exception` goes on. The boundary of storing: a failure ends the connection."""
         if self._is_settled:
@@ -297,8 +292,7 @@ class Connection:
         self._pending, self._pending_bytes = [], 0
         self._make_room()
         try:
-            source = Source(self.node.name, self.instance, self.epoch, self._stand)
-            self._service.take_in(source, records, self._kinds, self)
+            self._service.take_in(Source(self._stream, self.epoch, self._stand), records, self._kinds, self)
         except Exception as error:  # noqa: BLE001 - the boundary
             self._give_up(error)
 
@@ -336,7 +330,7 @@ class Connection:
     def _answer(self, taken: Taken) -> None:
         """Tell the node what became of its records, then have those stored that came meanwhile. The boundary of telling: what a node does
         not take at once, it is told by a task of its own."""
-        messages: deque[Message] = deque((Ack(taken.stand.received), *taken.wants))
+        messages: list[Message] = [Ack(taken.stand.received), *taken.wants]
         if taken.has_gap:
             self._give_back(self._pending_bytes)
             self._pending, self._pending_bytes = [], 0
@@ -344,7 +338,7 @@ class Connection:
             messages.append(Resend(taken.stand.received))
         try:
             while messages and not self.is_clogged:
-                self._write(messages.popleft())
+                self._write(messages.pop(0))
         except ConnectionError:
             self._end(session.CLOSE_SILENT, "nothing can be sent")
         except Exception as error:  # noqa: BLE001 - the boundary
@@ -365,9 +359,10 @@ class Connection:
             self._go_on()
 
     def _go_on(self) -> None:
-        self._is_storing = False
         if self._pending:
-            self._store_soon()
+            self._arrivals.add(self)
+        else:
+            self._is_storing = False
 
     def _make_room(self) -> None:
         if self._room is not None:

@@ -59,17 +59,12 @@ class RecordKind(NamedTuple):
 Taking = Callable[[Sequence[tuple[str, Any]]], Unit[Sequence[Want | PrecastError | None]]]
 
 
-class Source(NamedTuple):
+class Source(msgspec.Struct, frozen=True, gc=False):
     """Where records come from: a node's local store, over a connection that knows where its stream stands, or does not."""
 
-    node: str
-    instance: str
+    stream: Stream
     epoch: int
     stand: Stand | None
-
-    @property
-    def stream(self) -> Stream:
-        return self.node, self.instance
 
 
 # A record as it is to be stored; one without a kind cannot be used.
@@ -179,7 +174,8 @@ class SessionService:
 
         A record that cannot be used is logged and counted as lost: repeating it would not make it better.
         """
-        prepared = [(record.number, _prepare(source.node, record, kinds)) for record in records]
+        node, _ = source.stream
+        prepared = [(record.number, _prepare(node, record, kinds)) for record in records]
         self._database.write_item(self._taking_in, Came(source, prepared), promise)
 
     def _taking_in(self, came: Sequence[Came]) -> Unit[Sequence[Taken | None]]:
@@ -190,11 +186,12 @@ class SessionService:
         for one, (mine, fresh) in zip(came, moved, strict=True):
             if mine is None:
                 continue
+            node, _ = one.source.stream
             for kind, body in fresh:
                 if kind is None:
-                    lost[one.source.node] += 1
+                    lost[node] += 1
                 else:
-                    work.setdefault((kind.rank, kind.taking), []).append((mine, one.source.node, body))
+                    work.setdefault((kind.rank, kind.taking), []).append((mine, node, body))
         for (_, taking), bodies in sorted(work.items(), key=lambda item: item[0][0]):
             answers = yield from taking([(node, body) for _, node, body in bodies])
             for (mine, node, _), answer in zip(bodies, answers, strict=True):

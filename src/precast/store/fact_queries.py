@@ -77,7 +77,7 @@ STORED = Query(
 STORE = insert(
     "facts.store",
     "fact_set",
-    "node text, digest text, stable bytes, received_at int, decision text, decided_at int, allowed_at int, recent bytes",
+    "node word, digest word, stable bytes, received_at number, decision text, decided_at number, allowed_at number, recent bytes",
     """
     ON CONFLICT (node) DO UPDATE SET
         digest = excluded.digest, stable = excluded.stable, received_at = excluded.received_at,
@@ -94,7 +94,10 @@ _KEEP_LATER = """
         submissions = fact_volatile.submissions + excluded.submissions
     """
 STORE_VOLATILE = insert(
-    "facts.store_volatile", "fact_volatile", "node text, body bytes, received_at int, submissions int", _KEEP_LATER
+    "facts.store_volatile",
+    "fact_volatile",
+    "node word, body bytes, received_at number, submissions number",
+    _KEEP_LATER,
 )
 REFRESH_VOLATILE = batch(
     "facts.refresh_volatile",
@@ -110,7 +113,7 @@ REFRESH_VOLATILE = batch(
     """,  # noqa: S608 - made of our own words
 )
 VOLATILE = Query("facts.volatile", "SELECT body FROM fact_volatile WHERE node = :node")
-ADD_STEP = insert("facts.add_step", "fact_history", "node text, at int, count int, changes bytes")
+ADD_STEP = insert("facts.add_step", "fact_history", "node word, at number, count number, changes bytes")
 HISTORY = Query(
     "facts.history",
     """

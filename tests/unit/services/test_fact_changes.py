@@ -38,6 +38,83 @@ def test_compare_names_each_path_that_differs(before: Any, after: Any, expected:
     assert [(one.path, one.before, one.after) for one in compare(before, after)] == expected
 
 
+words = st.text(alphabet='ab,:"{}[]\\é', max_size=4)
+flat = st.dictionaries(words, words | st.integers(-2, 2) | st.booleans() | st.none(), max_size=8)
+FILLING = {f"library{number}": f"{number}.{number}" for number in range(100)}
+
+
+@given(flat, flat)
+@example({"a,": ":x,y"}, {"a,": ":x,z"})
+@example({"a,": ":b,c"}, {"a,": ":c,c"})
+@example({"a": "b,c", "b": "c"}, {"a": "b,d", "b": "d"})
+@example({"a": "b,c"}, {"a": "b", "c": 1})
+@example({":a": 1}, {":a": 2})
+@example({"a": "x,y"}, {"a": "z,y"})
+@example({"a": 1, "b": "x,y"}, {"a": 2, "b": "x,z"})
+@example({"a": "x,m,y"}, {"a": "w,m,z"})
+@example({"x,m,y": 1}, {"w,m,z": 1})
+@example({'n":': ",x"}, {'m":': ",x"})
+def test_compare_of_large_mappings_is_that_of_small_ones(one: dict[str, Any], other: dict[str, Any]) -> None:
+    expected = [(change.path, change.before, change.after) for change in compare({"p": one}, {"p": other})]
+    found = compare({"p": one | FILLING}, {"p": other | FILLING})
+    assert [(change.path, change.before, change.after) for change in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({}, {"library7": "8"}, True),
+        ({"a": 1, "b": "x"}, {"a": 2, "b": "x"}, True),
+        ({"a": "x"}, {"b": "x"}, True),
+        ({"a": 1, "b": "x"}, {"a": 2, "b": "y"}, True),
+        ({"": 1}, {"": 2}, True),
+        ({"a": ""}, {"a": "x"}, True),
+        ({}, {"a": "x"}, False),  # one more
+        ({"a": "1,b"}, {"a": 1, "b": 2}, False),
+        ({"a": 1, "b": 2}, {"a": "1,b"}, False),
+        ({"a": "x, y"}, {"a": "x, z"}, False),
+        ({"a": "x"}, {"a": 'x"'}, False),
+        ({"a": "x"}, {"a": {}}, False),
+        ({"a": []}, {"a": "x"}, False),
+    ],
+)
+def test_large_flat_mappings_are_read_only_where_they_differ(
+    old: dict[str, Any], new: dict[str, Any], expected: bool
+) -> None:
+    texts = canonical.encode(FILLING | old), canonical.encode(FILLING | new)
+    left = fact_changes.without_same(*texts)
+    assert (max(map(len, left)) < 100) is expected
+    assert (left == texts) is not expected
+
+
+BLANKS = [(b'"a," :":1,y"', b'"a," :":2,y"'), (b'"a," :":1,y"', b'"a," :":x,y"'), (b'"a,"\n:":x,y"', b'"a,"\n:":1,y"')]
+
+
+@pytest.mark.parametrize(("old", "new"), BLANKS)
+def test_blanks_in_a_large_mapping_are_no_trouble(old: bytes, new: bytes) -> None:
+    before, after = (canonical.encode({"p": FILLING})[:-2] + b"," + member + b"}}" for member in (old, new))
+    (change,) = fact_changes.compare(before, after)
+    assert (change.path, change.before, change.after) == ("/p/a,", old.partition(b":")[2], new.partition(b":")[2])
+
+
+def test_number_that_is_large_is_no_mapping() -> None:
+    assert [one.path for one in compare({"p": 10**1100}, {"p": 2 * 10**1100})] == ["/p"]
+
+
+def test_large_mapping_of_which_all_has_changed_is_read_whole() -> None:
+    old, new = ({f"library{number}": str(number + more) for number in range(1001)} for more in (0, 1))
+    texts = canonical.encode(old), canonical.encode(new)
+    assert fact_changes.without_same(*texts) == texts
+    assert len(compare({"p": old}, {"p": new})) == 1001
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b"1e999", b'"\\ud800"'])
+def test_what_is_no_facts_is_found_in_a_large_mapping_too(value: bytes) -> None:
+    before = canonical.encode({"p": FILLING})
+    with pytest.raises(fact_changes.NoFacts):
+        fact_changes.compare(before, before.replace(b'"7.7"', value))
+
+
 @given(facts)
 def test_compare_of_a_set_with_itself_finds_nothing(one: dict[str, Any]) -> None:
     assert compare(one, one) == []

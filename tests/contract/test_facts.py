@@ -18,6 +18,7 @@ from precast.services.fact_retention import FactRetention
 from precast.services.facts import FACTS, FactService
 from precast.services.tracing.fact_paths import FactReads, read_facts
 from precast.services.work_kinds import DECIDE
+from precast.store import fact_views
 from precast.store.database import Database
 from precast.store.facts import Facts, Received
 from precast.store.nodes import Nodes
@@ -341,6 +342,53 @@ async def test_stream_that_is_none_of_the_facts_is_refused(service: FactService,
     assert caught.value.code in {"FACTS-001", "FACTS-005"}
     with pytest.raises(NotFoundError):
         await service.show("web1")
+
+
+def packed_volatile(stream: bytes) -> FactsBody:
+    return FactsBody(
+        digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), msgspec.Raw(b'{"os":1}'), packed_volatile=stream
+    )
+
+
+async def test_volatile_part_that_comes_packed_is_the_same(service: FactService) -> None:
+    volatile = {"mountpoints": {f"/srv/volume{number}": number for number in range(100)}}
+    await service.submit("web1", packed_volatile(zlib.compress(canonical.encode(volatile))))
+    assert (await service.show("web1")).facts == {"os": 1} | volatile
+    changed = packed_volatile(zlib.compress(canonical.encode({"uptime": 5}))).without_stable()
+    assert not (await service.submit("web1", changed)).wants_stable
+    assert (await service.show("web1")).facts == {"os": 1, "uptime": 5}
+
+
+NO_STREAMS = [b"", b"x", b'{"os":', b'{"uptime":1e999}', zlib.compress(b"[5]"), zlib.compress(b"{")]
+
+
+@pytest.mark.parametrize("stream", NO_STREAMS)
+async def test_stream_that_is_no_volatile_part_is_refused_where_somebody_waits(
+    service: FactService, stream: bytes
+) -> None:
+    with pytest.raises(InputError) as caught:
+        await service.submit("web1", packed_volatile(stream))
+    assert caught.value.code == "FACTS-005"
+    with pytest.raises(NotFoundError):
+        await service.show("web1")
+
+
+@pytest.mark.parametrize("stream", NO_STREAMS)
+async def test_stream_that_is_no_volatile_part_is_nobodys_trouble(
+    service: FactService, database: Database, stream: bytes
+) -> None:
+    await database.write(Nodes(database).taking, "web2")
+    for node in ("web1", "web2"):
+        await service.submit(node, body({"os": 1}, {"uptime": 5}))
+    record = service.prepare("web1", packed_volatile(stream).without_stable())
+    assert await database.write(service.taking, [("web1", record)]) == [FactsAnswer(wants_stable=False)]
+    assert (await service.show("web1")).facts == {"os": 1}
+    read = await database.read(fact_views.reading_some, ["web1", "web2"])
+    assert {node: one.volatile for node, one in read.items()} == {"web1": b"{}", "web2": b'{"uptime":5}'}
+    briefs = await database.read(fact_views.reading_briefs, "", "x", 10)
+    assert {node: volatile for node, (_, volatile) in briefs.items()} == {"web1": b"{}", "web2": b'{"uptime":5}'}
+    await service.submit("web1", body({"os": 1}, {"uptime": 6}))
+    assert (await service.show("web1")).facts == {"os": 1, "uptime": 6}
 
 
 async def send(service: FactService, clock: ManualClock, stable: dict[str, Any]) -> None:

@@ -1,8 +1,10 @@
 """Sessions against a real server over real TLS, said by hand: epochs, replay, fencing, clones, revocation, draining."""
 
 import asyncio
+import base64
 import json
 import ssl
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,22 @@ async def test_record_that_cannot_be_used_does_not_stop_the_stream(site: Site) -
         await node.send(session.FACTS, wrong)
         await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 1})))
     assert site.session_of("poison1")["lost"] == 3
+
+
+async def test_volatile_part_that_is_packed_is_found_by_queries_and_one_that_is_none_is_not(site: Site) -> None:
+    stable = {"os": {"name": "Plan9"}}
+    volatile = canonical.encode({"uptime": 7, "mountpoints": {f"/srv/volume{number}": number for number in range(100)}})
+    streams = {"packed1": zlib.compress(volatile), "packed2": zlib.compress(b"[]," * 100_000), "packed3": b"\xff{}"}
+    for name, stream in streams.items():
+        async with peer(site, site.enrol(name).context()) as node:
+            await node.greet()
+            packed = {"volatile": {}, "packed_volatile": base64.b64encode(stream).decode()}
+            await node.acknowledged(await node.send(session.FACTS, facts_of(stable) | packed))
+            await node.acknowledged(await node.send(session.FACTS, facts_of(stable, is_whole=False) | packed))
+    shown = {name: site.run("facts", "show", name)["facts"] for name in streams}
+    assert shown == {"packed1": stable | json.loads(volatile), "packed2": stable, "packed3": stable}
+    found = {query: site.run("node", "list", query) for query in ("facts.os.name = 'Plan9'", "facts.uptime = 7")}
+    assert [[row["name"] for row in rows] for rows in found.values()] == [list(streams), ["packed1"]]
 
 
 async def test_second_connection_closes_the_first(site: Site) -> None:

@@ -101,7 +101,7 @@ class Conversation:
                     break  # the server wanted to begin again meanwhile
                 self._sent = record.number
                 self._in_flight[record.number] = len(bytes(record.body))
-                await self._say(travelling(record) if welcome.version >= session.WITH_PACKED_FACTS else record)
+                await self._say(travelling(record, welcome.version))
             if not batch:
                 await has_records.wait()
 

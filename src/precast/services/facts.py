@@ -28,6 +28,7 @@ from precast.services.fact_volatility import read_recent
 from precast.services.tracing.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
 from precast.services.working import LostClaim, keep_working
+from precast.store import volatile_parts
 from precast.store.database import Database
 from precast.store.facts import Brought, Compared, Decided, Facts, Received, Volatile, Waiting, reading_newest
 from precast.store.packing import pack, unpack, unpack_within
@@ -63,6 +64,23 @@ def _whole(body: FactsBody) -> bytes | None:
     if not isinstance(body.packed, bytes):
         return body.whole
     return unpack_within(body.packed, MAX_PACKED_TIMES, MAX_FRAME_BYTES)
+
+
+def _stored_volatile(body: FactsBody) -> bytes:
+    """The volatile part as it is stored. What the node has packed is left so: it is replaced far more often than it is read, so it is who
+    reads it that looks whether it is facts. Raises msgspec's errors, UnicodeDecodeError, RecursionError, InputError JSON-002."""
+    if isinstance(body.packed_volatile, bytes):
+        return body.packed_volatile
+    canonical.decode_mapping(volatile := bytes(body.volatile))
+    return pack(volatile)
+
+
+def _refuse_unreadable(node: str, volatile: bytes) -> None:
+    """Whoever waits for an answer is told what a reader would find. Raises InputError FACTS-005."""
+    try:
+        volatile_parts.read_part(volatile)
+    except volatile_parts.UNREADABLE as error:
+        raise issues.NO_MAPPING.error(node=node, reason=error) from None
 
 
 def _known(node: str, digest: str, stable: bytes) -> bytes:
@@ -109,6 +127,8 @@ class FactService:
         or it was not.
         """
         promise: asyncio.Future[FactsAnswer | PrecastError] = asyncio.get_running_loop().create_future()
+        if isinstance(body.packed_volatile, bytes):
+            _refuse_unreadable(node, body.packed_volatile)
         self._database.write_item(self.taking, (node, self.prepare(node, body)), promise)
         answer = await promise
         if isinstance(answer, PrecastError):
@@ -123,16 +143,16 @@ class FactService:
         who takes them that finds that out.
         """
         try:
-            canonical.decode_mapping(volatile := bytes(body.volatile))
+            volatile = _stored_volatile(body)
             came = _whole(body)
             if came is None:
-                return Submission(body.digest, None, pack(volatile))
+                return Submission(body.digest, None, volatile)
             stable = _known(node, body.digest, came)
             brought = self._seen(node, stable)
         except UNREADABLE as error:
             raise issues.NO_MAPPING.error(node=node, reason=error) from None
         stored = body.packed if stable is came and isinstance(body.packed, bytes) else pack(stable)
-        return Submission(body.digest, stored, pack(volatile), brought)
+        return Submission(body.digest, stored, volatile, brought)
 
     def _seen(self, node: str, stable: bytes) -> Brought:
         """How a stable part differs from the stored one, if that can be found out now; if not, who takes it finds out why.
@@ -151,7 +171,7 @@ class FactService:
         if found is None:
             raise issues.NO_FACTS.error(node=node)
         stored, volatile = found
-        facts = merge(_decode(unpack(stored.stable)), _decode(unpack(volatile)))
+        facts = merge(_decode(unpack(stored.stable)), _decode(volatile))
         reads = await self._database.read(self._read.of, node)
         recent = read_recent(unpack(stored.recent))
         restless = [path for path in recent.paths if is_volatile(path, reads, recent)]

@@ -124,7 +124,7 @@ NO_MAPPING = Issue(
     "FACTS-005",
     Kind.INPUT,
     "what {node} sent as facts is no mapping in JSON: {reason}",
-    "send `volatile`, and `stable` if it was asked for, as objects, or that as a zlib stream in `packed`",
+    "send `volatile`, and `stable` if it was asked for, as objects, or as zlib streams in `packed_volatile` and `packed`",
 )
 UNDECIDABLE = Issue(
     "FACTS-006",

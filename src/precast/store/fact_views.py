@@ -8,6 +8,7 @@ import msgspec
 from precast.base.clock import from_micros
 from precast.store.packing import pack, unpack
 from precast.store.query import Query, Unit, json_list
+from precast.store.volatile_parts import volatile_part
 
 TIMES = Query(
     "facts.times",
@@ -84,10 +85,7 @@ def reading_time(node: str) -> Unit[datetime | None]:
 def reading_briefs(after: str, until: str, limit: int) -> Unit[dict[str, tuple[bytes | None, bytes]]]:
     """Of some nodes what is kept in short, None where nothing is, and the volatile part; absent where there are no facts."""
     rows = yield BRIEFS(after_node=after, until_node=until, limit=limit)
-    return {
-        node: (None if brief is None else unpack(brief), unpack(body) if body is not None else b"{}")
-        for node, brief, body in rows
-    }
+    return {node: (None if brief is None else unpack(brief), volatile_part(node, body)) for node, brief, body in rows}
 
 
 def storing_briefs(briefs: Sequence[tuple[str, str, bytes]]) -> Unit[None]:
@@ -98,7 +96,7 @@ def storing_briefs(briefs: Sequence[tuple[str, str, bytes]]) -> Unit[None]:
 def reading_some(nodes: Sequence[str]) -> Unit[dict[str, StoredFacts]]:
     """The facts of these nodes with the digests of their stable parts; absent where there are none."""
     return {
-        node: StoredFacts(unpack(stable), unpack(body) if body is not None else b"{}", digest)
+        node: StoredFacts(unpack(stable), volatile_part(node, body), digest)
         for node, digest, stable, body in (yield SOME(nodes=json_list(nodes)))
     }
 

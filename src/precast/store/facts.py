@@ -16,6 +16,7 @@ from precast.store import fact_queries as queries
 from precast.store.database import Database
 from precast.store.packing import pack, unpack
 from precast.store.query import Unit, json_list
+from precast.store.volatile_parts import volatile_part
 
 # A path that has been quiet for so long begins anew when it flaps again.
 QUIET = queries.QUIET
@@ -246,7 +247,7 @@ class Facts:
         return _fact_set(*rows[0]) if rows else None
 
     async def show(self, node: str) -> tuple[FactSet, bytes] | None:
-        """The stored set and its volatile part."""
+        """The stored set and its volatile part, as JSON."""
         return await self._database.read(self._showing, node)
 
     async def history(self, node: str, before: datetime, limit: int = 100) -> list[Step]:
@@ -270,7 +271,7 @@ class Facts:
         if stored is None:
             return None
         rows = yield queries.VOLATILE(node=node)
-        return stored, bytes(rows[0][0]) if rows else b"{}"
+        return stored, volatile_part(node, rows[0][0] if rows else None)
 
 
 def reading_newest(nodes: Sequence[str]) -> Unit[Sequence[str | None]]:

@@ -3,7 +3,7 @@
 A node sends the digest and the volatile part. Only if the server does not have that digest is it told so, and sends the stable
 part as well. So an unchanged node costs nearly nothing, and one whose uptime moved costs that.
 
-Over its session a node sends the stable part packed, as the server keeps it: that is a third of the bytes, and a node has more time for it
+Over its session a node sends both parts packed, as the server keeps them: that is a third of the bytes, and a node has more time for it
 than a server has for a fleet's.
 """
 
@@ -14,10 +14,11 @@ from typing import Annotated, Any
 import msgspec
 
 from precast.base import canonical, digests
-from precast.wire.session import FACTS, Record
+from precast.wire.session import FACTS, WITH_PACKED_FACTS, WITH_PACKED_VOLATILE, Record
 
 NULL = msgspec.Raw(b"null")
-# A stable part is packed if it is larger, and not so well that whoever unpacks it had to fear for its memory.
+NOTHING = msgspec.Raw(b"{}")
+# A part is packed if it is larger, and not so well that whoever unpacks it had to fear for its memory.
 PACKED_FROM_BYTES = 1024
 MAX_PACKED_TIMES = 12
 # Not taken apart where it is read: who has the bytes does not make them again.
@@ -25,13 +26,14 @@ RawMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "obj
 OptionalRawMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": ["object", "null"]})]
 
 
-class FactsBody(msgspec.Struct, frozen=True, omit_defaults=True):
+class FactsBody(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A node's facts; `stable` only if the server asked for it."""
 
     digest: Annotated[str, msgspec.Meta(max_length=digests.CHARS)]  # it is said again to whom it is wanted of
     volatile: RawMapping
     stable: OptionalRawMapping | msgspec.UnsetType = msgspec.UNSET
     packed: bytes | msgspec.UnsetType = msgspec.UNSET  # in place of `stable`: the same as a zlib stream
+    packed_volatile: bytes | msgspec.UnsetType = msgspec.UNSET  # the same in place of `volatile`, which is empty then
 
     @property
     def whole(self) -> bytes | None:
@@ -40,18 +42,27 @@ class FactsBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def without_stable(self) -> "FactsBody":
         """The same for a server that knows the digest."""
-        return FactsBody(self.digest, self.volatile)
+        return FactsBody(self.digest, self.volatile, packed_volatile=self.packed_volatile)
 
     def with_stable_packed(self) -> "FactsBody":
         """The same as it travels, if that is worth it."""
-        whole = self.whole
-        if whole is None or len(whole) < PACKED_FROM_BYTES:
-            return self
-        stream = zlib.compress(whole)
-        travels_bytes = len(stream) * 4 // 3 + 4  # as base64
-        if travels_bytes >= len(whole) or len(whole) > MAX_PACKED_TIMES * len(stream):
-            return self
-        return FactsBody(self.digest, self.volatile, packed=stream)
+        stream = None if self.whole is None else _packed(self.whole)
+        return self if stream is None else msgspec.structs.replace(self, stable=msgspec.UNSET, packed=stream)
+
+    def with_volatile_packed(self) -> "FactsBody":
+        """The same with the volatile part as it travels, if that is worth it."""
+        stream = _packed(bytes(self.volatile))
+        return self if stream is None else msgspec.structs.replace(self, volatile=NOTHING, packed_volatile=stream)
+
+
+def _packed(part: bytes) -> bytes | None:
+    """As a zlib stream, if that is worth it."""
+    if len(part) < PACKED_FROM_BYTES:
+        return None
+    stream = zlib.compress(part)
+    travels_bytes = len(stream) * 4 // 3 + 4  # as base64
+    is_worth_it = travels_bytes < len(part) <= MAX_PACKED_TIMES * len(stream)
+    return stream if is_worth_it else None
 
 
 def facts_body(stable: dict[str, Any], volatile: dict[str, Any]) -> FactsBody:
@@ -60,14 +71,16 @@ def facts_body(stable: dict[str, Any], volatile: dict[str, Any]) -> FactsBody:
     return FactsBody(digests.of_bytes(known), msgspec.Raw(canonical.encode(volatile)), msgspec.Raw(known))
 
 
-def travelling(record: Record) -> Record:
-    """A node's record as it is sent to a server that takes facts packed."""
-    if record.kind != FACTS:
+def travelling(record: Record, version: int) -> Record:
+    """A node's record as it is sent to a server that speaks this version: one that takes facts packed gets them so."""
+    if record.kind != FACTS or version < WITH_PACKED_FACTS:
         return record
     try:
         body = msgspec.json.decode(record.body, type=FactsBody).with_stable_packed()
     except ValueError:
         return record  # the server says what it thinks of it
+    if version >= WITH_PACKED_VOLATILE:
+        body = body.with_volatile_packed()
     return msgspec.structs.replace(record, body=msgspec.Raw(msgspec.json.encode(body)))
 
 

@@ -14,10 +14,11 @@ from typing import Annotated
 import msgspec
 
 # The newest first; a side speaks the newest that both know. With 2 came `Released`: an older node would not know what it hears. With 3
-# the stable facts may come packed: an older server would not see them.
-VERSIONS = (3, 2, 1)
+# the stable facts may come packed, with 4 the volatile ones too: an older server would not see them.
+VERSIONS = (4, 3, 2, 1)
 WITH_HINTS = 2
 WITH_PACKED_FACTS = 3
+WITH_PACKED_VOLATILE = 4
 PATH = "/v1/session"
 # A record of facts is the largest there is.
 MAX_FRAME_BYTES = 512 * 1024
@@ -86,7 +87,7 @@ class Refused(Message, frozen=True):
     retry_s: float = 300.0
 
 
-class Record(Message, frozen=True):
+class Record(Message, frozen=True, gc=False):
     """Something that must not get lost. The body's form follows from kind and version."""
 
     number: Annotated[int, msgspec.Meta(ge=1, le=2**62)]
@@ -96,7 +97,7 @@ class Record(Message, frozen=True):
     version: int = 1
 
 
-class Ack(Message, frozen=True):
+class Ack(Message, frozen=True, gc=False):
     """Every record through this number is stored."""
 
     through: Number

@@ -26,6 +26,7 @@ from precast.wire.runs import RUN, RunOrder
 from precast.wire.session import (
     FACTS,
     WITH_PACKED_FACTS,
+    WITH_PACKED_VOLATILE,
     Ack,
     Hello,
     Reconnect,
@@ -118,7 +119,7 @@ def texts(records: list[Record]) -> list[str]:
 async def test_hello_says_what_the_store_holds(agent: Agent, server: ScriptedServer) -> None:
     async with agent.connected(server) as (line, _):
         hello = await line.greet()
-        assert hello == Hello([3, 2, 1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
+        assert hello == Hello([4, 3, 2, 1], "instance1", ["try1"], "boot1", hello.agent, 0, 1, 0, 0)
         agent.put("a")
         assert (await line.take()).number == 1
         await agent.acknowledged()
@@ -228,17 +229,22 @@ async def test_window_is_as_many_bytes_as_the_server_says(agent: Agent, server: 
         assert texts([await line.expect(Record) for _ in range(2)]) == ["d" * 300, "e" * 300]
 
 
-@pytest.mark.parametrize("version", [3, 2])
+@pytest.mark.parametrize("version", [4, 3, 2])
 async def test_facts_travel_packed_to_a_server_that_takes_them_so(
     agent: Agent, server: ScriptedServer, version: int
 ) -> None:
-    body = facts_body({f"package{number}": str(number * 7919) for number in range(200)}, {"uptime": 5})
+    body = facts_body(
+        {f"package{number}": str(number * 7919) for number in range(200)},
+        {"mountpoints": {f"/srv/volume{number}": number * 7919 for number in range(60)}},
+    )
     agent.spool.put(FACTS, msgspec.json.encode(body), Importance.ROUTINE)
     async with agent.connected(server) as (line, _):
         await line.greet(0, version=version)
         sent = msgspec.json.decode((await line.expect(Record)).body, type=FactsBody)
-    assert sent == (body.with_stable_packed() if version >= WITH_PACKED_FACTS else body)
+    expected = body.with_stable_packed() if version >= WITH_PACKED_FACTS else body
+    assert sent == (expected.with_volatile_packed() if version >= WITH_PACKED_VOLATILE else expected)
     assert (sent.whole is None) is (version >= WITH_PACKED_FACTS)
+    assert (sent.volatile == body.volatile) is (version < WITH_PACKED_VOLATILE)
 
 
 async def test_run_is_an_order_of_its_own_and_stored_before_it_is_acknowledged(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from precast.agent.submission import split
 from precast.wire.facts import FactsBody, facts_body, merge, travelling
-from precast.wire.session import FACTS, LOSS, Record
+from precast.wire.session import FACTS, LOSS, VERSIONS, Record
 
 names = st.sampled_from(
     ["memory", "system", "available", "total", "system_uptime", "uptime", "os", "load_averages", "1m"]
@@ -42,6 +42,9 @@ def test_split_parts_merged_are_the_whole(facts: dict[str, Any]) -> None:
     assert merge(stable, volatile) == facts
 
 
+NEWEST = VERSIONS[0]
+
+
 def record(kind: str, body: FactsBody) -> Record:
     return Record(1, kind, datetime(2026, 1, 1, tzinfo=UTC), msgspec.Raw(msgspec.json.encode(body)))
 
@@ -53,10 +56,22 @@ def mixed(count: int) -> dict[str, Any]:
 
 def test_stable_part_travels_packed_and_is_the_same() -> None:
     body = facts_body(mixed(100), {"uptime": 5})
-    sent = msgspec.json.decode(travelling(record(FACTS, body)).body, type=FactsBody)
+    sent = msgspec.json.decode(travelling(record(FACTS, body), NEWEST).body, type=FactsBody)
     assert (sent.digest, sent.volatile, sent.whole) == (body.digest, body.volatile, None)
     assert isinstance(sent.packed, bytes)
     assert zlib.decompress(sent.packed) == body.whole
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_volatile_part_travels_packed_and_is_the_same(is_whole: bool) -> None:
+    body = facts_body(mixed(3), mixed(100))
+    body = body if is_whole else body.without_stable()
+    sent = msgspec.json.decode(travelling(record(FACTS, body), NEWEST).body, type=FactsBody)
+    assert (sent.digest, sent.volatile, sent.whole) == (body.digest, msgspec.Raw(b"{}"), body.whole)
+    assert isinstance(sent.packed_volatile, bytes)
+    assert zlib.decompress(sent.packed_volatile) == bytes(body.volatile)
+    assert sent.without_stable().packed_volatile == sent.packed_volatile
+    assert travelling(record(FACTS, body), 3) == record(FACTS, body)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +84,15 @@ def test_stable_part_travels_packed_and_is_the_same() -> None:
             FACTS,
             facts_body({"key": base64.b64encode(random.Random(7).randbytes(3_000)).decode()}, {}),
         ),  # more as base64
-        (LOSS, facts_body(mixed(100), {})),
+        (FACTS, facts_body({}, mixed(3))),
+        (FACTS, facts_body({}, {"zeros": "0" * 100_000})),
+        (LOSS, facts_body(mixed(100), mixed(100))),
     ],
 )
 def test_what_is_not_packed_travels_as_it_is(kind: str, body: FactsBody) -> None:
-    assert travelling(record(kind, body)) == record(kind, body)
+    assert travelling(record(kind, body), NEWEST) == record(kind, body)
 
 
 def test_record_that_is_not_understood_travels_as_it_is() -> None:
     odd = msgspec.structs.replace(record(FACTS, facts_body({}, {})), body=msgspec.Raw(b'{"digest":1}'))
-    assert travelling(odd) == odd
+    assert travelling(odd, NEWEST) == odd

@@ -4,7 +4,8 @@
 
 A real `precast server` on SQLite and on PostgreSQL; in another process many nodes send distinct sets of 20 KB, each over its own connection
 with its own certificate. They come as the agent's daemon sends them: as numbered records of the node's session, a websocket over TLS 1.3 on
-the HTTPS port, the stable part packed by the node. The goals are about those. As `precast agent facts` sends them, in HTTPS requests and as
+the HTTPS port, both parts packed by the node; TLS records are sealed before the clock starts and answers opened when all has come, as
+machines of their own would do it. The goals are about those. As `precast agent facts` sends them, in HTTPS requests and as
 plain JSON, they are measured beside that ("by request"). A set counts when it is stored with its decision, not when it is acknowledged: the
 server's database is asked. "New" is the first set of a node, "changed" differs from the one before in ten values, "unchanged" is the digest
 with what changes by nature; all nodes send at once, each one after another, until all have sent theirs, for about as long in a turn as the
@@ -212,11 +213,12 @@ def measured(load: Load, side: Side, sort: str, order: Order) -> Measured:
     """Send and wait until everything is decided upon. What was replaced before anyone looked at it does not count."""
     until_quiet()
     before, cpu_before = side.decided(), side.cpu_s()
-    sent = load.send(order)
-    wall_s = until(lambda: not side.waiting()) - sent.started_s
-    sets = side.decided() - before if order.is_whole else sent.sent
+    load.send_all(order)
+    ended_s = until(lambda: not side.waiting())
     server_s, database_s = (now - then for now, then in zip(side.cpu_s(), cpu_before, strict=True))
-    found = Measured(side.whose, sort, sets, wall_s, server_s, database_s)
+    sent = load.sent()
+    sets = side.decided() - before if order.is_whole else sent.sent
+    found = Measured(side.whose, sort, sets, ended_s - sent.started_s, server_s, database_s)
     print(f"{found.whose}, {sort}: {found.per_s:,.0f} sets/s", file=sys.stderr, flush=True)
     return found
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from lab.fact_load import Sent
+from lab.fact_load import ALL_ANSWERED, Sent
 
 ROOT = Path(__file__).resolve().parent.parent
 Form = TypeVar("Form", bound=msgspec.Struct)
@@ -28,20 +28,33 @@ class Load:
 
     def ask(self, order: msgspec.Struct, form: type[Form]) -> Form:
         """What it answers to an order."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
-        self._process.stdin.flush()
+        self._order(order)
         return msgspec.json.decode(self._readline(), type=form)
 
     def send(self, order: msgspec.Struct) -> Sent:
         """Have something sent by every node. Raises RuntimeError if not everything was taken."""
-        sent = self.ask(order, Sent)
+        self._order(order)
+        return self.sent()
+
+    def send_all(self, order: msgspec.Struct) -> None:
+        """The same with a load that says when all is answered, before it looks at the answers: what it thinks of them is `sent`."""
+        self._order(order)
+        assert self._readline() == ALL_ANSWERED + "\n", "the load could not go on"
+
+    def sent(self) -> Sent:
+        """What became of what was sent. Raises RuntimeError if not everything was taken."""
+        sent = msgspec.json.decode(self._readline(), type=Sent)
         if sent.accepted != sent.sent:
             raise RuntimeError(f"{sent.sent - sent.accepted} of {sent.sent} were refused: {sent.refused}")
         return sent
 
     def close(self) -> None:
         self._process.communicate()
+
+    def _order(self, order: msgspec.Struct) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
+        self._process.stdin.flush()
 
     def _readline(self) -> str:
         assert self._process.stdout is not None

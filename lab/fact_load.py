@@ -1,17 +1,18 @@
 """Many nodes that send facts, in a process of their own: `python -m lab.fact_load requests|sessions|puppetdb PORT NODES [DIRECTORY]`.
 
 Every node of ours has a key, a certificate and a connection of its own, as in a fleet; they are connected before anything is
-timed. Each line of standard input is one order (`Order`), answered by one line (`Sent`). Requests are made before the clock
-starts, and are sent as thinly as it can be (`lines`): what is measured is the server.
+timed. Each line of standard input is one order (`Order`), answered by two: that all is answered, and after a look at that, `Sent`.
+Requests are made before the clock starts, and are sent as thinly as it can be (`lines`): what is measured is the server. Of sessions
+also the sealing of TLS is done before that, and the opening when all has come (`fact_sessions`).
 """
 
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -22,6 +23,7 @@ from precast.base import canonical, digests
 from precast.wire.facts import merge
 
 UNDER_WAY = 128
+ALL_ANSWERED = "all is answered"
 SEED = 20_000
 
 
@@ -53,20 +55,30 @@ class Sent(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-class Senders(Protocol):
+class Senders(ABC):
     """Who sends: what each says, over which of the lines, and whether the answer is good."""
 
-    @property
-    def lines(self) -> Sequence[Line]: ...
+    lines: Sequence[Line]
 
+    @abstractmethod
     def connect(self) -> None: ...
 
+    @abstractmethod
     def requests(self, order: Order) -> Iterator[tuple[int, bytes]]: ...
 
+    def seal(self, requests: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
+        """Requests as they are sent over the lines, which are connected."""
+        return requests
+
+    def open(self, answers: Sequence[bytes]) -> Sequence[bytes]:
+        """Answers as they are read, each of these."""
+        return answers
+
+    @abstractmethod
     def is_good(self, order: Order, answer: bytes) -> bool: ...
 
 
-class Nodes:
+class Nodes(Senders):
     """Nodes of ours: what each says, and whether the answer is good."""
 
     def __init__(self, port: int, count: int, directory: Path) -> None:
@@ -87,7 +99,7 @@ class Nodes:
         return HttpLine(self._port, Identity(self._directory / "nodes" / name_of(node)).context())
 
 
-class Commands:
+class Commands(Senders):
     """The same for PuppetDB: its commands come from its servers, over few connections."""
 
     def __init__(self, port: int, count: int) -> None:
@@ -132,7 +144,8 @@ def post(path: bytes, body: bytes) -> bytes:
     return head % (path, len(body)) + body
 
 
-def send(nodes: Senders, order: Order) -> Sent:
+def send(nodes: Senders, order: Order, tell: Callable[[], None] = lambda: None) -> Sent:
+    """Send, and tell when all is answered; then look at that."""
     requests: list[tuple[int, bytes]] = []
     mixed = random.Random(SEED)
     for one in order.each():
@@ -140,9 +153,13 @@ def send(nodes: Senders, order: Order) -> Sent:
         mixed.shuffle(some)
         requests += some
     nodes.connect()
+    sealed = nodes.seal(requests)
     started_s, cpu_s = time.monotonic(), time.process_time()
-    answers = converse(nodes.lines, requests, len(nodes.lines))
+    came = converse(nodes.lines, sealed, len(nodes.lines))
     ended_s, cpu_s = time.monotonic(), time.process_time() - cpu_s
+    tell()
+    answers = nodes.open(came)
+    assert len(answers) == len(came), f"{len(answers)} answers where there should be {len(came)}"
     refused = [answer for answer in answers if not nodes.is_good(order, answer)]
     first = refused[0].decode(errors="replace")[:300] if refused else ""
     return Sent(started_s, ended_s, cpu_s, len(answers), len(answers) - len(refused), first)
@@ -162,7 +179,7 @@ def main() -> None:
     nodes.connect()
     print("connected", flush=True)
     for line in sys.stdin:
-        sent = send(nodes, msgspec.json.decode(line, type=Order))
+        sent = send(nodes, msgspec.json.decode(line, type=Order), lambda: print(ALL_ANSWERED, flush=True))
         print(msgspec.json.encode(sent).decode(), flush=True)
 
 

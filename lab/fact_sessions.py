@@ -1,21 +1,23 @@
 """Nodes that send facts over their sessions, as the agent's daemon does: a websocket on the server's one port, numbered records.
 
 The protocol is spoken by hand and as thinly as it can be, because the load shares the processors with what it measures: frames are made
-before the clock starts, and of what the server says only acknowledgements and wishes are looked at. A node is asked for nothing less
-than a real one, and its records are numbered on from one connection to the next.
+and sealed before the clock starts, and what the server says is opened and looked at after it has stopped; meanwhile a node knows by its
+length that there is an answer. A node is asked for nothing less than a real one, and its records are numbered on from one connection to
+the next.
 """
 
 import ssl
 import uuid
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from lab.fact_documents import name_of
-from lab.fact_load import Order, body_of
-from lab.lines import READ_BYTES, Line, reopen
+from lab.fact_load import Order, Senders, body_of
+from lab.lines import GOOD_BYE, Line, reopen
 from lab.session import Store
 from precast.agent.enrolment import Identity
 from precast.wire import session
@@ -27,6 +29,10 @@ UPGRADE = (
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % session.PATH.encode()
 )
 SHORT, LONG = 126, 127
+READ_BYTES = 4096
+# Of TLS 1.3: a head, the sort of what is in it, and a tag.
+SEAL_BYTES = 5 + 1 + 16
+SEALED = (b"an answer",)
 STORED = b"stored"
 
 
@@ -45,13 +51,20 @@ def frame(message: bytes) -> bytes:
 class SessionLine(Line):
     """One node's session; one record at a time."""
 
-    def __init__(self, port: int, context: ssl.SSLContext, store: Store) -> None:
-        """Open the session. Raises ConnectionError if that is refused."""
-        super().__init__(port, context)
+    def __init__(self, port: int, context: ssl.SSLContext, store: Store, expected: deque[bytes]) -> None:
+        """Open the session; `expected` are the frames that say of record after record that it is stored. Raises ConnectionError if it is
+        refused."""
+        super().__init__(port)
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="127.0.0.1")
         self._store = store
-        self._expected = b""  # the frame that says that all is stored
+        self._expected = expected
+        self._due: deque[int] = deque()  # how long the answers to what was sealed are
+        self._sealed: list[bytes] = []  # what has come since it was last looked at
+        self._sealed_bytes = 0
+        self._shake_hands()
         store.attempts.insert(0, uuid.uuid4().hex)
-        self.socket.sendall(UPGRADE + frame(session.encode(store.hello())))
+        self.socket.sendall(self._seal(UPGRADE + frame(session.encode(store.hello()))))
         while b"\r\n\r\n" not in self.buffer:
             self._read()
         head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
@@ -62,29 +75,92 @@ class SessionLine(Line):
         welcome = session.decode_from_server(message)
         if not isinstance(welcome, Welcome):
             raise ConnectionError(str(welcome))
+        assert welcome.version == session.VERSIONS[0], "records are packed for that"
         store.epoch = welcome.epoch
         del store.attempts[1:]
 
-    def send(self, request: bytes) -> bool:
+    def seal(self, record: bytes) -> bytes:
+        """The next record's frame as it is sent."""
+        self._due.append(len(self._expected[len(self._due)]) + SEAL_BYTES)
         self._store.last += 1
-        said = session.encode(Ack(self._store.last))
-        self._expected = bytes([0x82, len(said)]) + said
-        return super().send(request)
+        return self._seal(record)
 
-    def cut(self) -> bytes | None:
-        """What a node is told that has sent something, which is that it is stored."""
-        if self.buffer == self._expected:
-            self.buffer = b""
-            return STORED
-        message = self._next()
-        return None if message is None else repr(session.decode_from_server(message)).encode()
+    def hear(self) -> Sequence[bytes]:
+        """Whether there is an answer, by its length."""
+        try:
+            came = self.socket.recv(READ_BYTES)
+        except BlockingIOError:
+            return ()
+        if not came:
+            raise ConnectionResetError("the server has closed a connection")
+        if not self._due:
+            self._open(came)
+            raise ConnectionResetError(f"the server has said something unasked: {self.buffer[:200]!r}")
+        self._sealed.append(came)
+        self._sealed_bytes += len(came)
+        if self._sealed_bytes < self._due[0]:
+            return ()
+        self._sealed_bytes -= self._due.popleft()
+        return SEALED
+
+    def answers(self) -> Iterator[bytes]:
+        """What was said since it was last looked at, message by message."""
+        self._open(b"".join(self._sealed))
+        self._sealed.clear()
+        self._sealed_bytes = 0
+        while self.buffer:
+            if self._expected and self.buffer.startswith(self._expected[0]):
+                self.buffer = self.buffer[len(self._expected.popleft()) :]
+                yield STORED
+            elif (message := self._next()) is None:
+                return
+            else:
+                yield repr(session.decode_from_server(message)).encode()
+
+    def is_open(self) -> bool:
+        try:
+            self._open(self.socket.recv(READ_BYTES))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        assert not self.buffer or self.buffer.startswith(GOOD_BYE), self.buffer[:200]
+        return False
+
+    def _shake_hands(self) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self.socket.sendall(self._outgoing.read())
+                self._incoming.write(self._receive())
+            else:
+                self.socket.sendall(self._outgoing.read())
+                return
+
+    def _seal(self, data: bytes) -> bytes:
+        while data:
+            data = data[self._tls.write(data) :]
+        return self._outgoing.read()
+
+    def _open(self, sealed: bytes) -> None:
+        """Put what is in it behind what is in the buffer."""
+        self._incoming.write(sealed)
+        try:
+            while more := self._tls.read(READ_BYTES):
+                self.buffer += more
+        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            return
 
     def _read(self) -> None:
         """Wait for more, while the session is being opened."""
+        self._open(self._receive())
+
+    def _receive(self) -> bytes:
         came = self.socket.recv(READ_BYTES)
         if not came:
             raise ConnectionResetError("the server has closed a connection")
-        self.buffer += came
+        return came
 
     def _next(self) -> bytes | None:
         """The next frame, if it is all there."""
@@ -101,13 +177,14 @@ class SessionLine(Line):
         return buffer[at : at + size]
 
 
-class SessionNodes:
+class SessionNodes(Senders):
     """Nodes of ours, each with a session of its own."""
 
     def __init__(self, port: int, count: int, directory: Path) -> None:
         self._port, self._directory = port, directory
         self._stores = [Store() for _ in range(count)]
         self._made = [0] * count  # records
+        self._expected: list[deque[bytes]] = [deque() for _ in range(count)]
         self.lines: list[SessionLine] = []
 
     def connect(self) -> None:
@@ -118,12 +195,20 @@ class SessionNodes:
         for node in range(len(self._stores)):
             self._made[node] += 1
             body = msgspec.Raw(body_of(node, order))
-            record = travelling(Record(self._made[node], session.FACTS, at, body))
+            record = travelling(Record(self._made[node], session.FACTS, at, body), session.VERSIONS[0])
+            said = session.encode(Ack(record.number))
+            self._expected[node].append(bytes([0x82, len(said)]) + said)
             yield node, frame(session.encode(record))
+
+    def seal(self, requests: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        return [(node, self.lines[node].seal(record)) for node, record in requests]
+
+    def open(self, answers: Sequence[bytes]) -> list[bytes]:
+        return [answer for line in self.lines for answer in line.answers()]
 
     def is_good(self, order: Order, answer: bytes) -> bool:
         return answer == STORED
 
     def _connect(self, node: int) -> SessionLine:
         context = Identity(self._directory / "nodes" / name_of(node)).context()
-        return SessionLine(self._port, context, self._stores[node])
+        return SessionLine(self._port, context, self._stores[node], self._expected[node])

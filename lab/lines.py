@@ -48,7 +48,7 @@ class Line:
             return False
         return True
 
-    def hear(self) -> list[bytes]:
+    def hear(self) -> Sequence[bytes]:
         """The answers that have come. Raises ConnectionError at the end of the connection."""
         try:
             came = self.socket.recv(READ_BYTES)

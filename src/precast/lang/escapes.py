@@ -37,7 +37,7 @@ class EscapeSet:
         if interpolates:
             other.append(_LONE_DOLLAR)
         plain = f"[^{re.escape(stops)}]*+" if stops else r"(?s:.*)"
-        self.plain = re.compile(f"{plain}(?:(?:{'|'.join(other)}){plain})*+" if other else plain, re.ASCII)
+        self.plain = re.compile(f"{plain}(?:(?:{'|'.join(other)}){plain})*" if other else plain, re.ASCII)
 
     def resolve(self, lexer: "Lexer", text: str, start: int) -> str:
         """The text with its escapes resolved; what is no escape stays as it is, in a quoted string with a warning."""

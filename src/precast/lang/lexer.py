@@ -20,13 +20,16 @@ from precast.lang import tokens as t
 from precast.lang.escapes import DOUBLE_QUOTED, EscapeSet, unescape_single
 from precast.lang.heredocs import BLANK, find_heredoc
 
-_COMMENT: Final = r"#[^\n]*+|/\*(?s:.*?)\*/"
+# No group is repeated possessively: Python before 3.11.5 misreads what such a group leaves to try. Instead nothing here can be read in two
+# ways, so there is nothing to go back to.
+_BLOCK: Final = r"/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/"
+_COMMENT: Final = rf"#[^\n]*+|{_BLOCK}"
 _WORD: Final = r"(?:::)?[a-z_](?:[\w-]*\w)?(?:::[a-z_](?:[\w-]*\w)?)*"
 _GROUPS: Final = (
     ("word", _WORD),
     ("variable", r"\$(?:::)?(?:\w+::)*\w+"),
     ("operator", r"=>|==|=~|[=,;.]|:(?!:[A-Z])|->|-=|-|~>|<<\||<\||<-|<~|<=|<<|<|\|>>|\|>|\||>=|>>|>|\+>|\+=|\+|!=|!~|!|@@|@(?!\()|[?*%~]"),
-    ("single", r"'[^'\\]*+(?:\\(?s:.)[^'\\]*+)*+'"),
+    ("single", r"'[^'\\]*+(?:\\(?s:.)[^'\\]*+)*'"),
     ("reference", r"(?:(?:::)?[A-Z]\w*)+"),
     ("opening", r"\{"),
     ("closing", r"\}"),
@@ -37,24 +40,29 @@ _GROUPS: Final = (
     ("number", r"0[xX]\w*|\d\w*(?:(?<=[eE])-\d\w*)?(?:\.\d\w*(?:(?<=[eE])-\d\w*)?)?"),
     ("plain", r'"[^"\\$]*+"'),
     ("double", r'"'),
-    ("slash", r"/"),
+    ("slash", rf"(?!{_BLOCK})/"),
     ("heredoc", r"@\("),
 )  # fmt: skip
 _NUMBER: Final = re.compile(
     r"[1-9]\d*(?:\.\d+)?(?:[eE]-?\d+)?|0(?:\.\d+(?:[eE]-?\d+)?)?|0[0-7]+|0[xX][0-9A-Fa-f]+", re.ASCII
 )
-_REGEXP: Final = re.compile(r"/(?:[^/\\\n]|\\[^\n])*+/")
+_REGEXP: Final = re.compile(r"/(?:[^/\\\n]|\\[^\n])*/")
 _VARIABLE: Final = re.compile(r"\$((?:::)?(?:\w+::)*\w+)", re.ASCII)
 _DEEPEST: Final = 50  # strings inside strings
 
 
-def _pattern(skipped: str, *more: tuple[str, str]) -> re.Pattern[str]:
+def _skipping(blank: str) -> str:
+    return f"{blank}*+(?:(?:{_COMMENT}){blank}*+)*"
+
+
+def _pattern(blank: str, *more: tuple[str, str]) -> re.Pattern[str]:
     groups = (*more, *_GROUPS, ("end", r"\Z"))
     named = "|".join(f"(?P<{name}>{text})" for name, text in groups)
-    return re.compile(f"{skipped}*+(?:(?:{_COMMENT}){skipped}*+)*+(?:{named})", re.ASCII)
+    return re.compile(f"{_skipping(blank)}(?:{named})", re.ASCII)
 
 
 _WIDE: Final = BLANK[:-1] + r"\n]"
+_SKIPPED: Final = re.compile(_skipping(_WIDE))
 _TAG_END: Final = ("tag_end", r"-?%>")
 _LINE_BREAK: Final = ("line_break", r"\n")
 CODE: Final = (_pattern(_WIDE), _pattern(BLANK, _LINE_BREAK))
@@ -167,7 +175,7 @@ class Lexer:
 
     def _unmatched(self, pos: int) -> int:
         text = self.text
-        found = re.compile(f"{_WIDE}*+(?:#[^\n]*+{_WIDE}*+)*+").match(text, pos)
+        found = _SKIPPED.match(text, pos)
         assert found is not None
         start = found.end()
         if text.startswith("'", start):

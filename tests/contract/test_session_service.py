@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ import pytest
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, UnavailableError
 from precast.base.ids import TimeOrderedIds
-from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService, Source, Taken
+from precast.services.sessions import MAX_ORDERS, Begun, RecordKind, SessionService, SetBack, Source, Taken
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.nodes import Nodes
@@ -381,6 +381,32 @@ async def test_orders_are_numbered_after_what_the_node_has(
     await site.service.confirm("web1", numbers[-1])
     assert await site.service.waiting() == ["web2"]
     assert [one.number for one in await site.service.outgoing("web2", 0, 10)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("earlier_s", "numbers"), [pytest.param(0, [], id="the same"), pytest.param(60, [3, 4], id="another")]
+)
+async def test_order_of_which_the_node_has_only_the_number_is_not_passed_over(
+    site: Site, earlier_s: int, numbers: list[int]
+) -> None:
+    """The database was set back to a moment when this session had begun, and has given the numbers anew."""
+    for at in range(2):
+        await site.order("web1", f"order {at}")
+    made_at = (await site.service.outgoing("web1", 1, 1))[0].at
+    await site.begin(hello("a1", received=2, received_at=made_at - timedelta(seconds=earlier_s)))
+    assert [one.number for one in await site.service.outgoing("web1", 2, 10)] == numbers
+
+
+async def test_connection_learns_that_the_database_was_set_back(site: Site) -> None:
+    for _ in range(2):
+        await site.order("web1")
+    await site.service.confirm("web1", 2)
+    assert await site.service.outgoing("web1", 2, 10, 2) == []
+    await site.database.write(site.streams.forgetting, "agent.web1")
+    for _ in range(2):
+        await site.order("web1")
+        with pytest.raises(SetBack):
+            await site.service.outgoing("web1", 2, 10, 2)
 
 
 async def test_order_for_an_unknown_node_is_none(site: Site) -> None:

@@ -121,6 +121,25 @@ def test_node_that_was_purged_and_comes_again_gets_its_orders(site: Site) -> Non
         agent.until(lambda status: agent.log.count(ORDERED) > before)
 
 
+def test_node_whose_numbers_are_given_anew_after_a_restore_gets_its_orders(tmp_path: Path) -> None:
+    with Site(tmp_path / "data") as site:
+        with enrolled(site, "set1") as agent:
+            status = agent.until_settled()
+            site.run("db", "backup", str(tmp_path / "backup"), "--data", str(site.directory))
+            site.run("facts", "collect", "set1")
+            collected_again(agent, status)
+            agent.stop()
+            before = agent.log.count(ORDERED)
+        site.stop()
+        for file in site.directory.glob("precast.db*"):
+            file.unlink()
+        site.run("db", "restore", str(tmp_path / "backup"), "--data", str(site.directory))
+        site.start()
+        site.run("facts", "collect", "set1")
+        with AgentProcess(agent.root, site.url) as agent:
+            agent.until(lambda status: agent.log.count(ORDERED) > before)
+
+
 def test_server_restarted_gets_its_node_back_and_no_facts_twice(site: Site) -> None:
     with enrolled(site, "web3") as agent:
         agent.until_settled()

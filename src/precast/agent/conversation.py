@@ -168,13 +168,13 @@ class Conversation:
         order = _ORDERS.get(record.kind)
         if order is None:
             log.warning("the server sent a record of unknown kind %.40r, which is passed over", record.kind)
-            self._store.take(record.number, None)
+            self._store.take(record, None)
             return
         try:
             why = msgspec.json.decode(record.body, type=order).why
         except (msgspec.MsgspecError, UnicodeDecodeError):
             why = ""  # what is to be done is clear all the same
-        self._store.take(record.number, record.kind, why)
+        self._store.take(record, record.kind, why)
         self._listener.on_order(record.kind, why)
 
     def _keep_run(self, record: Record) -> None:
@@ -182,9 +182,9 @@ class Conversation:
             order = msgspec.json.decode(record.body, type=runs.RunOrder)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             log.error("the server ordered a run in words that are not understood; it is passed over")
-            self._store.take(record.number, None)
+            self._store.take(record, None)
             return
-        if self._orders.take(record.number, order):
+        if self._orders.take(record, order):
             self._listener.on_order(runs.RUN, order.why)
 
     def _keep_command(self, record: Record) -> None:
@@ -192,9 +192,9 @@ class Conversation:
             order = msgspec.json.decode(record.body, type=runs.ExecOrder)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             log.error("the server ordered a command in words that are not understood; it is passed over")
-            self._store.take(record.number, None)
+            self._store.take(record, None)
             return
-        if self._commands.take(record.number, order):
+        if self._commands.take(record, order):
             self._listener.on_order(runs.EXEC, order.why)
 
     async def _say(self, message: Message) -> None:

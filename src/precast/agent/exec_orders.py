@@ -21,7 +21,7 @@ import msgspec
 
 from precast.agent import issues
 from precast.agent.spool import Importance, Spool
-from precast.agent.store import LocalStore
+from precast.agent.store import LocalStore, Numbered, receiving
 from precast.base.clock import to_micros
 from precast.wire.runs import EXEC_BEGAN, EXEC_ENDED, NOT_RUN, ExecBegan, ExecEnded, ExecOrder, NotRun
 
@@ -38,10 +38,10 @@ class ExecOrders:
         self._store = store
         self._spool = spool
 
-    def take(self, number: int, order: ExecOrder) -> bool:
+    def take(self, record: Numbered, order: ExecOrder) -> bool:
         """Store an order that came as a server's record; False if it was there already."""
         with self._store.writing() as db:
-            if not db.execute("UPDATE session SET received = ? WHERE received < ?", (number, number)).rowcount:
+            if not receiving(db, record):
                 return False
             now = to_micros(self._store.clock.now())
             is_new = db.execute(

@@ -18,7 +18,7 @@ import msgspec
 from precast.agent.applying import issues
 from precast.agent.applying.reporting import close_open
 from precast.agent.spool import Importance, Spool
-from precast.agent.store import LocalStore
+from precast.agent.store import LocalStore, Numbered, receiving
 from precast.base.clock import to_micros
 from precast.base.ids import TimeOrderedIds
 from precast.wire.reports import ENDED, RunBegan, RunEnded
@@ -39,10 +39,10 @@ class Orders:
         self._store = store
         self._spool = spool
 
-    def take(self, number: int, order: RunOrder) -> bool:
+    def take(self, record: Numbered, order: RunOrder) -> bool:
         """Store an order that came as a server's record; False if it was there already."""
         with self._store.writing() as db:
-            if not db.execute("UPDATE session SET received = ? WHERE received < ?", (number, number)).rowcount:
+            if not receiving(db, record):
                 return False
             now = to_micros(self._store.clock.now())
             is_new = db.execute(

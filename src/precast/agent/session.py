@@ -121,6 +121,7 @@ class Session:
             first=first,
             last=last,
             received=standing.received,
+            received_at=standing.received_at,
         )
 
 

@@ -12,13 +12,13 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from precast.agent import issues
 from precast.agent.places import STATE
-from precast.base.clock import Clock, SystemClock
+from precast.base.clock import Clock, SystemClock, from_optional_micros, to_micros
 from precast.base.errors import PrecastError
 
 NAME = "state.db"
@@ -82,6 +82,9 @@ _MIGRATIONS = (
     CREATE TABLE exec_order (id TEXT PRIMARY KEY, state TEXT NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL);
     CREATE INDEX exec_order_state ON exec_order (state);
     """,
+    """
+    ALTER TABLE session ADD COLUMN received_at INTEGER;
+    """,
 )
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -94,7 +97,18 @@ class Standing(NamedTuple):
     attempts: list[str]
     epoch: int
     received: int  # of the servers' records, stored through this number
+    received_at: datetime | None  # when the server made that one
     facts_digest: str  # of the stable facts that the servers have, as far as is known
+
+
+class Numbered(Protocol):
+    """A server's record, of which the store knows no more than this."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def at(self) -> datetime: ...
 
 
 class LocalStore:
@@ -145,10 +159,11 @@ class LocalStore:
             return self._connection.execute(sql, values).fetchall()
 
     def standing(self) -> Standing:
-        ((instance, attempts, epoch, received, digest),) = self.read(
-            "SELECT instance, attempts, epoch, received, facts_digest FROM session"
+        ((instance, attempts, epoch, received, at, digest),) = self.read(
+            "SELECT instance, attempts, epoch, received, received_at, facts_digest FROM session"
         )
-        return Standing(instance, msgspec.json.decode(attempts, type=list[str]), epoch, received, digest)
+        known = msgspec.json.decode(attempts, type=list[str])
+        return Standing(instance, known, epoch, received, from_optional_micros(at), digest)
 
     def attempt(self, new: str) -> list[str]:
         """Note an attempt before it is made; all since the last that was welcomed, newest first."""
@@ -162,13 +177,13 @@ class LocalStore:
             db.execute("UPDATE session SET attempts = ?", (msgspec.json.encode(attempts).decode(),))
         return attempts
 
-    def take(self, number: int, kind: str | None, why: str = "") -> bool:
+    def take(self, record: Numbered, kind: str | None, why: str = "") -> bool:
         """Store a server's record; False if it is stored already. Of a kind that is not known only the number is kept."""
         with self.writing() as db:
-            is_new = db.execute("UPDATE session SET received = ? WHERE received < ?", (number, number)).rowcount
+            is_new = receiving(db, record)
             if is_new and kind is not None:
                 db.execute("INSERT OR REPLACE INTO pending_order (kind, why) VALUES (?, ?)", (kind, why))
-        return bool(is_new)
+        return is_new
 
     def orders(self) -> dict[str, str]:
         """What servers have ordered and is not done yet, with why."""
@@ -235,6 +250,15 @@ class LocalStore:
             yield
         except sqlite3.Error as error:
             raise _translated(self.path, error) from error
+
+
+def receiving(db: sqlite3.Connection, record: Numbered) -> bool:
+    """Note that a server's record is stored, as part of the transaction that does it; False if it is stored already."""
+    moved = db.execute(
+        "UPDATE session SET received = ?, received_at = ? WHERE received < ?",
+        (record.number, to_micros(record.at), record.number),
+    )
+    return bool(moved.rowcount)
 
 
 def noting(db: sqlite3.Connection, value: msgspec.Struct) -> None:

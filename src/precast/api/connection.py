@@ -18,7 +18,7 @@ from precast.api.intake import Intake
 from precast.api.routes import Node
 from precast.base.errors import PrecastError
 from precast.services.served import Served
-from precast.services.sessions import Begun, RecordKind, SessionService, Source, Taken
+from precast.services.sessions import Begun, RecordKind, SessionService, SetBack, Source, Taken
 from precast.wire import session
 from precast.wire.session import Ack, Message, Record, Released, Resend
 
@@ -80,6 +80,7 @@ class Connection:
         "_storing_bytes",
         "_stream",
         "_telling",
+        "_trimmed",
         "_wire",
         "confirmed",
         "epoch",
@@ -118,6 +119,7 @@ class Connection:
         self.heard_s = time.monotonic()
         self.is_held_up = False  # by us: nothing is read of it for lack of room
         self.sent = self.confirmed = received
+        self._trimmed = 0  # what was confirmed through this number is removed
         self._pending: list[Record] = []
         self._pending_bytes = 0
         self._is_storing = False  # or is about to, or is answering
@@ -258,6 +260,7 @@ class Connection:
         if self.confirmed < through <= self.sent:
             self.confirmed = through
             await self._service.confirm(self.node.name, through)
+            self._trimmed = through
             await self.push()
 
     async def repeat(self, after: int) -> None:
@@ -273,7 +276,7 @@ class Connection:
         try:
             while (room := WINDOW - (self.sent - self.confirmed)) > 0:
                 after = self.sent
-                records = await self._service.outgoing(self.node.name, after, room)
+                records = await self._service.outgoing(self.node.name, after, room, self._trimmed)
                 if not records and self.sent == after:
                     return
                 for record in records:
@@ -281,6 +284,9 @@ class Connection:
                         break  # meanwhile the node has asked for earlier ones
                     self.sent = after = record.number
                     await self.send(record)
+        except SetBack:
+            log.warning("what is for %s was set back to an earlier time; it has to come anew", self.node.name)
+            self._end(session.CLOSE_UNSTORED, "the database was set back")
         finally:
             self._pushing = False
 

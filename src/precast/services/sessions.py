@@ -96,6 +96,11 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
     wants: list[Want]
 
 
+class SetBack(Exception):
+    """The database is at an earlier time than it was: it may give numbers to new orders that the node has for others. A node that comes
+    anew says what it has."""
+
+
 class SessionService:
     """Begins sessions and carries records, both ways."""
 
@@ -147,7 +152,9 @@ class SessionService:
             stand = stands[stream]
         if hello.received:
             is_set_back = hello.epoch > before.epoch  # our memory; or the node was purged
-            yield from self._streams.numbering_after(PREFIX + node, hello.received, is_set_back=is_set_back)
+            yield from self._streams.numbering_after(
+                PREFIX + node, hello.received, hello.received_at, is_set_back=is_set_back
+            )
         epoch = max(before.epoch, hello.epoch) + 1
         yield from self._sessions.beginning(arrival, epoch, lost)
         digest = yield from self._newest_facts(node)
@@ -263,9 +270,14 @@ class SessionService:
         yield from self._sessions.losing(lost)
         return [None] * len(told)
 
-    async def outgoing(self, node: str, after: int, limit: int) -> list[Record]:
-        """What is for a node, after a number."""
+    async def outgoing(self, node: str, after: int, limit: int, trimmed: int = 0) -> list[Record]:
+        """What is for a node, after a number.
+
+        Raises SetBack if the database has not come so far, or holds what was removed through the number `trimmed`.
+        """
         page = await self._streams.read(PREFIX + node, after, limit)
+        if page.last < after or page.trimmed < trimmed:
+            raise SetBack
         return [
             Record(one.number, post.kind, one.at, post.body, post.version)
             for one in page.records

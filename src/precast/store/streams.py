@@ -44,6 +44,7 @@ WAITING = Query(
     SELECT name FROM stream WHERE last > trimmed AND substr(name, 1, :length) = :prefix ORDER BY name LIMIT :limit
     """,
 )
+MADE_AT = Query("streams.made_at", "SELECT at FROM stream_record WHERE stream = :stream AND number = :number")
 STATE = Query("streams.state", "SELECT last, trimmed FROM stream WHERE name = :stream")
 HOLD = Query(
     "streams.hold",
@@ -113,22 +114,26 @@ class Streams:
         yield Wake(topic(stream))
         return last
 
-    def numbering_after(self, stream: str, past: int, *, is_set_back: bool) -> Unit[None]:
+    def numbering_after(self, stream: str, past: int, at: datetime | None, *, is_set_back: bool) -> Unit[None]:
         """Give no number through this one: the reader has them, from a time that this database does not know. What waits gets others.
 
-        That it is so is known if the stream has not come so far; and if it `is_set_back`, whatever it has come to since.
+        That it is so is known if the stream has not come so far; if its record of that number is another than the reader's, which was made
+        `at` a moment; and if it `is_set_back`, whatever it has come to since.
         """
 
-        def is_behind(last: int, trimmed: int) -> bool:
-            return past > (trimmed if is_set_back else last)
+        def is_behind(last: int, trimmed: int) -> Unit[bool]:
+            if past <= trimmed or past > last:
+                return past > last
+            return is_set_back or (yield from _is_other(stream, past, at))
 
         state = yield STATE(stream=stream)
-        # Both numbers only grow, so this is certain; and nearly always so, without waiting for anybody who holds the stream.
-        if state and not is_behind(*state[0]):
+        # Numbers only grow and records stay as they are, so this is certain; and nearly always so, without waiting for anybody who holds
+        # the stream.
+        if state and not (yield from is_behind(*state[0])):
             return
         yield BEGIN(stream=stream)
         ((last, trimmed),) = yield HOLD(stream=stream)
-        if is_behind(last, trimmed):
+        if (yield from is_behind(last, trimmed)):
             # Beyond all of its own numbers, so that no two records meet.
             by = max(past, last) - trimmed
             yield MOVE_UP(stream=stream, by=by)
@@ -173,6 +178,14 @@ def _reading(stream: str, after: int, limit: int) -> Unit[Page]:
     ((last, trimmed),) = state
     rows = yield READ(stream=stream, after=after, limit=limit)
     return Page([Record(number, body, from_micros(at)) for number, body, at in rows], last, trimmed)
+
+
+def _is_other(stream: str, number: int, at: datetime | None) -> Unit[bool]:
+    """Whether the record of this number was made at another moment; if that is not known, it is the same."""
+    if at is None:
+        return False
+    rows = yield MADE_AT(stream=stream, number=number)
+    return bool(rows) and from_micros(rows[0][0]) != at
 
 
 def _reading_waiting(prefix: str, limit: int) -> Unit[list[str]]:

@@ -57,6 +57,7 @@ class Hello(Message, frozen=True):
     last: Number = 0  # the highest it has given
     # Of the server's records, stored through this number; less than any other, because the next ones are numbered after it.
     received: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+    received_at: datetime | None = None  # when the server made that one, so that another of the same number is known
 
 
 class Welcome(Message, frozen=True):

@@ -30,6 +30,7 @@ from precast.base.clock import ManualClock
 from precast.wire.runs import NOT_RUN, NotRun, RunOrder
 from precast.wire.session import COLLECT, RENEW
 from tests.unit.agent.processes import is_alive
+from tests.unit.agent.records import record
 
 DEADLINE_S = 30.0
 
@@ -95,7 +96,7 @@ class Stage:
     def order(self, name: str, *tags: str) -> None:
         expires_at = self.clock.now() + timedelta(minutes=10)
         order = RunOrder(name, "enforce", expires_at, list(tags))
-        self.orders.take(self.store.standing().received + 1, order)
+        self.orders.take(record(self.store.standing().received + 1), order)
 
     def answers(self) -> list[NotRun]:
         rows = self.store.read("SELECT body FROM record WHERE kind = ? ORDER BY id", (NOT_RUN,))
@@ -165,7 +166,7 @@ async def test_facts_are_collected_at_once_and_then_on_their_schedule(stage: Sta
 async def test_facts_that_are_wanted_or_ordered_are_collected_now(stage: Stage) -> None:
     stage.answer()
     collected(stage)
-    stage.store.take(1, COLLECT, "because")
+    stage.store.take(record(1), COLLECT, "because")
     chore = stage.facts()
     async with running(chore.run()):
         await stage.until_called(1)
@@ -177,7 +178,7 @@ async def test_facts_that_are_wanted_or_ordered_are_collected_now(stage: Stage) 
 
 async def test_facts_that_fail_are_told_and_tried_again_later(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.answer(error="precast: error: no room [AGENT-010]", code=75)
-    stage.store.take(1, COLLECT)
+    stage.store.take(record(1), COLLECT)
     async with running(stage.facts().run()):
         await stage.until_called(1)
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
@@ -249,7 +250,7 @@ async def test_certificate_is_looked_at_and_used_when_it_is_new(stage: Stage) ->
 
 async def test_certificate_that_a_server_wants_renewed_is_renewed_without_asking_when(stage: Stage) -> None:
     stage.answer(said(stage, renewed=True, left=timedelta(days=30), due=timedelta(days=20)))
-    stage.store.take(1, RENEW)
+    stage.store.take(record(1), RENEW)
     async with running(stage.certificate().run()):
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
     assert stage.called == ["agent renew --json"]
@@ -259,7 +260,7 @@ async def test_certificate_that_a_server_wants_renewed_is_renewed_without_asking
 async def test_renewal_that_fails_is_told_and_the_order_stays(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.answer(error="precast: error: the server is away", code=75)
     stage.store.note(CertificateNote("web1", stage.clock.now() + timedelta(days=1), stage.clock.now()))
-    stage.store.take(1, RENEW)
+    stage.store.take(record(1), RENEW)
     async with running(stage.certificate().run()):
         async with asyncio.timeout(DEADLINE_S):
             while not ((note := stage.store.noted(CertificateNote)) and note.trouble):

@@ -14,6 +14,7 @@ from precast.agent.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
 from precast.wire.runs import ExecEnded, ExecOrder
+from tests.unit.agent.records import record
 
 
 class Node:
@@ -29,7 +30,7 @@ class Node:
     def order(self, name: str) -> bool:
         self._number += 1
         expires_at = self.clock.now() + timedelta(minutes=5)
-        return self.orders.take(self._number, ExecOrder(name, ["uptime"], expires_at, 60.0, 1000))
+        return self.orders.take(record(self._number), ExecOrder(name, ["uptime"], expires_at, 60.0, 1000))
 
     def told(self) -> list[tuple[str, Any]]:
         return [(one.kind, msgspec.json.decode(one.body)) for one in self.spool.batch(0, 100, 10**6)]

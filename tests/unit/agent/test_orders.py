@@ -14,6 +14,7 @@ from precast.agent.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
 from precast.wire.runs import NOT_RUN, NotRun, RunOrder
+from tests.unit.agent.records import record
 
 
 class Node:
@@ -26,7 +27,7 @@ class Node:
 
     def order(self, name: str, *, again: bool = False) -> bool:
         self._number += not again
-        return self.orders.take(self._number, RunOrder(name, "noop", self.clock.now() + timedelta(minutes=5)))
+        return self.orders.take(record(self._number), RunOrder(name, "noop", self.clock.now() + timedelta(minutes=5)))
 
     def answers(self) -> list[tuple[str, str]]:
         rows = self.store.read("SELECT body FROM record WHERE kind = ? ORDER BY id", (NOT_RUN,))

@@ -16,6 +16,7 @@ from precast.agent.store import LocalStore, place, set_aside
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError, InputError, UnavailableError
 from precast.wire.session import LOSS, MAX_ATTEMPTS, LossBody
+from tests.unit.agent.records import record
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -57,10 +58,12 @@ def test_attempts_are_bounded(tmp_path: Path) -> None:
 
 def test_order_is_stored_with_its_number_and_once(tmp_path: Path) -> None:
     with closing(opened(tmp_path)) as store:
-        assert store.take(1, "collect", "a")
-        assert not store.take(1, "collect", "b")
-        assert store.take(2, None)
-        assert (store.orders(), store.standing().received) == ({"collect": "a"}, 2)
+        assert store.standing().received_at is None
+        assert store.take(record(1), "collect", "a")
+        assert not store.take(record(1), "collect", "b")
+        assert store.take(record(2), None)
+        standing = store.standing()
+        assert (store.orders(), standing.received, standing.received_at) == ({"collect": "a"}, 2, record(2).at)
         store.fulfil("collect")
         assert store.orders() == {}
 

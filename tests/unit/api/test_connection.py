@@ -14,7 +14,7 @@ from precast.api.connection import Connection, Shared
 from precast.api.intake import Intake
 from precast.api.messages import Messages
 from precast.api.routes import NODE, Node, person
-from precast.services.sessions import Begun, RecordKind, Source, Taken
+from precast.services.sessions import Begun, RecordKind, SetBack, Source, Taken
 from precast.store.promise import Promise
 from precast.store.sessions import Stand
 from precast.wire import session
@@ -67,6 +67,7 @@ class Service:
         self.is_fenced = False
         self.waiting: list[Record] = []
         self.confirmed = 0
+        self.is_set_back = False
         self.stands: list[Stand | None] = []  # as they were known when something was handed in
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -86,7 +87,9 @@ class Service:
             self.stored.append([record.number for record in records])
             promise.set_result(Taken(Stand(records[-1].number, 7), False, []))
 
-    async def outgoing(self, node: str, after: int, limit: int) -> list[Record]:
+    async def outgoing(self, node: str, after: int, limit: int, trimmed: int) -> list[Record]:
+        if trimmed < self.confirmed or self.is_set_back:
+            raise SetBack
         return [record for record in self.waiting if record.number > after][:limit]
 
     async def confirm(self, node: str, through: int) -> None:
@@ -453,16 +456,27 @@ async def test_repeat_while_more_is_looked_for_is_not_forgotten(parts: tuple[Con
     await connection.push()
     looked = service.outgoing
 
-    async def outgoing(node: str, after: int, limit: int) -> list[Record]:
+    async def outgoing(node: str, after: int, limit: int, trimmed: int) -> list[Record]:
         service.outgoing = looked  # type: ignore[method-assign] # once
         service.waiting.append(record(4))
         await connection.repeat(1)
-        return await looked(node, after, limit)
+        return await looked(node, after, limit, trimmed)
 
     service.outgoing = outgoing  # type: ignore[method-assign]
     socket.sent.clear()
     await connection.push()
     assert [one.number for one in socket.sent] == [2, 3, 4]
+
+
+async def test_node_has_to_come_anew_when_the_database_was_set_back(parts: tuple[Connection, Socket, Service]) -> None:
+    connection, socket, service = parts
+    service.waiting = [record(1)]
+    await connection.push()
+    await connection.confirm(1)
+    service.is_set_back = True
+    await connection.push()
+    await connection.settle()
+    assert socket.closed == (session.CLOSE_UNSTORED, b"the database was set back")
 
 
 async def test_repeat_goes_back_but_not_behind_what_is_confirmed(parts: tuple[Connection, Socket, Service]) -> None:

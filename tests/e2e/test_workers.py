@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.postgres import PostgresServer
+from lab.processes import is_alive
 from precast.agent import submission
 from precast.agent.enrolment import Identity
 from precast.base.errors import UnavailableError
@@ -150,17 +151,10 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     with several(server):
         workers = children(server)
         assert server.stop(signal.SIGKILL) == -signal.SIGKILL
-        while any(_is_running(pid) for pid in workers):
+        while any(map(is_alive, workers)):
             pass  # each ends what is under way; the test's own deadline ends this
         server.start()
         assert server.ask("GET", "/health/ready").status == 200
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_what_is_wrong_with_a_site_is_said_once(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from lab.compiling import Compiling
 from lab.killing import ROOT, text_of
 from lab.postgres import PostgresServer
+from lab.processes import GONE
 from lab.site import Site
 from precast.agent.enrolment import Identity
 from precast.base import digests, https
@@ -132,7 +133,7 @@ def worker_of(pid: int, other_than: int = 0) -> int:
             try:
                 if b"precast.services.compiling.worker" in Path(f"/proc/{child}/cmdline").read_bytes():
                     return child
-            except FileNotFoundError:
+            except GONE:
                 continue
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab.postgres import PostgresServer
+from lab.processes import is_alive
 from tests.e2e.precast_command import DEADLINE_S, PRECAST, assert_fine, environment
 from tests.e2e.precast_server import Server
 from tests.fault.test_disk_full import NAMESPACE, ROOT
@@ -92,7 +93,7 @@ def test_server_killed_while_it_checks_leaves_the_old_version(server: Server, tm
     # What was sent before the server died is still there.
     assert (after["is_new"], after["sent_files"], after["current"]["number"]) == (True, 0, 2)
     deadline_s = time.monotonic() + DEADLINE_S
-    while any(Path(f"/proc/{child}/cmdline").exists() for child in children):
+    while any(map(is_alive, children)):
         assert time.monotonic() < deadline_s, "a check outlives its server"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lab.processes import is_alive
 from precast.agent import apply_chore, chores, fetch_chore, run_process
 from precast.agent.apply_chore import ApplyChore
 from precast.agent.applying.kept import place
@@ -29,7 +30,6 @@ from precast.agent.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.wire.runs import NOT_RUN, NotRun, RunOrder
 from precast.wire.session import COLLECT, RENEW
-from tests.unit.agent.processes import is_alive
 from tests.unit.agent.records import record
 
 DEADLINE_S = 30.0

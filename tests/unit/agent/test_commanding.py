@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.processes import is_alive
 from precast.agent.command_output import Output
 from precast.agent.commanding import Ran, run_command
 from precast.wire.runs import MAX_LINE_CHARS, Line
-from tests.unit.agent.processes import is_alive
 
 
 def run(script: str, *, timeout_s: float = 30.0, output_bytes: int = 10_000) -> tuple[Ran, list[Line]]:

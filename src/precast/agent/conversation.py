@@ -77,6 +77,7 @@ class Conversation:
 
     async def run(self, welcome: Welcome, has_records: asyncio.Event, must_leave: asyncio.Event) -> None:
         """Talk until it is over. Raises Over, always. Cancelling closes the connection."""
+        over: Over | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
@@ -88,9 +89,11 @@ class Conversation:
                 ):
                     tasks.create_task(_guarded(work))
         except* Over as group:
-            raise _first(group) from None
+            over = _first(group)  # raised below: here Python before 3.11.4 would put it into a group again
         finally:
             await self._socket.close()
+        assert over is not None, "no part ends by itself"
+        raise over
 
     async def _send_records(self, has_records: asyncio.Event, welcome: Welcome) -> None:
         while True:

@@ -109,6 +109,7 @@ class Daemon:
         log.info("precast agent ends")
 
     async def _work(self) -> None:
+        failed: PrecastError | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
@@ -123,10 +124,12 @@ class Daemon:
                     tasks.create_task(_steadily(work))
                 tasks.create_task(self._feed_watchdog())
         except* PrecastError as group:
-            raise _first(group) from None
+            failed = _first(group)  # raised below: here Python before 3.11.4 would put it into a group again
         except* Exception:
             log.critical("the agent fails, which is a bug", exc_info=True)
             raise
+        if failed is not None:
+            raise failed
 
     def on_welcome(self, url: str, welcome: Welcome) -> None:
         self._link.welcomed(url, welcome)

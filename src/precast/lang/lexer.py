@@ -22,7 +22,7 @@ from precast.lang.heredocs import BLANK, find_heredoc
 
 # No group is repeated possessively: Python before 3.11.5 misreads what such a group leaves to try. Instead nothing here can be read in two
 # ways, so there is nothing to go back to.
-_BLOCK: Final = r"/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/"
+_BLOCK: Final = r"/\*[^*]*+\*++(?:[^*/][^*]*+\*++)*/"
 _COMMENT: Final = rf"#[^\n]*+|{_BLOCK}"
 _WORD: Final = r"(?:::)?[a-z_](?:[\w-]*\w)?(?:::[a-z_](?:[\w-]*\w)?)*"
 _GROUPS: Final = (
@@ -46,7 +46,7 @@ _GROUPS: Final = (
 _NUMBER: Final = re.compile(
     r"[1-9]\d*(?:\.\d+)?(?:[eE]-?\d+)?|0(?:\.\d+(?:[eE]-?\d+)?)?|0[0-7]+|0[xX][0-9A-Fa-f]+", re.ASCII
 )
-_REGEXP: Final = re.compile(r"/(?:[^/\\\n]|\\[^\n])*/")
+_REGEXP: Final = re.compile(r"/[^/\\\n]*+(?:\\[^\n][^/\\\n]*+)*/")
 _VARIABLE: Final = re.compile(r"\$((?:::)?(?:\w+::)*\w+)", re.ASCII)
 _DEEPEST: Final = 50  # strings inside strings
 

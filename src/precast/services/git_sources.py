@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from precast.services import issues_environments as issues
 from precast.services import programs
+from precast.services.archives import unpack
 from precast.services.trees import MAX_FILES, MAX_TREE_BYTES
 
 DEADLINE_S = 120.0
@@ -96,7 +97,7 @@ def _unpack(archive: Path, place: Path) -> None:
                 raise issues.TREE_TOO_LARGE.error(what="files", limit=MAX_FILES)
             if sum(one.size for one in members) > MAX_TREE_BYTES:
                 raise issues.TREE_TOO_LARGE.error(what="bytes", limit=MAX_TREE_BYTES)
-            packed.extractall(place, members, filter="data")
+            unpack(packed, members, place)
     except (tarfile.TarError, OSError) as error:
         raise issues.BAD_TREE.error(reason=str(error)[:200]) from None
 

@@ -1,5 +1,6 @@
 """A forge as a directory: tarballs called AUTHOR-NAME-VERSION.tar.gz, as `puppet module build` makes them."""
 
+import copy
 import tarfile
 from pathlib import Path
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 from precast.lang.rubycode.puppetfile import ModuleSource
 from precast.lang.versions import SemVer
 from precast.services import issues_modules as issues
+from precast.services.archives import unpack
 
 _MOST_BYTES: Final = 512 * 1024 * 1024
 
@@ -41,7 +43,7 @@ class Tarballs:
             )
         try:
             with tarfile.open(path, "r:gz") as archive:
-                archive.extractall(target, members=_inside(archive), filter="data")
+                unpack(archive, _inside(archive), target)
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             raise issues.BAD_TARBALL.error(name=module.name, path=str(path), reason=str(error)) from None
 
@@ -60,11 +62,13 @@ def _inside(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
     top = tops.pop()
     kept: list[tarfile.TarInfo] = []
     for each in members:
-        inner = _below(each.name, top)
-        if inner and each.islnk():
-            kept.append(each.replace(name=inner, linkname=_below(each.linkname, top), deep=False))
-        elif inner:
-            kept.append(each.replace(name=inner, deep=False))
+        if not (inner := _below(each.name, top)):
+            continue
+        one = copy.copy(each)
+        one.name = inner
+        if one.islnk():
+            one.linkname = _below(one.linkname, top)
+        kept.append(one)
     return kept
 
 

@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,12 +36,13 @@ import asyncpg
 from bench.load import Load
 from bench.report import Goal, finish, parse_quick, print_rows
 from lab import puppetdb
-from lab.fact_documents import name_of
+from lab.fact_documents import facts_of, name_of
 from lab.fact_load import Order
 from lab.postgres import PostgresServer
 from lab.site import Site
 from precast.agent.enrolment import Identity
 from precast.base.errors import LimitedError
+from precast.wire.facts import merge
 
 DEBIAN_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 TIMES_TARGET, UNCHANGED_TARGET, VOLATILE_TARGET = 50.0, 5.0, 2048.0
@@ -95,14 +97,21 @@ def together(rows: Sequence[Measured]) -> Measured:
     return Measured(rows[0].whose, rows[0].sort, *sums)
 
 
+class Asks(NamedTuple):
+    """What a server's database is asked: how many sets wait, are decided upon, and are stored of which only the volatile part came."""
+
+    waiting: Callable[[], int]
+    decided: Callable[[], int]
+    refreshed: Callable[[], int]
+
+
 class Side(NamedTuple):
     """A server under load: whose it is, how much of its work is left and done, and how many bytes of log it writes meanwhile."""
 
     whose: str
     server_pid: int
     database_pid: int | None
-    waiting: Callable[[], int]
-    decided: Callable[[], int]
+    asks: Asks
     log: Callable[[], AbstractContextManager[Callable[[], int]]]
 
     def cpu_s(self) -> tuple[float, float]:
@@ -110,6 +119,7 @@ class Side(NamedTuple):
 
 
 DECIDED = "SELECT (SELECT count(*) FROM fact_set) + (SELECT count(*) FROM fact_history)"
+REFRESHED = "SELECT coalesce(sum(submissions), 0) FROM fact_volatile"
 WAITING = "SELECT count(*) FROM fact_inbox"
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 
@@ -142,7 +152,8 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
         def ask(sql: str) -> int:
             return int(connection.execute(sql).fetchone()[0])
 
-        yield site, Side("precast, SQLite", site.pid, None, lambda: ask(WAITING), lambda: ask(DECIDED), log)
+        asks = Asks(partial(ask, WAITING), partial(ask, DECIDED), partial(ask, REFRESHED))
+        yield site, Side("precast, SQLite", site.pid, None, asks, log)
         reader.close()
         connection.close()
         os.close(index)
@@ -163,7 +174,8 @@ def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site,
             yield lambda: ask(WAL) - before
 
         whose = f"precast, PostgreSQL {connection.get_server_version().major}"
-        yield site, Side(whose, site.pid, server.pid, lambda: ask(WAITING), lambda: ask(DECIDED), log)
+        asks = Asks(partial(ask, WAITING), partial(ask, DECIDED), partial(ask, REFRESHED))
+        yield site, Side(whose, site.pid, server.pid, asks, log)
         runner.run(connection.close())
 
 
@@ -210,15 +222,15 @@ def until_quiet() -> None:
 
 
 def measured(load: Load, side: Side, sort: str, order: Order) -> Measured:
-    """Send and wait until everything is decided upon. What was replaced before anyone looked at it does not count."""
+    """Send and wait until everything is decided upon. What counts is stored; what was replaced before anyone looked at it does not."""
     until_quiet()
-    before, cpu_before = side.decided(), side.cpu_s()
+    stored = side.asks.decided if order.is_whole else side.asks.refreshed
+    before, cpu_before = stored(), side.cpu_s()
     load.send_all(order)
-    ended_s = until(lambda: not side.waiting())
+    ended_s = until(lambda: not side.asks.waiting())
     server_s, database_s = (now - then for now, then in zip(side.cpu_s(), cpu_before, strict=True))
     sent = load.sent()
-    sets = side.decided() - before if order.is_whole else sent.sent
-    found = Measured(side.whose, sort, sets, ended_s - sent.started_s, server_s, database_s)
+    found = Measured(side.whose, sort, stored() - before, ended_s - sent.started_s, server_s, database_s)
     print(f"{found.whose}, {sort}: {found.per_s:,.0f} sets/s", file=sys.stderr, flush=True)
     return found
 
@@ -269,6 +281,12 @@ class Ours:
     def close(self) -> None:
         self._load.close()
 
+    def check(self) -> None:
+        """What the server shows of a node is what it has sent last: what is stored as it came can be read. Raises RuntimeError."""
+        shown = self._site.run("facts", "show", name_of(0))["facts"]
+        if shown != merge(*facts_of(0, self._upgrades, 60 * self._ticks)):
+            raise RuntimeError(f"{self.side.whose} does not show what was sent")
+
     def _changed(self, sort: str) -> Measured:
         order = Order(upgrades=self._upgrades + 1, rounds=self._size.rounds)
         self._upgrades += self._size.rounds
@@ -288,7 +306,11 @@ class Theirs:
         self._load = Load("lab.fact_load", "puppetdb", peer.port, size.peer_nodes)
         whose = f"PuppetDB {peer.version}"
         self._side = Side(
-            whose, peer.pid, peer.postgres.pid, peer.waiting, peer.processed, lambda: nullcontext(lambda: 0)
+            whose,
+            peer.pid,
+            peer.postgres.pid,
+            Asks(peer.waiting, peer.processed, lambda: 0),
+            lambda: nullcontext(lambda: 0),
         )
         self._upgrades = 0
 
@@ -383,6 +405,7 @@ def measure(places: ExitStack, directory: Path, size: Size, programs: Path | Non
     for _ in range(size.turns):
         for one in ours:
             turns[one.side.whose].append(one.turn())
+            one.check()
         if theirs is not None:
             peer_turns.append(theirs.turn())
     return Found(new, turns, [row for one in ours for row in one.by_request()], peer_new, peer_turns)

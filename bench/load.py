@@ -32,7 +32,7 @@ class Load:
         return msgspec.json.decode(self._readline(), type=form)
 
     def send(self, order: msgspec.Struct) -> Sent:
-        """Have something sent by every node. Raises RuntimeError if not everything was taken."""
+        """Have something sent by every node, by a load that answers with one line. Raises RuntimeError if not everything was taken."""
         self._order(order)
         return self.sent()
 

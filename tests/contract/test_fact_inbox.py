@@ -13,13 +13,13 @@ from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import NotFoundError
 from precast.base.ids import TimeOrderedIds
-from precast.services import facts
 from precast.services.fact_reads import ReadFacts
 from precast.services.facts import FACTS, FactService
 from precast.services.reports import ReportService
 from precast.services.sessions import MAX_ORDERS, SessionService, Source, Taken
 from precast.services.tracing.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
+from precast.store import query
 from precast.store.audit import AuditLog
 from precast.store.database import Database
 from precast.store.facts import Facts, Received
@@ -273,7 +273,7 @@ async def test_who_takes_and_who_works_off_lock_in_one_order(
     database: Database, nodes: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So on PostgreSQL they wait for each other, and never in a circle."""
-    monkeypatch.setattr(facts, "COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(query, "THOUGHTS", 1)
     server = Server(database)
     for node in nodes:
         await server.submit(node, {"os": 1})

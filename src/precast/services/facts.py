@@ -32,7 +32,7 @@ from precast.store import volatile_parts
 from precast.store.database import Database
 from precast.store.facts import Brought, Compared, Decided, Facts, Received, Volatile, Waiting, reading_newest
 from precast.store.packing import pack, unpack, unpack_within
-from precast.store.query import Think, Unit
+from precast.store.query import Unit, thinking
 from precast.store.work import WorkQueue
 from precast.store.work_kinds import Asked, Claim, WorkKind
 from precast.wire.facts import MAX_PACKED_TIMES, FactChangeRow, FactsAnswer, FactsBody, FactsView, merge
@@ -44,8 +44,6 @@ FACTS = WorkKind("facts", max_attempts=12)
 LEASE_S = 10.0
 # Sets of the inbox that share their statements.
 BATCH = 64
-# As many are compared at a time: nobody else is served meanwhile.
-COMPARED_AT_ONCE = 16
 # What is wrong with a text or a stream that is none; msgspec's errors and UnicodeDecodeError are ValueErrors.
 UNREADABLE = (ValueError, RecursionError, NoFacts)
 
@@ -63,7 +61,7 @@ def _whole(body: FactsBody) -> bytes | None:
     """The stable part, if it came. Raises ValueError for a stream that is none."""
     if not isinstance(body.packed, bytes):
         return body.whole
-    return unpack_within(body.packed, MAX_PACKED_TIMES, MAX_FRAME_BYTES)
+    return unpack_within(body.packed, min(MAX_PACKED_TIMES * len(body.packed), MAX_FRAME_BYTES))
 
 
 def _stored_volatile(body: FactsBody) -> bytes:
@@ -123,8 +121,8 @@ class FactService:
     async def submit(self, node: str, body: FactsBody) -> FactsAnswer:
         """Keep a node's facts, or ask for the stable part if we do not have it.
 
-        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none. Cancelling is safe: it was kept
-        or it was not.
+        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 or JSON-002 if they are none. Cancelling is safe: it
+        was kept or it was not.
         """
         promise: asyncio.Future[FactsAnswer | PrecastError] = asyncio.get_running_loop().create_future()
         if isinstance(body.packed_volatile, bytes):
@@ -139,8 +137,8 @@ class FactService:
         """Facts as they came, and compared with what is stored where that can be read at once: they are at hand now, and nobody waits for
         that in a transaction.
 
-        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 if they are none; where nothing was compared, it is
-        who takes them that finds that out.
+        Raises InputError FACTS-001 if the digest is not that of the facts, FACTS-005 or JSON-002 if they are none; where nothing was
+        compared, it is who takes them that finds that out.
         """
         try:
             volatile = _stored_volatile(body)
@@ -322,19 +320,19 @@ class FactService:
         """Decide upon sets whose nodes are held. The boundary of a look: whatever is wrong with a set is its own affair."""
         changed = [one.came.node for one in sets if one.stored and one.stored.digest != one.came.digest]
         reads = (yield from self._reading(changed, looked)) if changed else {}
-        for some in _in_bites([one for one in sets if one.came.node not in looked.failed]):
-            for one, found in zip(some, (yield Think(partial(self._decided, some, reads))), strict=True):
-                node = one.came.node
-                if isinstance(found, InputError):
-                    looked.refused[node, one.came.digest] = found
-                    continue
-                if isinstance(found, PrecastError):
-                    looked.failed[node] = found
-                    continue
-                decision, compile_at = found
-                looked.decided.append(decision)
-                if compile_at is not None:
-                    looked.due.append(Asked(node, one.came.digest, compile_at))
+        sets = [one for one in sets if one.came.node not in looked.failed]
+        for one, found in zip(sets, (yield from thinking(sets, partial(self._decided, reads))), strict=True):
+            node = one.came.node
+            if isinstance(found, InputError):
+                looked.refused[node, one.came.digest] = found
+                continue
+            if isinstance(found, PrecastError):
+                looked.failed[node] = found
+                continue
+            decision, compile_at = found
+            looked.decided.append(decision)
+            if compile_at is not None:
+                looked.due.append(Asked(node, one.came.digest, compile_at))
 
     def _reading(self, nodes: Sequence[str], looked: Looked) -> Unit[dict[str, FactReads | None]]:
         """What the catalogs of these nodes rest on. If that cannot be read, it is found out of which of them."""
@@ -349,17 +347,14 @@ class FactService:
         return first | (yield from self._reading(nodes[half:], looked))
 
     def _decided(
-        self, sets: Sequence[Waiting], reads: Mapping[str, FactReads | None]
-    ) -> list[tuple[Decided, datetime | None] | PrecastError]:
-        found: list[tuple[Decided, datetime | None] | PrecastError] = []
-        for one in sets:
-            try:
-                found.append(decide(one, reads.get(one.came.node), self._database.clock.now()))
-            except NoFacts as error:
-                found.append(issues.NO_MAPPING.error(node=one.came.node, reason=error))
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with a set is its own affair
-                found.append(_undecidable(one.came.node, error))
-        return found
+        self, reads: Mapping[str, FactReads | None], one: Waiting
+    ) -> tuple[Decided, datetime | None] | PrecastError:
+        try:
+            return decide(one, reads.get(one.came.node), self._database.clock.now())
+        except NoFacts as error:
+            return issues.NO_MAPPING.error(node=one.came.node, reason=error)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a set is its own affair
+            return _undecidable(one.came.node, error)
 
 
 def _readable(sets: Sequence[Received], looked: Looked) -> list[Received]:
@@ -395,10 +390,6 @@ def _is_outdated(one: Waiting) -> bool:
 
 def _undecidable(node: str, error: Exception) -> PrecastError:
     return issues.UNDECIDABLE.error(node=node, reason=f"{type(error).__name__}: {error}")
-
-
-def _in_bites(sets: Sequence[Waiting]) -> list[Sequence[Waiting]]:
-    return [sets[first : first + COMPARED_AT_ONCE] for first in range(0, len(sets), COMPARED_AT_ONCE)]
 
 
 def _decode(data: bytes) -> dict[str, Any]:

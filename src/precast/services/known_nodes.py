@@ -192,12 +192,15 @@ def _reading_facts(
     """Facts in which these paths can be looked up: in short where that is enough, else whole; and briefs that were made."""
     found: dict[str, StoredFacts] = {}
     whole: dict[str, bool] = {}  # by name: whether its brief is missing
-    for node, (body, volatile) in (yield from fact_views.reading_briefs(after, until, limit)).items():
-        brief = msgspec.json.decode(body, type=KeptBrief) if body is not None else None
-        if brief is not None and brief.answers(paths):
-            found[node] = StoredFacts(asked_for(bytes(brief.facts), paths), asked_for(volatile, paths))
+    for node, kept in (yield from fact_views.reading_briefs(after, until, limit)).items():
+        if kept is None:
+            whole[node] = True
+            continue
+        brief = msgspec.json.decode(kept[0], type=KeptBrief)
+        if brief.answers(paths):
+            found[node] = StoredFacts(asked_for(bytes(brief.facts), paths), asked_for(kept[1], paths))
         else:
-            whole[node] = brief is None
+            whole[node] = False
     read = (yield from fact_views.reading_some(sorted(whole))) if whole else {}
     made = [
         (node, one.digest, msgspec.json.encode(make_brief(one.stable))) for node, one in read.items() if whole[node]

@@ -7,7 +7,7 @@ import msgspec
 
 from precast.base.clock import from_micros
 from precast.store.packing import pack, unpack
-from precast.store.query import Query, Unit, json_list
+from precast.store.query import Query, Row, Unit, json_list, thinking
 from precast.store.volatile_parts import volatile_part
 
 TIMES = Query(
@@ -82,10 +82,10 @@ def reading_time(node: str) -> Unit[datetime | None]:
     return from_micros(rows[0][0]) if rows else None
 
 
-def reading_briefs(after: str, until: str, limit: int) -> Unit[dict[str, tuple[bytes | None, bytes]]]:
-    """Of some nodes what is kept in short, None where nothing is, and the volatile part; absent where there are no facts."""
+def reading_briefs(after: str, until: str, limit: int) -> Unit[dict[str, tuple[bytes, bytes] | None]]:
+    """Of some nodes what is kept in short with the volatile part, or neither; absent where there are no facts."""
     rows = yield BRIEFS(after_node=after, until_node=until, limit=limit)
-    return {node: (None if brief is None else unpack(brief), volatile_part(node, body)) for node, brief, body in rows}
+    return dict((yield from thinking(rows, _brief)))
 
 
 def storing_briefs(briefs: Sequence[tuple[str, str, bytes]]) -> Unit[None]:
@@ -95,15 +95,23 @@ def storing_briefs(briefs: Sequence[tuple[str, str, bytes]]) -> Unit[None]:
 
 def reading_some(nodes: Sequence[str]) -> Unit[dict[str, StoredFacts]]:
     """The facts of these nodes with the digests of their stable parts; absent where there are none."""
-    return {
-        node: StoredFacts(unpack(stable), volatile_part(node, body), digest)
-        for node, digest, stable, body in (yield SOME(nodes=json_list(nodes)))
-    }
+    rows = yield SOME(nodes=json_list(nodes))
+    return dict((yield from thinking(rows, _stored)))
 
 
 def reading_digests(nodes: Sequence[str]) -> Unit[dict[str, str]]:
     """The digests of the stored facts of these nodes."""
     return dict((yield DIGESTS(nodes=json_list(nodes))))
+
+
+def _brief(row: Row) -> tuple[str, tuple[bytes, bytes] | None]:
+    node, brief, body = row
+    return node, None if brief is None else (unpack(brief), volatile_part(node, body))
+
+
+def _stored(row: Row) -> tuple[str, StoredFacts]:
+    node, digest, stable, body = row
+    return node, StoredFacts(unpack(stable), volatile_part(node, body), digest)
 
 
 def forgetting(node: str) -> Unit[None]:

@@ -42,7 +42,8 @@ Brought = bytes | Compared
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A set as it came: packed canonical JSON, both parts; `brought` is what is at hand of the stable part besides."""
+    """A set as it came, both parts packed: the stable one is canonical JSON, the other as the node has it. `brought` is what is at hand of
+    the stable part besides."""
 
     node: str
     digest: str

@@ -24,18 +24,15 @@ def pack(document: bytes) -> bytes:
     return isal_zlib.compress(document, 0 if len(document) < LARGE_BYTES else 1)
 
 
-def unpack_within(stream: bytes, times: int, most_bytes: int) -> bytes:
-    """What a stream of somebody else's holds, if that is at most so many times as much, and so many bytes.
-
-    Raises ValueError for any other.
-    """
+def unpack_within(stream: bytes, most_bytes: int) -> bytes:
+    """What a stream of somebody else's holds, if that is at most so many bytes. Raises ValueError for any other."""
     inflating = isal_zlib.decompressobj()
     try:
-        document = inflating.decompress(stream, max(1, min(times * len(stream), most_bytes)))
+        document = inflating.decompress(stream, max(1, most_bytes))
     except _BROKEN as error:
         raise ValueError(str(error)) from None
     if not inflating.eof or inflating.unused_data:
-        raise ValueError(f"it is not one whole stream of at most {times} times its bytes and {most_bytes} bytes")
+        raise ValueError(f"it is not one whole stream of at most {most_bytes} bytes")
     return bytes(document)
 
 

@@ -12,14 +12,17 @@ that it must change nothing but the database.
 import enum
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
+# So many are thought about at a time.
+THOUGHTS = 16
 # A colon that begins a parameter: not the second of `::`, and followed by a name.
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)\b")
 # A change that takes one row: what stands before its values, the values, what stands behind them.
@@ -163,6 +166,18 @@ class ManyRows(NamedTuple):
 Step = Statement | ManyRows | Wake | Think
 # It is sent rows, or what it has thought out.
 Unit = Generator[Step, Any, T]
+
+
+def _each(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
+    return [work(one) for one in items]
+
+
+def thinking(items: Sequence[Item], work: Callable[[Item], T]) -> Unit[list[T]]:
+    """What comes of each of these, worked out a few at a time: where one thread does everything, others go first in between."""
+    found: list[T] = []
+    for first in range(0, len(items), THOUGHTS):
+        found += yield Think(partial(_each, work, items[first : first + THOUGHTS]))
+    return found
 
 
 class Columns(NamedTuple):

@@ -5,7 +5,6 @@ out whether it is facts at all, and whatever else it is, it is nobody else's tro
 """
 
 import logging
-from functools import lru_cache
 
 from precast.base import canonical
 from precast.base.errors import PrecastError
@@ -15,6 +14,9 @@ from precast.wire.session import MAX_FRAME_BYTES
 log = logging.getLogger("precast.facts")
 
 NOTHING = b"{}"
+# Nodes that the log has told of; when it is so many, it tells of them anew.
+MAX_TOLD = 20_000
+_told: set[str] = set()
 # What is wrong with one that is none; msgspec's errors and UnicodeDecodeError are ValueErrors.
 UNREADABLE = (ValueError, RecursionError, PrecastError)
 
@@ -33,12 +35,16 @@ def volatile_part(node: str, stored: bytes | None) -> bytes:
 def read_part(stored: bytes) -> bytes:
     """The same of one that is there. Raises one of `UNREADABLE` where that is no facts."""
     # As much as a record may be large: who packs gets no more in than who does not.
-    part = bytes(stored) if stored[:1] == b"{" else unpack_within(stored, MAX_FRAME_BYTES, MAX_FRAME_BYTES)
+    part = bytes(stored) if stored[:1] == b"{" else unpack_within(stored, MAX_FRAME_BYTES)
     canonical.decode_mapping(part)
     return part
 
 
-@lru_cache(maxsize=1000)
 def _warn(node: str, reason: str) -> None:
-    """Once: whoever looks at a whole fleet reads this again and again."""
+    """Once for a node: whoever looks at a whole fleet reads this again and again."""
+    if node in _told:
+        return
+    if len(_told) >= MAX_TOLD:
+        _told.clear()
+    _told.add(node)
     log.warning("what %s sends as its volatile facts is none, and counts as nothing: %s", node, reason)

@@ -58,7 +58,7 @@ WHOLE = zlib.compress(canonical.encode({f"path{number}": number for number in ra
     ],
 )
 def test_what_is_no_facts_counts_as_nothing_and_is_told_once(stored: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    volatile_parts._warn.cache_clear()
+    volatile_parts._told.clear()
     with caplog.at_level(logging.WARNING):
         assert [volatile_part("web1", stored) for _ in range(3)] == [b"{}"] * 3
     (line,) = caplog.messages

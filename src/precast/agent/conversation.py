@@ -77,6 +77,13 @@ class Conversation:
 
     async def run(self, welcome: Welcome, has_records: asyncio.Event, must_leave: asyncio.Event) -> None:
         """Talk until it is over. Raises Over, always. Cancelling closes the connection."""
+        try:
+            # In a task of its own: with Python before 3.11.3 deadlines come to nothing in a task in which a group has failed.
+            await asyncio.create_task(self._talk(welcome, has_records, must_leave), name="precast-conversation")
+        finally:
+            await self._socket.close()
+
+    async def _talk(self, welcome: Welcome, has_records: asyncio.Event, must_leave: asyncio.Event) -> None:
         over: Over | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -90,8 +97,6 @@ class Conversation:
                     tasks.create_task(_guarded(work))
         except* Over as group:
             over = _first(group)  # raised below: here Python before 3.11.4 would put it into a group again
-        finally:
-            await self._socket.close()
         assert over is not None, "no part ends by itself"
         raise over
 

@@ -98,7 +98,7 @@ def _unpack(archive: Path, place: Path) -> None:
             if sum(one.size for one in members) > MAX_TREE_BYTES:
                 raise issues.TREE_TOO_LARGE.error(what="bytes", limit=MAX_TREE_BYTES)
             unpack(packed, members, place)
-    except (tarfile.TarError, OSError) as error:
+    except (tarfile.TarError, OSError, ValueError) as error:
         raise issues.BAD_TREE.error(reason=str(error)[:200]) from None
 
 

@@ -126,12 +126,6 @@ NO_MAPPING = Issue(
     "what {node} sent as facts is no mapping in JSON: {reason}",
     "send `volatile`, and `stable` if it was asked for, as objects, or as zlib streams in `packed_volatile` and `packed`",
 )
-OLD_PYTHON = Issue(
-    "ARCHIVE-001",
-    Kind.INPUT,
-    "Python {version} cannot unpack an archive safely",
-    "run Precast with Python 3.11.4 or newer; code in a directory can be deployed with this one",
-)
 UNDECIDABLE = Issue(
     "FACTS-006",
     Kind.INTERNAL,

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from precast.base.errors import PrecastError
-from precast.services import archives
 from precast.services.modules.installation import Outcome, install_modules
 from precast.services.modules.lock import read_lock
 
@@ -251,10 +250,6 @@ def test_what_an_earlier_run_left_behind_goes(site: Site) -> None:
     assert [path.name for path in site.environment.iterdir() if path.name.startswith(".")] == []
 
 
-unpacks = pytest.mark.skipif(not archives.CAN_UNPACK, reason="Python before 3.11.4 unpacks nothing")
-
-
-@unpacks
 def test_tarball_of_a_version_or_the_newest_is_unpacked(site: Site) -> None:
     for version in ("1.9.0", "1.10.0", "2.0.0-rc1"):
         site.tarball(f"a-thing-{version}.tar.gz", {f"a-thing-{version}/metadata.json": version})
@@ -263,13 +258,6 @@ def test_tarball_of_a_version_or_the_newest_is_unpacked(site: Site) -> None:
     assert (site.environment / "modules/thing/metadata.json").read_text() == "1.10.0"
 
 
-def test_python_that_cannot_unpack_safely_unpacks_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "CAN_UNPACK", False)
-    site.tarball("a-thing-1.0.0.tar.gz", {"top/metadata.json": "{}"})
-    assert site.refused("mod 'a/thing', '1.0.0'") == "ARCHIVE-001"
-
-
-@unpacks
 @pytest.mark.parametrize(
     ("members", "link"),
     [

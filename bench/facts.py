@@ -62,7 +62,7 @@ class Size(NamedTuple):
     peer_nodes: int
 
 
-QUICK, FULL = Size(150, 2, 3, 0), Size(400, 6, 10, 100)
+QUICK, FULL = Size(150, 2, 4, 0), Size(400, 6, 10, 100)
 UNCHANGED_ROUNDS = 5
 PARTS = 2
 

@@ -124,6 +124,11 @@ WAITING = "SELECT count(*) FROM fact_inbox"
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 
 
+def asking(ask: Callable[[str], int]) -> Asks:
+    """Of a server of ours, with whoever asks its database."""
+    return Asks(partial(ask, WAITING), partial(ask, DECIDED), partial(ask, REFRESHED))
+
+
 @contextmanager
 def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
     with Site(directory, words=WORKERS) as site:
@@ -152,8 +157,7 @@ def on_sqlite(directory: Path) -> Iterator[tuple[Site, Side]]:
         def ask(sql: str) -> int:
             return int(connection.execute(sql).fetchone()[0])
 
-        asks = Asks(partial(ask, WAITING), partial(ask, DECIDED), partial(ask, REFRESHED))
-        yield site, Side("precast, SQLite", site.pid, None, asks, log)
+        yield site, Side("precast, SQLite", site.pid, None, asking(ask), log)
         reader.close()
         connection.close()
         os.close(index)
@@ -174,8 +178,7 @@ def on_postgres(directory: Path, server: PostgresServer) -> Iterator[tuple[Site,
             yield lambda: ask(WAL) - before
 
         whose = f"precast, PostgreSQL {connection.get_server_version().major}"
-        asks = Asks(partial(ask, WAITING), partial(ask, DECIDED), partial(ask, REFRESHED))
-        yield site, Side(whose, site.pid, server.pid, asks, log)
+        yield site, Side(whose, site.pid, server.pid, asking(ask), log)
         runner.run(connection.close())
 
 

@@ -1,4 +1,4 @@
-"""The process of the nodes: a load that connects before anything is timed, then answers each order with a line."""
+"""The process of the nodes: a load that connects before anything is timed, then answers each order, with a line or with two."""
 
 import subprocess
 import sys

@@ -114,8 +114,8 @@ def _prove_equal(place: Path, environment: Environment) -> None:
 
 def measure_validate() -> tuple[float, int]:
     """Seconds to read and check a long manifest after the modules are loaded, in the least disturbed of three rounds; its lines."""
-    checker = importlib.import_module("precast.lang.checker")
-    parser = importlib.import_module("precast.lang.parser")
+    checker = importlib.import_module("precast.lang.syntax.checker")
+    parser = importlib.import_module("precast.lang.syntax.parser")
     parser.parse(Source("warm-up.pp", "notice(1)"))
     text = long_manifest(VALIDATE_LINES)
     least = float("inf")

@@ -40,7 +40,7 @@ from lab.fact_documents import facts_of, name_of
 from lab.fact_load import Order
 from lab.postgres import PostgresServer
 from lab.site import Site
-from precast.agent.enrolment import Identity
+from precast.agent.identity.enrolment import Identity
 from precast.base.errors import LimitedError
 from precast.wire.facts import merge
 

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.report import Goal, finish, parse_quick, print_rows
-from precast.net.builder import Builder
-from precast.net.check import check
-from precast.net.deadlock import Verdict, search
-from precast.net.declarations import Outcome
-from precast.net.execution import Execution
-from precast.net.structure import Net
+from precast.net.analysis.check import check
+from precast.net.analysis.deadlock import Verdict, search
+from precast.net.execution.execution import Execution
+from precast.net.model.builder import Builder
+from precast.net.model.declarations import Outcome
+from precast.net.model.structure import Net
 
 LAYER = 1_000
 SEED = 4

@@ -25,15 +25,15 @@ from precast.lang.answers import FileStore, NodeAnswers, TextTree
 from precast.lang.compile import compile_catalog
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from precast.services.compiling.inputs import NodeInput, node_data
-from precast.services.tracing.chains import encode_links, link
-from precast.services.tracing.walking import Found
-from precast.store.connect import connect
-from precast.store.location import SqliteLocation
-from precast.store.schema import Schema
-from precast.wire.catalogs import ReleaseBody
+from precast.services.compile.inputs import NodeInput, node_data
+from precast.services.traces.chains import encode_links, link
+from precast.services.traces.walking import Found
+from precast.store.engine.connect import connect
+from precast.store.engine.location import SqliteLocation
+from precast.store.schema.schema import Schema
+from precast.wire.catalogs.bodies import ReleaseBody
 from precast.wire.facts import FactsBody, facts_body
-from precast.wire.nodes import TargetsBody
+from precast.wire.nodes.bodies import TargetsBody
 
 SEED = 8
 CHECKED = 200

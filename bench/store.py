@@ -22,14 +22,14 @@ import asyncpg
 
 from bench.report import finish, parse_quick, print_rows
 from lab.postgres import PostgresServer
-from precast.store import group_commit
-from precast.store.connect import connect
-from precast.store.database import Database
-from precast.store.location import Location, PostgresLocation, SqliteLocation
-from precast.store.query import Dialect, Query, Unit
-from precast.store.schema import Schema
-from precast.store.work import WorkQueue
-from precast.store.work_kinds import WorkKind
+from precast.store.engine import group_commit
+from precast.store.engine.connect import connect
+from precast.store.engine.database import Database
+from precast.store.engine.location import Location, PostgresLocation, SqliteLocation
+from precast.store.engine.query import Dialect, Query, Transaction
+from precast.store.queue.kinds import WorkKind
+from precast.store.queue.queue import WorkQueue
+from precast.store.schema.schema import Schema
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
@@ -49,12 +49,12 @@ CREATE = {
 INSERT = Query("bench.insert", "INSERT INTO row (body) VALUES (:body)")
 
 
-def creating(dialect: Dialect) -> Unit[None]:
+def creating(dialect: Dialect) -> Transaction[None]:
     for statement in CREATE[dialect]:
         yield Query("bench.create", statement)()
 
 
-def inserting() -> Unit[None]:
+def inserting() -> Transaction[None]:
     yield INSERT(body=BODY)
 
 

@@ -130,8 +130,8 @@ def _certificate(directory: Path) -> tuple[Path, Path]:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     from precast.base.clock import SystemClock
-    from precast.services.authority_files import AuthorityFiles
-    from precast.services.certificates import certificate_pem, private_pem
+    from precast.services.identity.authority_files import AuthorityFiles
+    from precast.services.identity.certificates import certificate_pem, private_pem
 
     key = ec.generate_private_key(ec.SECP256R1())
     authority = AuthorityFiles(directory / "site" / "authority").load()

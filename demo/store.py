@@ -5,7 +5,7 @@ import signal
 from demo.stage import Stage
 from lab.killing import Books, start_writer
 from lab.postgres import PostgresServer
-from precast.store.location import parse
+from precast.store.engine.location import parse
 
 ROUNDS = 3
 ACKS = 1_500

@@ -10,10 +10,10 @@ from typing import IO
 
 from demo.stage import Stage
 from lab.worker import KIND, RESULTS
-from precast.store.connect import connect
-from precast.store.location import parse
-from precast.store.streams import Streams
-from precast.store.work import WorkQueue
+from precast.store.engine.connect import connect
+from precast.store.engine.location import parse
+from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.streams import Streams
 
 ERRANDS = 240
 VICTIMS = {60: "ann", 120: "ben"}

@@ -11,16 +11,16 @@ import sys
 from typing import Any
 
 from lab.compiling import Compiling
-from precast.store.connect import connect
-from precast.store.location import parse
-from precast.store.query import Unit
+from precast.store.engine.connect import connect
+from precast.store.engine.location import parse
+from precast.store.engine.query import Transaction
 
 
 async def run(location: str, when: str) -> None:
     compiling = Compiling(await connect(parse(location)))
     storing = compiling.compiler._storing
 
-    def dying(*values: Any) -> Unit[None]:
+    def dying(*values: Any) -> Transaction[None]:
         if when == "inside":
             yield from storing(*values)
         assert compiling.compiler.compiles == 1, "it dies after its compile"

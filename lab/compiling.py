@@ -5,34 +5,34 @@ from typing import Any
 
 from precast.base import digests
 from precast.base.ids import CountedIds, TimeOrderedIds
-from precast.services.automatic_releases import AutomaticReleases
-from precast.services.changes import ChangeReasons
-from precast.services.compiler import CompilerService
-from precast.services.compiling.deployment import Deployment
-from precast.services.compiling.groves import Groves
-from precast.services.compiling.inputs import NodeInputs
-from precast.services.compiling.trees import Versions
-from precast.services.compiling.workers import Workers
-from precast.services.deciding import DecisionService
-from precast.services.fact_reads import ReadFacts
-from precast.services.facts import FACTS, FactService
-from precast.services.known_nodes import KnownNodes
-from precast.services.releases import ReleaseService
-from precast.services.targets import TargetService
-from precast.services.trees import File, Tree
+from precast.services.catalogs.automatic_releases import AutomaticReleases
+from precast.services.catalogs.releases import ReleaseService
+from precast.services.code.trees import File, Tree
+from precast.services.compile.changes import ChangeReasons
+from precast.services.compile.compiler import CompilerService
+from precast.services.compile.deciding import DecisionService
+from precast.services.compile.inputs import NodeInputs
+from precast.services.compile.workers import Workers
+from precast.services.facts.facts import FACTS, FactService
+from precast.services.facts.reads import ReadFacts
+from precast.services.query.known_nodes import KnownNodes
+from precast.services.query.targets import TargetService
+from precast.services.traces.deployment import Deployment
+from precast.services.traces.groves import Groves
+from precast.services.traces.versions import Versions
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
-from precast.store.audit import AuditLog
-from precast.store.blobs import Blobs
 from precast.store.catalogs import Catalogs, Staged
-from precast.store.database import Database
-from precast.store.environments import Arrival, Environments
-from precast.store.facts import Facts
-from precast.store.fleet import Fleet, Said
-from precast.store.nodes import Nodes
-from precast.store.query import Unit
-from precast.store.sessions import Sessions
+from precast.store.code.blobs import Blobs
+from precast.store.code.environments import Arrival, Environments
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.facts.facts import Facts
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.certificates import Nodes
+from precast.store.nodes.nodes import Fleet, Said
+from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.sessions import Sessions
 from precast.store.traces import Traces
-from precast.store.work import WorkQueue
 from precast.wire.facts import facts_body
 
 
@@ -79,7 +79,7 @@ class Compiling:
         contents[tree.version] = tree.encode()
         self._number += 1
 
-        def unit() -> Unit[None]:
+        def unit() -> Transaction[None]:
             for digest, data in sorted(contents.items()):
                 yield from self.blobs.putting(digest, data)
             arrival = Arrival(environment, tree.version, "a directory", None, "lab")
@@ -92,7 +92,7 @@ class Compiling:
     async def introduce(self, name: str, role: str | None = None) -> None:
         """A node that is known, with its role."""
 
-        def unit() -> Unit[None]:
+        def unit() -> Transaction[None]:
             yield from Nodes(self.database).taking(name)
             if role is not None:
                 yield from self.fleet.classifying(name, Said(None, role, True, {}, {}))

@@ -8,7 +8,7 @@ import functools
 import hashlib
 from typing import Any
 
-from precast.agent.submission import split
+from precast.agent.facts.submission import split
 
 PACKAGES = 360
 PACKAGES_AN_UPGRADE = 10

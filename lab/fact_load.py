@@ -18,7 +18,7 @@ import msgspec
 
 from lab.fact_documents import facts_of, name_of
 from lab.lines import HttpLine, Line, converse, reopen
-from precast.agent.enrolment import Identity
+from precast.agent.identity.enrolment import Identity
 from precast.base import canonical, digests
 from precast.wire.facts import merge
 

@@ -19,10 +19,10 @@ from lab.fact_documents import name_of
 from lab.fact_load import Order, Senders, body_of
 from lab.lines import GOOD_BYE, Line, reopen
 from lab.session import Store
-from precast.agent.enrolment import Identity
-from precast.wire import session
+from precast.agent.identity.enrolment import Identity
+from precast.wire import sessions as session
 from precast.wire.facts import travelling
-from precast.wire.session import Ack, Record, Welcome
+from precast.wire.sessions import Ack, Record, Welcome
 
 UPGRADE = (
     b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"

@@ -13,21 +13,21 @@ from cryptography.x509.oid import NameOID
 
 from precast.base import https
 from precast.base.ids import TimeOrderedIds
-from precast.services.authority_files import AuthorityFiles, HeldAuthority
-from precast.services.certificates import private_pem
-from precast.services.classification import Classifier
-from precast.services.enrolment import EnrolmentService
-from precast.services.recognition import RecognitionService
+from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.identity.certificates import private_pem
+from precast.services.identity.enrolment import EnrolmentService
+from precast.services.identity.recognition import RecognitionService
+from precast.services.nodes.classification import Classifier
 from precast.services.work_kinds import DECIDE
-from precast.store import location
-from precast.store.audit import AuditLog
-from precast.store.classification import Classifications
-from precast.store.connect import connect
-from precast.store.fleet import Fleet
-from precast.store.nodes import Nodes
-from precast.store.tokens import Tokens
-from precast.store.work import WorkQueue
-from precast.wire.identity import EnrolBody, NewEnrolmentToken
+from precast.store.engine import location
+from precast.store.engine.connect import connect
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.certificates import Nodes
+from precast.store.identity.tokens import Tokens
+from precast.store.nodes.classification import Classifications
+from precast.store.nodes.nodes import Fleet
+from precast.store.queue.queue import WorkQueue
+from precast.wire.identity.bodies import EnrolBody, NewEnrolmentToken
 
 AT_ONCE = 100
 

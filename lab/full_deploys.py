@@ -16,20 +16,20 @@ from lab.small_disk import fill, mount, opened, unmount
 from precast.base import digests
 from precast.base.errors import PrecastError, UnavailableError
 from precast.base.ids import TimeOrderedIds
-from precast.services.content import ContentService
-from precast.services.environments import EnvironmentService
-from precast.services.trees import File, Tree
+from precast.services.code.content import ContentService
+from precast.services.code.environments import EnvironmentService
+from precast.services.code.trees import File, Tree
 from precast.services.work_kinds import REDECIDE
-from precast.store.audit import AuditLog
-from precast.store.blobs import Blobs
-from precast.store.check import Level, inspect
-from precast.store.database import Database
-from precast.store.environments import Environments
-from precast.store.location import SqliteLocation
-from precast.store.schema import Schema
-from precast.store.work import WorkQueue
-from precast.wire.environments import DeployBody
-from precast.wire.frames import head
+from precast.store.code.blobs import Blobs
+from precast.store.code.environments import Environments
+from precast.store.engine.database import Database
+from precast.store.engine.location import SqliteLocation
+from precast.store.identity.audit import AuditLog
+from precast.store.queue.queue import WorkQueue
+from precast.store.schema.check import Level, inspect
+from precast.store.schema.schema import Schema
+from precast.wire.code.content_frames import head
+from precast.wire.code.environments import DeployBody
 
 MEGABYTES = 8
 # More than a chunk: it goes to a file on the same disk first.

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from lab.pairs import Found, Pairs
-from precast.store.connect import connect
-from precast.store.location import Location, PostgresLocation
+from precast.store.engine.connect import connect
+from precast.store.engine.location import Location, PostgresLocation
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,11 +6,11 @@ must be there, and no half of one.
 
 import msgspec
 
-from precast.store.database import Database
-from precast.store.query import Unit
-from precast.store.streams import Streams
-from precast.store.work import WorkQueue
-from precast.store.work_kinds import WorkKind
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.queue.kinds import WorkKind
+from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.streams import Streams
 
 KIND = WorkKind("pair", max_items=10_000_000)
 STREAM_LIMIT = 10_000_000
@@ -51,6 +51,6 @@ class Pairs:
             last = (listed[-1].kind, listed[-1].key)
         return Found(records, items)
 
-    def _writing(self, number: int, size_bytes: int) -> Unit[None]:
+    def _writing(self, number: int, size_bytes: int) -> Transaction[None]:
         yield from self._streams.appending("pairs", [f"{number} ".encode() + b"x" * size_bytes])
         yield from self._queue.enqueuing("pair", str(number), b"")

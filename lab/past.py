@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lab.site import Site
-from precast.agent.enrolment import Identity
+from precast.agent.identity.enrolment import Identity
 from precast.base.files import write_private
-from precast.services.authority_files import AuthorityFiles
-from precast.services.issuance import issue
-from precast.store import location
-from precast.store.connect import connect
-from precast.store.nodes import Nodes
+from precast.services.identity.authority_files import AuthorityFiles
+from precast.services.identity.issuance import issue
+from precast.store.engine import location
+from precast.store.engine.connect import connect
+from precast.store.identity.certificates import Nodes
 
 
 def age(site: Site, identity: Identity, name: str, by: timedelta) -> None:

@@ -13,21 +13,21 @@ from pathlib import Path
 import msgspec
 
 from lab.small_disk import fill, mount, opened
-from precast.agent.applying.reporting import Reporter
-from precast.agent.spool import Limits
-from precast.agent.store import LocalStore
+from precast.agent.applying.reporting.stream import Reporter
+from precast.agent.state.spool import Limits
+from precast.agent.state.store import LocalStore
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.base.ids import TimeOrderedIds
-from precast.services.reports import ReportService, prepare_ended
-from precast.store.location import SqliteLocation
-from precast.store.nodes import Nodes
-from precast.store.report_views import Place, ReportReader, Wanted
-from precast.store.reports import Reports
-from precast.store.schema import Schema
-from precast.wire import reports as wire
-from precast.wire.events import Event, ResourceReport, Status, Summary
-from precast.wire.reports import RunBegan, RunEnded, RunEvents
+from precast.services.reports.reports import ReportService, prepare_ended
+from precast.store.engine.location import SqliteLocation
+from precast.store.identity.certificates import Nodes
+from precast.store.reports.reports import Reports
+from precast.store.reports.views import Place, ReportReader, Wanted
+from precast.store.schema.schema import Schema
+from precast.wire.reports import records as wire
+from precast.wire.reports.events import Event, ResourceReport, Status, Summary
+from precast.wire.reports.records import RunBegan, RunEnded, RunEvents
 
 SUMMARY = Summary(1000, 0, 1000, 0, 0, 0, 0, 0, 0, 1.0, False, True)
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from lab.fact_documents import name_of
-from precast.agent.applying.reporting import BATCH_BYTES
-from precast.wire import reports
-from precast.wire.events import Event, ResourceReport, Status, Summary
-from precast.wire.reports import Rest, RunBegan, RunEnded, RunEvents, Slow, Timings, pack_rest
+from precast.agent.applying.reporting.stream import BATCH_BYTES
+from precast.wire.reports import records as reports
+from precast.wire.reports.events import Event, ResourceReport, Status, Summary
+from precast.wire.reports.records import Rest, RunBegan, RunEnded, RunEvents, Slow, Timings, pack_rest
 
 RESOURCES = 460
 CHANGED = 10

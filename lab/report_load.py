@@ -20,10 +20,10 @@ from lab.fact_load import UNDER_WAY, Commands, Sent, post, send
 from lab.fact_load import Order as FactOrder
 from lab.report_documents import puppet_report, run_of
 from lab.session import Peer, Store
-from precast.agent.enrolment import Identity
+from precast.agent.identity.enrolment import Identity
 from precast.base import canonical
-from precast.wire import session
-from precast.wire.session import Ack, Reconnect, Record
+from precast.wire import sessions as session
+from precast.wire.sessions import Ack, Reconnect, Record
 
 HANDSHAKES = 16
 SEED = 20_001

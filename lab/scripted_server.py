@@ -14,12 +14,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from websockets.asyncio.server import Server, ServerConnection, serve
 
-from precast.agent.credentials import Credentials
+from precast.agent.identity.credentials import Credentials
 from precast.base.files import write_private
-from precast.services.authority import Authority
-from precast.services.certificates import CURVE, certificate_pem, private_pem
-from precast.wire import session
-from precast.wire.session import Ack, FromNode, Hello, Message, Record, Welcome
+from precast.services.identity.authority import Authority
+from precast.services.identity.certificates import CURVE, certificate_pem, private_pem
+from precast.wire import sessions as session
+from precast.wire.sessions import Ack, FromNode, Hello, Message, Record, Welcome
 
 T = TypeVar("T", bound=Message)
 

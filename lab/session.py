@@ -10,8 +10,8 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from precast.wire import session
-from precast.wire.session import Ack, FromServer, Hello, Message, Record, Welcome
+from precast.wire import sessions as session
+from precast.wire.sessions import Ack, FromServer, Hello, Message, Record, Welcome
 
 T = TypeVar("T", bound=Message)
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.server_process import PRECAST, ServerProcess
-from precast.agent.enrolment import Identity
+from precast.agent.identity.enrolment import Identity
 from precast.base import https
 
 

@@ -18,14 +18,14 @@ from pathlib import Path
 
 from lab.pairs import Found, Pairs
 from lab.postgres import PostgresServer
-from precast.agent.spool import Importance, Limits, Spool
-from precast.agent.store import LocalStore
+from precast.agent.state.spool import Importance, Limits, Spool
+from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError, UnavailableError
-from precast.store.check import Level, inspect
-from precast.store.connect import connect
-from precast.store.database import Database
-from precast.store.location import PostgresLocation, SqliteLocation
-from precast.store.schema import Schema
+from precast.store.engine.connect import connect
+from precast.store.engine.database import Database
+from precast.store.engine.location import PostgresLocation, SqliteLocation
+from precast.store.schema.check import Level, inspect
+from precast.store.schema.schema import Schema
 
 PAGE_BYTES = 4096
 # Twenty-five pages and more: so that a write can fail at any of its pieces.

@@ -25,12 +25,12 @@ from websockets.exceptions import ConnectionClosed
 
 from lab import fleet
 from lab.session import Store
-from precast.agent.opening import Over, closed, open_socket
-from precast.agent.pauses import Pauses, Verdict
-from precast.agent.session import OPEN_S
+from precast.agent.connection.opening import Over, closed, open_socket
+from precast.agent.connection.pauses import Pauses, Verdict
+from precast.agent.connection.session import OPEN_S
 from precast.base import digests
-from precast.wire import session
-from precast.wire.session import Reconnect, Refused, Released, Welcome
+from precast.wire import sessions as session
+from precast.wire.sessions import Reconnect, Refused, Released, Welcome
 
 # So many begin at once at first; later they come as they come.
 AT_ONCE = 64

@@ -11,13 +11,13 @@ import asyncio
 import os
 
 from precast.base.errors import PrecastError
-from precast.store.connect import connect
-from precast.store.database import Database
-from precast.store.location import parse
-from precast.store.query import Unit
-from precast.store.streams import Streams
-from precast.store.work import WorkQueue, topic
-from precast.store.work_kinds import Claim, WorkKind
+from precast.store.engine.connect import connect
+from precast.store.engine.database import Database
+from precast.store.engine.location import parse
+from precast.store.engine.query import Transaction
+from precast.store.queue.kinds import Claim, WorkKind
+from precast.store.queue.queue import WorkQueue, topic
+from precast.store.sessions.streams import Streams
 
 KIND = WorkKind("errand", max_attempts=2, pause_first_s=0.2)
 RESULTS = "errands-done"
@@ -32,7 +32,7 @@ class LostClaim(Exception):
 async def do(database: Database, queue: WorkQueue, claim: Claim) -> None:
     streams = Streams(database)
 
-    def finishing() -> Unit[None]:
+    def finishing() -> Transaction[None]:
         yield from streams.appending(RESULTS, [claim.key.encode()])
         if not (yield from queue.completing(claim)):
             raise LostClaim(claim.key)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from lab.pairs import Pairs
 from precast.base.errors import PrecastError
-from precast.store.connect import connect
-from precast.store.location import parse
+from precast.store.engine.connect import connect
+from precast.store.engine.location import parse
 
 
 def say(text: str) -> None:

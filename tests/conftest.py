@@ -11,10 +11,10 @@ import pytest
 
 from lab.postgres import PostgresServer
 from precast.base.clock import ManualClock
-from precast.store.connect import connect
-from precast.store.database import Database
-from precast.store.location import Location, PostgresLocation, SqliteLocation, parse
-from precast.store.schema import Schema
+from precast.store.engine.connect import connect
+from precast.store.engine.database import Database
+from precast.store.engine.location import Location, PostgresLocation, SqliteLocation, parse
+from precast.store.schema.schema import Schema
 
 ENGINES = ["sqlite", "postgresql"]
 

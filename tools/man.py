@@ -10,8 +10,8 @@ from pathlib import Path
 from precast import __version__
 from precast.base.errors import CONSEQUENCES
 from precast.base.settings import Settings
-from precast.cli.config import AREAS
 from precast.cli.main import GROUPS, build_parser
+from precast.cli.server.config import AREAS
 
 PAGE = Path(__file__).resolve().parents[1] / "packaging" / "man" / "precast.1"
 

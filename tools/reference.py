@@ -19,12 +19,12 @@ from types import ModuleType
 import precast
 from precast.base.errors import CONSEQUENCES, Issue
 from precast.base.settings import declared
-from precast.cli.config import AREAS
 from precast.cli.main import GROUPS, build_parser
-from precast.store import schema
-from precast.store.migrations import Migration
-from precast.store.migrations.all import MIGRATIONS
-from precast.store.query import Dialect
+from precast.cli.server.config import AREAS
+from precast.store.engine.query import Dialect
+from precast.store.schema import schema
+from precast.store.schema.migrations import Migration
+from precast.store.schema.migrations.all import MIGRATIONS
 from tools import boot_keys
 from tools.man import PAGE, man_page
 

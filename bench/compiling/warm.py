@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.differential.catalogs import MODULE_PATHS
 from precast.catalog import unknown
-from precast.cli.environments import DirectoryTree
+from precast.cli.code.local_environments import DirectoryTree
 from precast.lang.answers import FileStore, NodeAnswers, NodeData, follow
 from precast.lang.compile import CompileResult, compile_catalog
 from precast.lang.inputs import Inputs

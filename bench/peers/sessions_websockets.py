@@ -9,8 +9,8 @@ import sys
 
 from websockets.asyncio.server import ServerConnection, serve
 
-from precast.wire import session
-from precast.wire.session import Welcome
+from precast.wire import sessions as session
+from precast.wire.sessions import Welcome
 
 
 async def wait(socket: ServerConnection) -> None:

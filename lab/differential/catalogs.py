@@ -16,7 +16,7 @@ from lab.differential.environment import Environment
 from lab.differential.fact_sets import FactSet
 from precast.base import digests
 from precast.base.errors import PrecastError
-from precast.cli.environments import DirectoryTree
+from precast.cli.code.local_environments import DirectoryTree
 from precast.lang.answers import FileStore, NodeAnswers, NodeData
 from precast.lang.compile import CompileFailure
 from precast.lang.inputs import Inputs

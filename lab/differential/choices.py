@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lab.differential import declared
-from precast.lang import ast
+from precast.lang.syntax import ast
 
 MAX_DEPTH = 6
 WORDS = ("alpha", "beta", "gamma", "delta", "www", "main", "on", "daily", "root", "nobody", "x86_64", "info")

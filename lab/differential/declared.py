@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from precast.base.spans import Source
-from precast.lang import ast
-from precast.lang.parser import parse
+from precast.lang.syntax import ast
+from precast.lang.syntax.parser import parse
 
 MODULES = Path("/usr/share/puppet/modules")
 

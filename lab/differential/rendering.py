@@ -15,9 +15,9 @@ import msgspec
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
-from precast.lang.erb.template import render
-from precast.lang.erb.values import Symbol, to_ruby
-from precast.lang.values import Hash, Sensitive
+from precast.lang.ruby.erb.template import render
+from precast.lang.ruby.erb.values import Symbol, to_ruby
+from precast.lang.values.core import Hash, Sensitive
 
 Record = dict[str, Any]
 

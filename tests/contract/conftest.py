@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from precast.base.clock import ManualClock
-from precast.services.authority import Authority
-from precast.services.authority_files import AuthorityFiles, HeldAuthority
-from precast.store.database import Database
-from tests.contract.identity_site import Site
+from precast.services.identity.authority import Authority
+from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.store.engine.database import Database
+from tests.contract.identity.identity_site import Site
 
 
 @pytest.fixture

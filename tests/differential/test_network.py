@@ -14,9 +14,9 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from lab import network_facts
-from precast.boot.network import reading
-from precast.boot.network.choosing import RENDERERS
 from precast.boot.network.model import Network
+from precast.boot.network.readers import reading
+from precast.boot.network.renderers.choosing import RENDERERS
 from tests.unit.boot.network.renderings import GOLDEN
 
 LAB = Path(__file__).resolve().parents[2] / "lab"

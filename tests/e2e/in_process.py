@@ -6,24 +6,24 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from precast.api.callers import Callers
-from precast.api.metrics import Metrics
-from precast.api.quotas import Limits, Quotas
-from precast.api.routes import Route, Routes
-from precast.api.server import HttpServer
-from precast.api.tls import ServerTls
+from precast.api.http.callers import Callers
+from precast.api.http.metrics import Metrics
+from precast.api.http.quotas import Limits, Quotas
+from precast.api.http.routes import Route, Routes
+from precast.api.http.server import HttpServer
+from precast.api.http.tls import ServerTls
 from precast.base.clock import Clock
 from precast.base.ids import TimeOrderedIds
-from precast.services.authority import Authority
-from precast.services.authority_files import AuthorityFiles, HeldAuthority
-from precast.services.people import PeopleService
-from precast.services.recognition import RecognitionService
-from precast.store.audit import AuditLog
-from precast.store.connect import connect
-from precast.store.location import SqliteLocation
-from precast.store.nodes import Nodes
-from precast.store.schema import Schema
-from precast.store.tokens import Tokens
+from precast.services.identity.authority import Authority
+from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.identity.people import PeopleService
+from precast.services.identity.recognition import RecognitionService
+from precast.store.engine.connect import connect
+from precast.store.engine.location import SqliteLocation
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.certificates import Nodes
+from precast.store.identity.tokens import Tokens
+from precast.store.schema.schema import Schema
 
 
 class Serving(NamedTuple):

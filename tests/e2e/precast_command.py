@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from precast.base.ids import CountedIds
-from precast.store import backup
-from precast.store.audit import AuditLog
-from precast.store.connect import connect
-from precast.store.database import Database
-from precast.store.location import Location, PostgresLocation, SqliteLocation
-from precast.store.nodes import Certificate, Nodes
-from precast.store.query import Query, Row, Unit
-from precast.store.schema import APPLIED, Schema
-from precast.store.streams import Streams
-from precast.store.tables import TABLES
-from precast.store.tokens import EnrolmentToken, PersonToken, Tokens
-from precast.store.work import WorkQueue
-from precast.store.work_kinds import WorkKind
+from precast.store.engine.connect import connect
+from precast.store.engine.database import Database
+from precast.store.engine.location import Location, PostgresLocation, SqliteLocation
+from precast.store.engine.query import Query, Row, Transaction
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.certificates import Certificate, Nodes
+from precast.store.identity.tokens import EnrolmentToken, PersonToken, Tokens
+from precast.store.queue.kinds import WorkKind
+from precast.store.queue.queue import WorkQueue
+from precast.store.schema import backup
+from precast.store.schema.schema import APPLIED, Schema
+from precast.store.schema.tables import TABLES
+from precast.store.sessions.streams import Streams
 
 PRECAST = str(Path(sys.executable).with_name("precast"))
 # Somebody to whom file modes apply, also when the tests run as root; whose files are still ours.
@@ -140,7 +140,7 @@ async def _fill(location: Location) -> None:
     await database.close()
 
 
-def _filling(database: Database) -> Unit[None]:
+def _filling(database: Database) -> Transaction[None]:
     now = database.clock.now()
     yield from Nodes(database).taking("web1")
     yield from Nodes(database).adding(Certificate("a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
@@ -175,7 +175,7 @@ async def _contents(location: Location) -> dict[str, list[Row]]:
     return found
 
 
-def _reading() -> Unit[dict[str, list[Row]]]:
+def _reading() -> Transaction[dict[str, list[Row]]]:
     found = {}
     for table in TABLES:
         found[table.name] = [tuple(row) for row in (yield table.first_page(10_000))]
@@ -189,7 +189,7 @@ def execute(location: Location, sql: str) -> None:
 
 
 async def _execute(location: Location, sql: str) -> None:
-    def unit() -> Unit[None]:
+    def unit() -> Transaction[None]:
         yield Query("test.execute", sql)()
 
     database = await connect(location)

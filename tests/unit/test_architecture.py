@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "precast"
 
 HOUSE = [
     "base", "net", "running", "wire", "catalog", "types", "lang", "plans", "resources", "agent", "boot",
-    "store", "services", "api", "web", "cli", "app", "__main__",
+    "store", "services", "api", "web", "app", "cli", "__main__",
 ]  # fmt: skip
 PURE = {"net", "wire", "catalog", "types", "lang", "plans"}
 ON_THE_NODE = {"base", "net", "running", "wire", "catalog", "types", "lang", "resources", "agent", "boot"}
@@ -104,7 +104,7 @@ def test_plain_install_brings_the_node_packages_and_no_more() -> None:
 # What a process that lives as long as its machine must not carry around.
 NOT_IN_THE_DAEMON = [
     "aiohttp", "asyncpg", "cryptography", "uvloop", "yaml", "zoneinfo", "logging.handlers", "multiprocessing", "pickle",
-    "precast.agent.enrolment", "precast.agent.facts", "precast.api", "precast.lang", "precast.services", "precast.store",
+    "precast.agent.identity.enrolment", "precast.agent.facts", "precast.api", "precast.lang", "precast.services", "precast.store",
 ]  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def test_agents_daemon_loads_nothing_large() -> None:
         "import precast.agent.daemon; print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert "precast.agent.session" in loaded
+    assert "precast.agent.connection.session" in loaded
     assert [
         name for name in loaded if any(name == one or name.startswith(f"{one}.") for one in NOT_IN_THE_DAEMON)
     ] == []
@@ -128,20 +128,20 @@ def test_no_module_loads_what_can_run_code(forbidden: str) -> None:
 # What serves the requests and messages of nodes, and what compiles.
 FOR_NODES = [
     "precast.api.facts",
-    "precast.api.hub",
-    "precast.api.policies",
-    "precast.api.records",
-    "precast.api.catalogs",
-    "precast.api.run_records",
+    "precast.api.sessions.hub",
+    "precast.api.nodes.policies",
+    "precast.api.sessions.records",
+    "precast.api.catalogs.catalogs",
+    "precast.api.sessions.run_records",
 ]
-COMPILES = {"precast.services.compiler", "precast.services.compiling.workers", "precast.lang.compile"}
+COMPILES = {"precast.services.compile.compiler", "precast.services.compile.workers", "precast.lang.compile"}
 
 
 def test_all_that_serves_nodes_is_known() -> None:
     declaring = {
         "precast." + str(path.relative_to(SOURCE).with_suffix("")).replace("/", ".")
         for room, path in modules()
-        if room == "api" and "precast.api.routes.NODE" in {name for _, name in imports(path)}
+        if room == "api" and "precast.api.http.routes.NODE" in {name for _, name in imports(path)}
     }
     assert declaring == set(FOR_NODES)
 
@@ -159,5 +159,5 @@ def test_nothing_that_serves_nodes_reaches_the_compiler() -> None:
                 if module.startswith("precast") and is_module and module not in reached:
                     reached.add(module)
                     waiting.append(module)
-    assert "precast.services.facts" in reached
+    assert "precast.services.facts.facts" in reached
     assert reached & COMPILES == set()

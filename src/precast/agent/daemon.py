@@ -17,27 +17,27 @@ from typing import NamedTuple
 
 from precast import __version__
 from precast.agent import issues, logs
-from precast.agent.apply_chore import ApplyChore
-from precast.agent.children import Children, watch_by_descriptor
-from precast.agent.chores import CertificateChore, FactsChore, name_of
-from precast.agent.credentials import Credentials
-from precast.agent.exec_chore import ExecChore
-from precast.agent.exec_orders import ExecOrders
-from precast.agent.fetch_chore import FetchChore
-from precast.agent.link import Link
-from precast.agent.lock import only_one
-from precast.agent.notes import CertificateNote, DaemonNote, FactsNote
+from precast.agent.chores.apply import ApplyChore
+from precast.agent.chores.children import Children, watch_by_descriptor
+from precast.agent.chores.chores import CertificateChore, FactsChore, name_of
+from precast.agent.chores.commands import ExecChore
+from precast.agent.chores.fetch import FetchChore
+from precast.agent.connection.link import Link
+from precast.agent.connection.session import Session
+from precast.agent.identity.credentials import Credentials
 from precast.agent.notify import Notifier
-from precast.agent.orders import Orders
-from precast.agent.session import Session
+from precast.agent.orders.commands import ExecOrders
+from precast.agent.orders.runs import Orders
 from precast.agent.settings import AgentSettings
-from precast.agent.spool import Limits, Spool
-from precast.agent.store import LocalStore, place, set_aside
-from precast.agent.wake import listening
+from precast.agent.state.lock import only_one
+from precast.agent.state.notes import CertificateNote, DaemonNote, FactsNote
+from precast.agent.state.spool import Limits, Spool
+from precast.agent.state.store import LocalStore, place, set_aside
+from precast.agent.state.wake import listening
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
-from precast.wire.runs import EXEC, RUN
-from precast.wire.session import COLLECT, FACTS, RENEW, Released, Welcome
+from precast.wire.jobs.orders import EXEC, RUN
+from precast.wire.sessions import COLLECT, FACTS, RENEW, Released, Welcome
 
 log = logging.getLogger("precast.agent")
 

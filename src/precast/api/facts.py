@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from precast.api.routes import NODE, Call, Node, Route, Routes, person
+from precast.api.http.routes import NODE, Call, Node, Route, Routes, person
 from precast.base.clock import Clock
 from precast.services import issues
-from precast.services.fact_differences import FactDifferences
-from precast.services.facts import FactService
+from precast.services.facts.differences import FactDifferences
+from precast.services.facts.facts import FactService
 from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsDifference, FactsView
 
 

@@ -1,10 +1,10 @@
 """Routes about reports: lists, one report, its events while they come, and what happened to a resource anywhere."""
 
-from precast.api.routes import Call, Route, Routes, person
-from precast.services import issues_reports as issues
-from precast.services.report_views import MAX_WAIT_S, PAGE, ReportViews
-from precast.store.report_views import Wanted
-from precast.wire.report_views import EventRow, EventsPage, ReportsPage, ReportView
+from precast.api.http.routes import Call, Route, Routes, person
+from precast.services.reports import issues as issues
+from precast.services.reports.views import MAX_WAIT_S, PAGE, ReportViews
+from precast.store.reports.views import Wanted
+from precast.wire.reports.views import EventRow, EventsPage, ReportsPage, ReportView
 
 STATES = ("running", "ended", "broken-off", "not-run")
 # What a long poll may take beyond its wait.

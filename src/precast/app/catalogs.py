@@ -1,32 +1,32 @@
 """Catalogs as people and nodes meet them: looked at, released, fetched, searched, traced to their source."""
 
-from precast.api.catalogs import CatalogsApi
-from precast.api.origins import OriginsApi
-from precast.api.queries import QueriesApi
+from precast.api.catalogs.catalogs import CatalogsApi
+from precast.api.catalogs.origins import OriginsApi
+from precast.api.query import QueriesApi
 from precast.app.parts import audit_log, target_service
-from precast.services.catalog_troubles import CatalogTroubles
-from precast.services.catalog_views import CatalogViews
-from precast.services.compile_requests import CompileRequests
-from precast.services.compiling.inputs import NodeInputs
-from precast.services.compiling.trees import Versions
-from precast.services.origins import OriginService
-from precast.services.querying.indexing import Indexing
-from precast.services.querying.reports import ReportSearch
-from precast.services.querying.resources import ResourceSearch
-from precast.services.querying.service import QueryService
-from precast.services.readiness import ReadinessService
-from precast.services.releases import ReleaseService
+from precast.services.catalogs.origins import OriginService
+from precast.services.catalogs.releases import ReleaseService
+from precast.services.catalogs.troubles import CatalogTroubles
+from precast.services.catalogs.views import CatalogViews
+from precast.services.compile.inputs import NodeInputs
+from precast.services.compile.readiness import ReadinessService
+from precast.services.compile.requests import CompileRequests
+from precast.services.query.indexing import Indexing
+from precast.services.query.reports import ReportSearch
+from precast.services.query.resources import ResourceSearch
+from precast.services.query.service import QueryService
+from precast.services.traces.versions import Versions
 from precast.services.work_kinds import DECIDE
-from precast.store.blobs import Blobs
-from precast.store.catalog_index import CatalogIndex
 from precast.store.catalogs import Catalogs
-from precast.store.database import Database
-from precast.store.environments import Environments
-from precast.store.facts import Facts
-from precast.store.fleet import Fleet
-from precast.store.report_views import ReportReader
+from precast.store.code.blobs import Blobs
+from precast.store.code.environments import Environments
+from precast.store.engine.database import Database
+from precast.store.facts.facts import Facts
+from precast.store.nodes.nodes import Fleet
+from precast.store.query.resource_index import CatalogIndex
+from precast.store.queue.queue import WorkQueue
+from precast.store.reports.views import ReportReader
 from precast.store.traces import Traces
-from precast.store.work import WorkQueue
 
 
 def catalogs_api(database: Database) -> CatalogsApi:

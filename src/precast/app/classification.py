@@ -3,15 +3,15 @@
 from typing import NamedTuple
 
 from precast.app.parts import audit_log, target_service
-from precast.cli.settings import ServerSettings
-from precast.services.classification import Classifier
-from precast.services.enc import EncService
-from precast.services.rules import RuleService
+from precast.app.settings import ServerSettings
+from precast.services.nodes.classification import Classifier
+from precast.services.nodes.enc import EncService
+from precast.services.nodes.rules import RuleService
 from precast.services.work_kinds import ASK_ENC, DECIDE, RECLASSIFY
-from precast.store.classification import Classifications
-from precast.store.database import Database
-from precast.store.fleet import Fleet
-from precast.store.work import WorkQueue
+from precast.store.engine.database import Database
+from precast.store.nodes.classification import Classifications
+from precast.store.nodes.nodes import Fleet
+from precast.store.queue.queue import WorkQueue
 
 
 class Classification(NamedTuple):

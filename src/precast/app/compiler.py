@@ -5,26 +5,26 @@ import socket
 from contextlib import AsyncExitStack, suppress
 
 from precast.app.parts import Part, audit_log
+from precast.app.settings import ServerSettings
 from precast.base.ids import TimeOrderedIds
-from precast.cli.settings import ServerSettings
 from precast.lang.settings import PUPPET_VERSION
-from precast.services.automatic_releases import AutomaticReleases
-from precast.services.changes import ChangeReasons
-from precast.services.compiler import CompilerService
-from precast.services.compiling.deployment import Deployment
-from precast.services.compiling.groves import Groves
-from precast.services.compiling.inputs import NodeInputs
-from precast.services.compiling.trees import Versions
-from precast.services.compiling.workers import Limits, Workers
-from precast.services.deciding import DecisionService
+from precast.services.catalogs.automatic_releases import AutomaticReleases
+from precast.services.compile.changes import ChangeReasons
+from precast.services.compile.compiler import CompilerService
+from precast.services.compile.deciding import DecisionService
+from precast.services.compile.inputs import NodeInputs
+from precast.services.compile.workers import Limits, Workers
+from precast.services.traces.deployment import Deployment
+from precast.services.traces.groves import Groves
+from precast.services.traces.versions import Versions
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
-from precast.store.blobs import Blobs
 from precast.store.catalogs import Catalogs
-from precast.store.database import Database
-from precast.store.environments import Environments
-from precast.store.fleet import Fleet
+from precast.store.code.blobs import Blobs
+from precast.store.code.environments import Environments
+from precast.store.engine.database import Database
+from precast.store.nodes.nodes import Fleet
+from precast.store.queue.queue import WorkQueue
 from precast.store.traces import Traces
-from precast.store.work import WorkQueue
 
 
 async def compiling(database: Database, settings: ServerSettings, server_id: str, held: AsyncExitStack) -> list[Part]:

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from precast.cli.settings import ServerSettings
+from precast.app.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from precast.store.database import Database
+    from precast.store.engine.database import Database
 
 
 @asynccontextmanager
@@ -16,9 +16,9 @@ async def opened(
     settings: ServerSettings, *, may_create: bool = True, room: Path | None = None
 ) -> "AsyncIterator[Database]":
     """Raises NotFoundError STORE-002 if there is none and none may be made."""
-    from precast.store import location
-    from precast.store.connect import connect
-    from precast.store.schema import Schema
+    from precast.store.engine import location
+    from precast.store.engine.connect import connect
+    from precast.store.schema.schema import Schema
 
     database = await connect(location.parse(settings.location), may_create=may_create, room=room)
     try:

@@ -2,18 +2,18 @@
 
 from typing import NamedTuple
 
-from precast.api.environments import EnvironmentsApi
-from precast.api.hooks import HooksApi
+from precast.api.code.environments import EnvironmentsApi
+from precast.api.code.hooks import HooksApi
 from precast.app.parts import audit_log
-from precast.cli.settings import ServerSettings
-from precast.services.content import ContentService
-from precast.services.environments import EnvironmentService
-from precast.services.hooks import HookService, load_hooks
+from precast.app.settings import ServerSettings
+from precast.services.code.content import ContentService
+from precast.services.code.environments import EnvironmentService
+from precast.services.code.hooks import HookService, load_hooks
 from precast.services.work_kinds import DEPLOY, REDECIDE
-from precast.store.blobs import Blobs
-from precast.store.database import Database
-from precast.store.environments import Environments
-from precast.store.work import WorkQueue
+from precast.store.code.blobs import Blobs
+from precast.store.code.environments import Environments
+from precast.store.engine.database import Database
+from precast.store.queue.queue import WorkQueue
 
 
 class EnvironmentRoom(NamedTuple):

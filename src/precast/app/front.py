@@ -2,16 +2,16 @@
 
 import socket
 
-from precast.api.authority import AuthorityApi
-from precast.api.board import Board
-from precast.api.callers import Callers
-from precast.api.metrics import Metrics
-from precast.api.quotas import Limits, Quotas
-from precast.api.routes import Routes
-from precast.api.rules import RulesApi
-from precast.api.server import HttpServer
-from precast.api.status import StatusApi
-from precast.api.tls import ServerTls
+from precast.api.http.board import Board
+from precast.api.http.callers import Callers
+from precast.api.http.metrics import Metrics
+from precast.api.http.quotas import Limits, Quotas
+from precast.api.http.routes import Routes
+from precast.api.http.server import HttpServer
+from precast.api.http.tls import ServerTls
+from precast.api.identity.authority import AuthorityApi
+from precast.api.nodes.rules import RulesApi
+from precast.api.nodes.status import StatusApi
 from precast.app.catalogs import catalog_indexing, catalogs_api, origins_api, queries_api
 from precast.app.classification import classification
 from precast.app.environments import environment_room
@@ -21,20 +21,20 @@ from precast.app.people import browser_sessions, people_service
 from precast.app.reports import report_room
 from precast.app.runs import runs_api
 from precast.app.sessions import session_room
+from precast.app.settings import Address, ServerSettings
+from precast.app.supervision import Worker
 from precast.cli import issues
-from precast.cli.settings import Address, ServerSettings
-from precast.cli.workers import Worker
-from precast.services.authority_files import AuthorityFiles, HeldAuthority
-from precast.services.people import PeopleService
-from precast.services.recognition import RecognitionService
-from precast.services.rotation import RotationService
-from precast.services.status import Place, StatusService
-from precast.store.classification import Classifications
-from precast.store.database import Database
-from precast.store.fleet import Fleet
-from precast.store.nodes import Nodes
-from precast.store.sessions import Sessions
-from precast.store.work import WorkQueue
+from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.identity.people import PeopleService
+from precast.services.identity.recognition import RecognitionService
+from precast.services.identity.rotation import RotationService
+from precast.services.nodes.status import Place, StatusService
+from precast.store.engine.database import Database
+from precast.store.identity.certificates import Nodes
+from precast.store.nodes.classification import Classifications
+from precast.store.nodes.nodes import Fleet
+from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.sessions import Sessions
 from precast.web.pages import WebPages
 from precast.web.sessions import WebSessionsApi
 

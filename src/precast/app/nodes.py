@@ -3,35 +3,35 @@
 import secrets
 
 from precast.api.facts import FactsApi
-from precast.api.identity import IdentityApi
-from precast.api.nodes import NodesApi
-from precast.api.policies import PoliciesApi
-from precast.api.requests import RequestsApi
+from precast.api.identity.identity import IdentityApi
+from precast.api.identity.requests import RequestsApi
+from precast.api.nodes.nodes import NodesApi
+from precast.api.nodes.policies import PoliciesApi
 from precast.app.parts import audit_log, known_nodes, target_service
 from precast.base.ids import TimeOrderedIds
-from precast.services.authority_files import HeldAuthority
-from precast.services.classification import Classifier
-from precast.services.enrolment import EnrolmentService
-from precast.services.fact_differences import FactDifferences
-from precast.services.fact_reads import ReadFacts
-from precast.services.facts import FACTS, FactService
-from precast.services.nodes import NodeService
-from precast.services.people import PeopleService
-from precast.services.policies import PolicyService
-from precast.services.recognition import RecognitionService
-from precast.services.requests import RequestService
-from precast.services.sessions import SessionService
+from precast.services.facts.differences import FactDifferences
+from precast.services.facts.facts import FACTS, FactService
+from precast.services.facts.reads import ReadFacts
+from precast.services.identity.authority_files import HeldAuthority
+from precast.services.identity.enrolment import EnrolmentService
+from precast.services.identity.people import PeopleService
+from precast.services.identity.recognition import RecognitionService
+from precast.services.identity.requests import RequestService
+from precast.services.nodes.classification import Classifier
+from precast.services.nodes.nodes import NodeService
+from precast.services.nodes.policies import PolicyService
+from precast.services.sessions.sessions import SessionService
 from precast.services.work_kinds import ASK_ENC, DECIDE
-from precast.store.database import Database
-from precast.store.facts import Facts
-from precast.store.fleet import Fleet
-from precast.store.nodes import Nodes
-from precast.store.policies import Policies
-from precast.store.requests import Requests
-from precast.store.sessions import Sessions
-from precast.store.streams import Streams
-from precast.store.tokens import Tokens
-from precast.store.work import WorkQueue
+from precast.store.engine.database import Database
+from precast.store.facts.facts import Facts
+from precast.store.identity.certificates import Nodes
+from precast.store.identity.requests import Requests
+from precast.store.identity.tokens import Tokens
+from precast.store.nodes.nodes import Fleet
+from precast.store.nodes.policies import Policies
+from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.sessions import Sessions
+from precast.store.sessions.streams import Streams
 
 
 def fact_service(database: Database) -> FactService:

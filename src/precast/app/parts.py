@@ -3,16 +3,16 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from precast.app.settings import ServerSettings
+from precast.app.supervision import Worker
 from precast.base.ids import TimeOrderedIds
-from precast.cli.settings import ServerSettings
-from precast.cli.workers import Worker
-from precast.services.known_nodes import KnownNodes
-from precast.services.server_presence import ServerPresence, quiet_name
-from precast.services.targets import TargetService
-from precast.store.audit import AuditLog
-from precast.store.database import Database
-from precast.store.fleet import Fleet
-from precast.store.sessions import Sessions
+from precast.services.query.known_nodes import KnownNodes
+from precast.services.query.targets import TargetService
+from precast.services.sessions.server_presence import ServerPresence, quiet_name
+from precast.store.engine.database import Database
+from precast.store.identity.audit import AuditLog
+from precast.store.nodes.nodes import Fleet
+from precast.store.sessions.sessions import Sessions
 
 # What a server does for as long as it runs.
 Part = Callable[[], Coroutine[Any, Any, None]]

@@ -4,15 +4,15 @@ import secrets
 
 from precast.app.parts import audit_log
 from precast.base.ids import TimeOrderedIds
-from precast.services.certificates import fingerprint
-from precast.services.people import PeopleService
-from precast.services.puppet_ca import PuppetCa
-from precast.services.web_sessions import WebSessionService
-from precast.store.database import Database
-from precast.store.nodes import Certificate, Nodes
-from precast.store.query import Unit
-from precast.store.tokens import Tokens
-from precast.store.web_sessions import WebSessions
+from precast.services.identity.certificates import fingerprint
+from precast.services.identity.people import PeopleService
+from precast.services.identity.puppet_ca import PuppetCa
+from precast.services.identity.web_sessions import WebSessionService
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.identity.certificates import Certificate, Nodes
+from precast.store.identity.tokens import Tokens
+from precast.store.identity.web_sessions import WebSessions
 
 
 def people_service(database: Database) -> PeopleService:
@@ -30,7 +30,7 @@ async def importing(database: Database, puppet: PuppetCa, found: list[Certificat
     """Take in the nodes of a Puppet authority, all or none."""
     audit = audit_log(database)
 
-    def unit() -> Unit[None]:
+    def unit() -> Transaction[None]:
         yield from Nodes(database).importing(found)
         yield from audit.adding("system", "authority.import", fingerprint(puppet.certificate), certificates=len(found))
 

@@ -2,20 +2,20 @@
 
 from typing import NamedTuple
 
+from precast.api.http.webhook import post
 from precast.api.reports import ReportsApi
-from precast.api.webhook import post
-from precast.cli.settings import ServerSettings
-from precast.services.report_retention import ReportRetention
-from precast.services.report_views import ReportViews
-from precast.services.reports import ReportService
-from precast.services.returners import ReturnerService, kind_of, load_returners
-from precast.services.runs.results import StepResults
-from precast.store.database import Database
-from precast.store.report_partitions import ReportPartitions
-from precast.store.report_views import ReportReader
-from precast.store.reports import Reports
-from precast.store.runs import Runs
-from precast.store.work import WorkQueue
+from precast.app.settings import ServerSettings
+from precast.services.jobs.results import StepResults
+from precast.services.reports.reports import ReportService
+from precast.services.reports.retention import ReportRetention
+from precast.services.reports.returners import ReturnerService, kind_of, load_returners
+from precast.services.reports.views import ReportViews
+from precast.store.engine.database import Database
+from precast.store.jobs.runs import Runs
+from precast.store.queue.queue import WorkQueue
+from precast.store.reports.partitions import ReportPartitions
+from precast.store.reports.reports import Reports
+from precast.store.reports.views import ReportReader
 
 
 class ReportRoom(NamedTuple):

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from precast.app.database import opened
+from precast.app.settings import API, COMPILER, SCHEDULER, Address, ServerSettings
+from precast.app.supervision import Worker
 from precast.base.clock import SystemClock
 from precast.base.ids import TimeOrderedIds
 from precast.cli import issues
-from precast.cli.server import Initialised
-from precast.cli.settings import API, COMPILER, SCHEDULER, Address, ServerSettings
-from precast.cli.workers import Worker
+from precast.cli.server.server import Initialised
 
 if TYPE_CHECKING:
     from precast.app.front import Front
     from precast.app.parts import Part
-    from precast.store.database import Database
+    from precast.store.engine.database import Database
 
 # New objects between two looks for those that only hold each other.
 GARBAGE = 20_000
@@ -34,10 +34,10 @@ class App:
         Raises ConflictError CA-002 if there is an authority already, InputError CA-016 if Puppet's cannot be used.
         """
         from precast.app.people import importing, people_service
-        from precast.services.authority import Authority
-        from precast.services.authority_files import AuthorityFiles
-        from precast.services.puppet_ca import PuppetCa
-        from precast.wire.identity import NewPersonToken
+        from precast.services.identity.authority import Authority
+        from precast.services.identity.authority_files import AuthorityFiles
+        from precast.services.identity.puppet_ca import PuppetCa
+        from precast.wire.identity.bodies import NewPersonToken
 
         files = AuthorityFiles(settings.data / "authority")
         files.refuse_existing()
@@ -58,7 +58,7 @@ class App:
     async def create_admin(self, settings: ServerSettings, admin: str) -> str:
         """Make another admin token. Raises NotFoundError STORE-002 if there is no database."""
         from precast.app.people import people_service
-        from precast.wire.identity import NewPersonToken
+        from precast.wire.identity.bodies import NewPersonToken
 
         async with opened(settings, may_create=False) as database:
             return (await people_service(database).create(NewPersonToken(admin, "admin"), "system")).token

@@ -1,18 +1,18 @@
 """Runs over nodes: begun and looked at through the API, driven by the scheduler."""
 
-from precast.api.runs import RunsApi
+from precast.api.jobs import RunsApi
 from precast.app.parts import audit_log, target_service
+from precast.app.settings import ServerSettings
 from precast.base.ids import TimeOrderedIds
-from precast.cli.settings import ServerSettings
-from precast.services.runs.driving import Driver
-from precast.services.runs.service import RunService
-from precast.services.sessions import MAX_ORDERS, SessionService
-from precast.store.database import Database
-from precast.store.facts import Facts
-from precast.store.nodes import Nodes
-from precast.store.runs import Runs
-from precast.store.sessions import Sessions
-from precast.store.streams import Streams
+from precast.services.jobs.driving import Driver
+from precast.services.jobs.service import RunService
+from precast.services.sessions.sessions import MAX_ORDERS, SessionService
+from precast.store.engine.database import Database
+from precast.store.facts.facts import Facts
+from precast.store.identity.certificates import Nodes
+from precast.store.jobs.runs import Runs
+from precast.store.sessions.sessions import Sessions
+from precast.store.sessions.streams import Streams
 
 
 def runs_api(database: Database, settings: ServerSettings) -> RunsApi:

@@ -7,15 +7,15 @@ from precast.app.environments import environment_room
 from precast.app.parts import Part
 from precast.app.reports import report_retention, returner_service
 from precast.app.runs import run_driver
-from precast.cli.settings import ServerSettings
-from precast.services.content import Collection
-from precast.services.fact_retention import FactRetention
-from precast.services.pruning import Pruning, Retention
-from precast.store.blobs import Blobs
+from precast.app.settings import ServerSettings
+from precast.services.catalogs.pruning import Pruning, Retention
+from precast.services.code.content import Collection
+from precast.services.facts.retention import FactRetention
 from precast.store.catalogs import Catalogs
-from precast.store.database import Database
-from precast.store.environments import Environments
-from precast.store.facts import Facts
+from precast.store.code.blobs import Blobs
+from precast.store.code.environments import Environments
+from precast.store.engine.database import Database
+from precast.store.facts.facts import Facts
 from precast.store.traces import Traces
 
 

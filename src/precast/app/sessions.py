@@ -2,25 +2,25 @@
 
 from typing import NamedTuple
 
-from precast.api.hub import Hub, HubSettings
-from precast.api.records import messages_of
-from precast.api.run_records import add_run_records
-from precast.api.sessions import SessionsApi
-from precast.api.tending import Tending
+from precast.api.sessions.hub import Hub, HubSettings
+from precast.api.sessions.presence import SessionsApi
+from precast.api.sessions.records import messages_of
+from precast.api.sessions.run_records import add_run_records
+from precast.api.sessions.tending import Tending
 from precast.app.parts import audit_log
-from precast.services.facts import FactService
-from precast.services.reports import ReportService
-from precast.services.runs.results import StepResults
-from precast.services.served import ServedThings
-from precast.services.sessions import MAX_ORDERS, SessionService
+from precast.services.facts.facts import FactService
+from precast.services.jobs.results import StepResults
+from precast.services.reports.reports import ReportService
+from precast.services.sessions.served import ServedThings
+from precast.services.sessions.sessions import MAX_ORDERS, SessionService
 from precast.store.catalogs import Catalogs
-from precast.store.database import Database
-from precast.store.facts import Facts
-from precast.store.nodes import Nodes
-from precast.store.policies import Policies
-from precast.store.runs import Runs
-from precast.store.sessions import Sessions
-from precast.store.streams import Streams
+from precast.store.engine.database import Database
+from precast.store.facts.facts import Facts
+from precast.store.identity.certificates import Nodes
+from precast.store.jobs.runs import Runs
+from precast.store.nodes.policies import Policies
+from precast.store.sessions.sessions import Sessions
+from precast.store.sessions.streams import Streams
 
 
 class SessionRoom(NamedTuple):

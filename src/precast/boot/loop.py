@@ -27,10 +27,10 @@ from precast.boot.sources.probing import Probe, probe
 from precast.boot.state import Identity, State
 from precast.boot.strategies.by_capability import ByCapability
 from precast.boot.trust import Answer
-from precast.net.compiling import compile_net
-from precast.net.declarations import Outcome
-from precast.net.execution import Execution
-from precast.net.waiting import Waiting
+from precast.net.analysis.waiting import Waiting
+from precast.net.execution.execution import Execution
+from precast.net.model.compiling import compile_net
+from precast.net.model.declarations import Outcome
 from precast.running.tasks import run_tasks
 
 # How many jobs run at once: they wait for programs and disks more than they compute.

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from precast.boot.capabilities import Capability
 from precast.boot.modules.contract import Config, Module, Part
 from precast.boot.sources.contract import Source
-from precast.net.builder import arcs
-from precast.net.compiling import compile_net
-from precast.net.declarations import Declared, Place, Transition
-from precast.net.structure import Net
+from precast.net.model.builder import arcs
+from precast.net.model.compiling import compile_net
+from precast.net.model.declarations import Declared, Place, Transition
+from precast.net.model.structure import Net
 
 NETWORK, CONFIGURATION, WORKERS, ENDED = "network", "configuration", "workers", "sources ended"
 BRING_UP = "bring up the network"

@@ -12,7 +12,7 @@ from precast.base.spans import Source, Span
 from precast.boot import issues
 from precast.boot.modules import registry
 from precast.boot.modules.shapes import Finding, Path, kind_of
-from precast.boot.network import reading as network
+from precast.boot.network.readers import reading as network
 from precast.boot.userdata import issues as userdata_issues
 from precast.boot.userdata import merging, packing, yaml_text
 from precast.boot.userdata.kinds import PartKind, by_beginning

@@ -8,9 +8,9 @@ at once is a lock: a place whose token is held while the step runs.
 from collections.abc import Callable, Iterable
 
 from precast.catalog.order import Moment, Order
-from precast.net.builder import Builder
-from precast.net.declarations import Transition
-from precast.net.structure import Net
+from precast.net.model.builder import Builder
+from precast.net.model.declarations import Transition
+from precast.net.model.structure import Net
 
 _WORDS = {"do": "", "start": " begins", "end": " ends"}
 

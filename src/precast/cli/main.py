@@ -13,41 +13,50 @@ from collections.abc import Callable, Sequence
 from precast import __version__
 from precast.base.errors import PrecastError
 from precast.cli import issues
-from precast.cli.output import OutputFailed, discard, watched_stdout
-from precast.cli.parser import Parser
+from precast.cli.console.output import OutputFailed, discard, watched_stdout
+from precast.cli.console.parser import Parser
 
 # Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
-    "apply": ("precast.cli.apply", "bring this machine to what a manifest or a catalog wants"),
-    "boot": ("precast.cli.boot", "bring a fresh machine up from its data sources; what happened and why"),
-    "catalog": ("precast.cli.catalog", "catalogs of nodes: staged, served, how they differ, why"),
-    "compile": ("precast.cli.compile", "compile a node's catalog from an environment on disk"),
-    "db": ("precast.cli.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
-    "resource": ("precast.cli.resource", "what there is on this machine, as Puppet code; set one resource in place"),
-    "eval": ("precast.cli.eval", "evaluate Puppet code and print its value"),
-    "facts": ("precast.cli.facts", "what a machine says about itself"),
-    "lookup": ("precast.cli.lookup", "look a key up in Hiera, and see why it has its value"),
-    "net": ("precast.cli.net", "Petri nets: check, simulate, draw, export, import"),
-    "query": ("precast.cli.query", "what is known of the fleet: nodes, facts, resources in released catalogs, reports"),
-    "server": ("precast.cli.server", "the server: make its authority and database once, then serve"),
-    "agent": ("precast.cli.agent", "this machine as a node: its daemon, its certificate, its facts"),
-    "node": ("precast.cli.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
-    "env": ("precast.cli.env", "environments: deploy code, list, show, compare, roll back; their modules and facts"),
-    "ca": ("precast.cli.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
-    "release": ("precast.cli.release:configure_release", "serve nodes what is staged for them"),
-    "rollback": ("precast.cli.release:configure_rollback", "serve nodes what they were served before"),
-    "report": ("precast.cli.report", "what runs on nodes came to: list, show, watch"),
-    "web": ("precast.cli.web", "where the dashboard is"),
-    "run": ("precast.cli.run", "have nodes apply what was released to them, now; runs: list, show, stop"),
-    "exec": ("precast.cli.exec", "run a command on nodes that allow it, and see what it says"),
-    "token": ("precast.cli.identity:configure_token", "tokens of people and for enrolling nodes"),
-    "validate": ("precast.cli.validate", "whether manifests and templates are well-formed"),
-    "doc": ("precast.cli.doc", "functions of the language and managed types: what they take"),
-    "audit": ("precast.cli.identity:configure_audit", "who did what"),
-    "status": ("precast.cli.status", "the state of the site on one screen"),
-    "support-bundle": ("precast.cli.support", "collect what somebody who helps needs, without secrets"),
-    "completion": ("precast.cli.completion", "completion for bash, zsh and fish"),
-    "config": ("precast.cli.config", "settings, and where each came from"),
+    "apply": ("precast.cli.agent.apply", "bring this machine to what a manifest or a catalog wants"),
+    "boot": ("precast.cli.boot.boot", "bring a fresh machine up from its data sources; what happened and why"),
+    "catalog": ("precast.cli.catalogs.catalog", "catalogs of nodes: staged, served, how they differ, why"),
+    "compile": ("precast.cli.compile.compile", "compile a node's catalog from an environment on disk"),
+    "db": ("precast.cli.server.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
+    "resource": (
+        "precast.cli.agent.resource",
+        "what there is on this machine, as Puppet code; set one resource in place",
+    ),
+    "eval": ("precast.cli.compile.eval", "evaluate Puppet code and print its value"),
+    "facts": ("precast.cli.facts.facts", "what a machine says about itself"),
+    "lookup": ("precast.cli.compile.lookup", "look a key up in Hiera, and see why it has its value"),
+    "net": ("precast.cli.net.net", "Petri nets: check, simulate, draw, export, import"),
+    "query": (
+        "precast.cli.query.query",
+        "what is known of the fleet: nodes, facts, resources in released catalogs, reports",
+    ),
+    "server": ("precast.cli.server.server", "the server: make its authority and database once, then serve"),
+    "agent": ("precast.cli.agent.agent", "this machine as a node: its daemon, its certificate, its facts"),
+    "node": ("precast.cli.nodes.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
+    "env": (
+        "precast.cli.code.env",
+        "environments: deploy code, list, show, compare, roll back; their modules and facts",
+    ),
+    "ca": ("precast.cli.identity.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
+    "release": ("precast.cli.catalogs.release:configure_release", "serve nodes what is staged for them"),
+    "rollback": ("precast.cli.catalogs.release:configure_rollback", "serve nodes what they were served before"),
+    "report": ("precast.cli.reports.report", "what runs on nodes came to: list, show, watch"),
+    "web": ("precast.cli.server.web", "where the dashboard is"),
+    "run": ("precast.cli.jobs.run", "have nodes apply what was released to them, now; runs: list, show, stop"),
+    "exec": ("precast.cli.jobs.exec", "run a command on nodes that allow it, and see what it says"),
+    "token": ("precast.cli.identity.tokens:configure_token", "tokens of people and for enrolling nodes"),
+    "validate": ("precast.cli.compile.validate", "whether manifests and templates are well-formed"),
+    "doc": ("precast.cli.compile.doc", "functions of the language and managed types: what they take"),
+    "audit": ("precast.cli.identity.tokens:configure_audit", "who did what"),
+    "status": ("precast.cli.nodes.status", "the state of the site on one screen"),
+    "support-bundle": ("precast.cli.server.support", "collect what somebody who helps needs, without secrets"),
+    "completion": ("precast.cli.console.completion", "completion for bash, zsh and fish"),
+    "config": ("precast.cli.server.config", "settings, and where each came from"),
 }
 
 

@@ -13,8 +13,8 @@ import msgspec
 
 from precast.base import digests
 from precast.lang import inputs
-from precast.lang import issues_compiler as issues
 from precast.lang.inputs import ABSENT, Answer, Path, Question
+from precast.lang.issues import compiler as issues
 
 COMPILER_VERSION = "1"
 # A regular expression among the names of node blocks is written between slashes.
@@ -281,7 +281,7 @@ def _fqdn_rotate(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
 
 @cache
 def _content_of_data() -> Callable[..., Any]:
-    from precast.lang.hiera.files import content  # brings YAML with it, which many compiles never need
+    from precast.lang.hiera.data.files import content  # brings YAML with it, which many compiles never need
 
     return content
 

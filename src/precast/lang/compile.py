@@ -15,8 +15,7 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
-from precast.lang import issues_compiler as issues
-from precast.lang.compiler.definitions import Unit
+from precast.lang.compiler.definitions import Transaction
 from precast.lang.compiler.environment import remarks, with_environment
 from precast.lang.compiler.finishing import finish
 from precast.lang.compiler.loading import translated
@@ -25,6 +24,7 @@ from precast.lang.compiler.resources import Parameter, Resource
 from precast.lang.compiler.run import Run
 from precast.lang.control import Break, ControlFlow, Next
 from precast.lang.inputs import ABSENT, CompilerVersion, Inputs, Listing, Read
+from precast.lang.issues import compiler as issues
 from precast.lang.settings import LogLine, Settings
 from precast.types.declaration import ManagedType
 
@@ -129,7 +129,7 @@ def _start(inputs: Inputs, settings: Settings) -> Run:
     return run
 
 
-def _evaluate_main(run: Run, unit: Unit) -> Any:
+def _evaluate_main(run: Run, unit: Transaction) -> Any:
     run.loader.add(unit)
     return unit.main(run.top)
 
@@ -144,11 +144,11 @@ def _nothing_to_leave() -> Iterator[None]:
         raise issues.ILLEGAL_JUMP.error(jump.source, jump.span, name=name) from None
 
 
-def _unit(source: Source) -> Unit:
+def _unit(source: Source) -> Transaction:
     return translated(source.path, digests.of_bytes(source.text.encode()), source.text, "")
 
 
-def _manifests(inputs: Inputs, place: str) -> list[Unit]:
+def _manifests(inputs: Inputs, place: str) -> list[Transaction]:
     """The environment's manifests: one file, or all in a directory in the order of their names."""
     paths = [place] if place.endswith(".pp") else _below(inputs, place)
     found = [(path, inputs.text(path)) for path in paths]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from precast.base import digests
-from precast.lang import issues_compiler as issues
+from precast.lang.issues import compiler as issues
 
 Step = str | int
 Path = tuple[Step, ...]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from precast.base.errors import PrecastError
-from precast.lang.versions import SemVer, SemVerRange
+from precast.lang.values.versions import SemVer, SemVerRange
 
 FILE: Final = "metadata.json"
 _FULL_NAME: Final = re.compile(r"[A-Za-z0-9]+[-/]([a-z][a-z0-9_]*)")

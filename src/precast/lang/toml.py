@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from precast.lang.rubytext import ruby_inspect, ruby_text
-from precast.lang.values import Hash, Regexp
+from precast.lang.ruby.text import ruby_inspect, ruby_text
+from precast.lang.values.core import Hash, Regexp
 
 _BARE: Final = re.compile(r"[a-zA-Z0-9_-]*")
 

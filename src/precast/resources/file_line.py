@@ -117,7 +117,7 @@ def _pattern(wanted: Wanted, name: str) -> re.Pattern[str] | None:
     value = wanted.get(name)
     if value is None:
         return None
-    from precast.lang.regexps import compile_regexp
+    from precast.lang.values.regexps import compile_regexp
 
     return compile_regexp(str(value))
 

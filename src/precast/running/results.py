@@ -2,7 +2,7 @@
 
 import msgspec
 
-from precast.net.declarations import Outcome
+from precast.net.model.declarations import Outcome
 
 # What the work of a transition may return: its outcome, or nothing, which is a success.
 Ended = Outcome | None

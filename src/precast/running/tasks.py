@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from precast.net.declarations import Outcome
-from precast.net.execution import Execution
+from precast.net.execution.execution import Execution
+from precast.net.model.declarations import Outcome
 from precast.running.results import Ended, Result
 
 

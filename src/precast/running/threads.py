@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from precast.base.clock import Clock, SystemClock
-from precast.net.declarations import Outcome
-from precast.net.execution import Execution
+from precast.net.execution.execution import Execution
+from precast.net.model.declarations import Outcome
 from precast.running.results import Ended, Result
 
 

@@ -1,6 +1,6 @@
 """The kinds of work that several services ask for."""
 
-from precast.store.work_kinds import WorkKind
+from precast.store.queue.kinds import WorkKind
 
 # Whether a node needs another catalog; the key is the node.
 DECIDE = WorkKind("decide")

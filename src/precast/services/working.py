@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 from precast.base.errors import PrecastError
-from precast.store.database import Database
-from precast.store.work import topic
-from precast.store.work_kinds import WorkKind
+from precast.store.engine.database import Database
+from precast.store.queue.kinds import WorkKind
+from precast.store.queue.queue import topic
 
 
 class LostClaim(Exception):

@@ -10,11 +10,11 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import from_micros, to_micros
-from precast.store.catalog_index_queries import ID_CHARS, NOTE
-from precast.store.database import Database
-from precast.store.lookup import Lookup
-from precast.store.packing import pack, unpack
-from precast.store.query import Query, Row, Unit, Wake, json_list
+from precast.store.engine.compression import pack, unpack
+from precast.store.engine.database import Database
+from precast.store.engine.lookup import Lookup
+from precast.store.engine.query import Query, Row, Transaction, Wake, json_list
+from precast.store.query.resource_index_queries import ID_CHARS, NOTE
 
 # Woken when something was released.
 RELEASED_TOPIC = "released"
@@ -259,21 +259,21 @@ class Catalogs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def storing(self, documents: Iterable[tuple[str, bytes]]) -> Unit[None]:
+    def storing(self, documents: Iterable[tuple[str, bytes]]) -> Transaction[None]:
         """Keep documents under their digests; what is there stays."""
         now = to_micros(self._database.clock.now())
         yield ADD_DOCUMENT.many(
             {"digest": digest, "body": pack(body), "size": len(body), "now": now} for digest, body in sorted(documents)
         )
 
-    def document(self, digest: str) -> Unit[bytes | None]:
+    def document(self, digest: str) -> Transaction[bytes | None]:
         rows = yield DOCUMENT(digest=digest)
         return unpack(rows[0][0]) if rows else None
 
     async def read_document(self, digest: str) -> bytes | None:
         return await self._database.read(self.document, digest)
 
-    def staging(self, staged: Sequence[Staged]) -> Unit[None]:
+    def staging(self, staged: Sequence[Staged]) -> Transaction[None]:
         """What these nodes would get now. `decided_at` counts for both moments."""
         yield STAGE.many(
             {
@@ -290,14 +290,14 @@ class Catalogs:
             for one in sorted(staged, key=lambda one: one.node)
         )
 
-    def staged(self, nodes: Sequence[str]) -> Unit[dict[str, Staged]]:
+    def staged(self, nodes: Sequence[str]) -> Transaction[dict[str, Staged]]:
         return (yield from reading_staged(nodes))
 
-    def holding(self, nodes: Sequence[str]) -> Unit[dict[str, str]]:
+    def holding(self, nodes: Sequence[str]) -> Transaction[dict[str, str]]:
         """The chain that each of these nodes was decided by. It stays so until the commit."""
         return dict((yield HOLD(nodes=json_list(nodes))))
 
-    def releasing(self, releases: Sequence[Release]) -> Unit[None]:
+    def releasing(self, releases: Sequence[Release]) -> Transaction[None]:
         """Serve these from now on; numbers are given here."""
         yield RELEASE.many(
             {
@@ -317,41 +317,41 @@ class Catalogs:
         )
         yield Wake(RELEASED_TOPIC)
 
-    def served(self, node: str) -> Unit[Release | None]:
+    def served(self, node: str) -> Transaction[Release | None]:
         return (yield from SERVING.finding(node))
 
     async def read_served(self, node: str) -> Release | None:
         return await self._database.find(SERVING, node)
 
-    def releases(self, node: str, limit: int) -> Unit[list[Release]]:
+    def releases(self, node: str, limit: int) -> Transaction[list[Release]]:
         """The newest first."""
         return [_release(row) for row in (yield RELEASES(node=node, limit=limit))]
 
-    def crowded(self, keep: int, after: str, limit: int) -> Unit[list[str]]:
+    def crowded(self, keep: int, after: str, limit: int) -> Transaction[list[str]]:
         """Nodes that have more releases than are kept of one, by name."""
         return [row[0] for row in (yield CROWDED(keep=keep, after_node=after, limit=limit))]
 
-    def trimming(self, node: str, keep: int) -> Unit[int]:
+    def trimming(self, node: str, keep: int) -> Transaction[int]:
         """Forget the oldest releases of a node beyond those that are kept; how many. What a rollback needs stays."""
         return len((yield TRIM(node=node, keep=keep)))
 
-    def staged_by(self, chains: Sequence[str]) -> Unit[set[str]]:
+    def staged_by(self, chains: Sequence[str]) -> Transaction[set[str]]:
         """Those of these chains whose leaf some node is staged with."""
         return {row[0] for row in (yield STAGED_BY(ids=json_list(chains)))}
 
-    def named(self, digests: Sequence[str]) -> Unit[set[str]]:
+    def named(self, digests: Sequence[str]) -> Transaction[set[str]]:
         """Those of these documents that some node is staged with, is served, or could be served again."""
         return {row[0] for row in (yield NAMED(digests=json_list(digests)))}
 
-    def unnamed(self, before: datetime, after: str, limit: int) -> Unit[list[str]]:
+    def unnamed(self, before: datetime, after: str, limit: int) -> Transaction[list[str]]:
         """Documents from before a moment that no node has, by digest; the traces may still name them."""
         return [row[0] for row in (yield UNNAMED(before_at=to_micros(before), after_digest=after, limit=limit))]
 
-    def removing(self, digest: str, before: datetime) -> Unit[bool]:
+    def removing(self, digest: str, before: datetime) -> Transaction[bool]:
         """Remove a document from before a moment, if still no node has it. Whoever has just released it is told of first: STORE-009."""
         return bool((yield REMOVE_DOCUMENT(digest=digest, before_at=to_micros(before))))
 
-    def changing(self, changes: Sequence[Change]) -> Unit[None]:
+    def changing(self, changes: Sequence[Change]) -> Transaction[None]:
         """Note why catalogs became others; of each node the last time."""
         yield CHANGE.many(
             {
@@ -368,30 +368,30 @@ class Catalogs:
             for one in sorted(changes, key=lambda one: one.node)
         )
 
-    def changed(self, node: str) -> Unit[Change | None]:
+    def changed(self, node: str) -> Transaction[Change | None]:
         rows = yield CHANGED(node=node)
         if not rows:
             return None
         name, at, *rest = rows[0]
         return Change(name, from_micros(at), *rest)
 
-    def released_since(self, since: datetime, limit: int = 100_000) -> Unit[dict[str, str]]:
+    def released_since(self, since: datetime, limit: int = 100_000) -> Transaction[dict[str, str]]:
         """The digests of what was released since, the newest of each node."""
         return dict((yield RELEASED_SINCE(since=to_micros(since), limit=limit)))
 
-    def broken(self, after: str, limit: int) -> Unit[list[Broken]]:
+    def broken(self, after: str, limit: int) -> Transaction[list[Broken]]:
         """Nodes whose code gives an error, by name."""
         rows = yield ERRORS(after=after, limit=limit)
         return [Broken(node, where, version, chain, from_micros(at)) for node, where, version, chain, at in rows]
 
 
-def reading_staged(nodes: Sequence[str]) -> Unit[dict[str, Staged]]:
+def reading_staged(nodes: Sequence[str]) -> Transaction[dict[str, Staged]]:
     """What each would get; absent where nothing was decided."""
     found = [_staged(row) for row in (yield STAGED(nodes=json_list(nodes)))]
     return {one.node: one for one in found}
 
 
-def forgetting(node: str) -> Unit[None]:
+def forgetting(node: str) -> Transaction[None]:
     """Remove what is staged for a node, why, and what was released to it."""
     yield FORGET_CHANGE(node=node)
     yield FORGET(node=node)

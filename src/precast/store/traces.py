@@ -12,8 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from precast.base.clock import to_micros
-from precast.store.database import Database
-from precast.store.query import Query, Row, Unit, json_list
+from precast.store.engine.database import Database
+from precast.store.engine.query import Query, Row, Transaction, json_list
 
 FIND = Query(
     "traces.find",
@@ -191,25 +191,25 @@ class Traces:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def finding(self, environment: str, parent: str, position: int, answer: str) -> Unit[ChainRow | None]:
+    def finding(self, environment: str, parent: str, position: int, answer: str) -> Transaction[ChainRow | None]:
         rows = yield FIND(environment=environment, parent=parent, position=position, answer=answer)
         return _chain(rows[0]) if rows else None
 
-    def finding_by_id(self, chain: str) -> Unit[HungChain | None]:
+    def finding_by_id(self, chain: str) -> Transaction[HungChain | None]:
         rows = yield FIND_BY_ID(id=chain)
         if not rows:
             return None
         *columns, parent, position, answer, value = rows[0]
         return HungChain(_chain(columns), parent, position, answer, value)
 
-    def source_map_of(self, catalog: str) -> Unit[str | None]:
+    def source_map_of(self, catalog: str) -> Transaction[str | None]:
         """The digest of the places of a catalog's resources."""
         rows = yield SOURCE_MAP_OF(catalog=catalog)
         return str(rows[0][0]) if rows else None
 
     def adding(
         self, environment: str, parent: str, position: int, answer: str, chain: ChainRow, value: str | None
-    ) -> Unit[bool]:
+    ) -> Transaction[bool]:
         """Hang a chain somewhere, by an answer that is also given as JSON; False if there is one already."""
         rows = yield ADD(
             id=chain.id,
@@ -226,56 +226,56 @@ class Traces:
         )
         return bool(rows)
 
-    def waiting(self, branch: str, node: str) -> Unit[None]:
+    def waiting(self, branch: str, node: str) -> Transaction[None]:
         """The node waits for this branch, and for no other."""
         yield STOP_WAITING(node=node)
         yield WAIT(branch=branch, node=node, now=to_micros(self._database.clock.now()))
 
-    def waiters(self, branch: str, limit: int) -> Unit[list[str]]:
+    def waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
         """Who waits for a branch, the longest first."""
         return [row[0] for row in (yield WAITERS(branch=branch, limit=limit))]
 
-    def counting_waiters(self, branch: str) -> Unit[int]:
+    def counting_waiters(self, branch: str) -> Transaction[int]:
         ((count,),) = yield COUNT_WAITERS(branch=branch)
         return int(count)
 
-    def branch_of(self, node: str) -> Unit[str | None]:
+    def branch_of(self, node: str) -> Transaction[str | None]:
         """Where a node waits; None if it does not."""
         rows = yield BRANCH_OF(node=node)
         return str(rows[0][0]) if rows else None
 
-    def waiting_among(self, nodes: Sequence[str]) -> Unit[dict[str, str]]:
+    def waiting_among(self, nodes: Sequence[str]) -> Transaction[dict[str, str]]:
         """Those of these nodes that wait for a compile, and at which branch."""
         return dict((yield AMONG_WAITING(nodes=json_list(nodes))))
 
-    def taking_waiters(self, branch: str, limit: int) -> Unit[list[str]]:
+    def taking_waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
         """Some who wait for a branch, and now no more."""
         return sorted(row[0] for row in (yield TAKE_WAITERS(branch=branch, limit=limit)))
 
-    def using(self, chains: Collection[str], now: datetime) -> Unit[set[str]]:
+    def using(self, chains: Collection[str], now: datetime) -> Transaction[set[str]]:
         """Note that chains were walked, once a day; those that are no more. The others stay, at least until the commit."""
         ids = json_list(sorted(chains))
         yield USE(ids=ids, day=_day(now))
         return set(chains) - {row[0] for row in (yield KNOWN(ids=ids))}
 
-    def holding(self, chain: str, now: datetime) -> Unit[bool]:
+    def holding(self, chain: str, now: datetime) -> Transaction[bool]:
         """Another chain is about to hang at this one: it stays. False if it is no more."""
         return bool((yield HOLD(id=chain, day=_day(now))))
 
-    def unused(self, before: datetime, after: Unused, limit: int) -> Unit[list[Unused]]:
+    def unused(self, before: datetime, after: Unused, limit: int) -> Transaction[list[Unused]]:
         """Ends of branches that nobody has walked since a moment, the oldest first, from after one on."""
         rows = yield UNUSED(before_at=to_micros(before), after_at=after.used_at, after=after.id, limit=limit)
         return [Unused(*row) for row in rows]
 
-    def removing(self, chains: Sequence[str], before: datetime) -> Unit[int]:
+    def removing(self, chains: Sequence[str], before: datetime) -> Transaction[int]:
         """Remove those of these that nobody has walked since a moment, and at which nothing hangs; how many."""
         return len((yield REMOVE(ids=json_list(sorted(chains)), before_at=to_micros(before))))
 
-    def naming_documents(self) -> Unit[None]:
+    def naming_documents(self) -> Transaction[None]:
         """Let every chain say which documents its leaf names."""
         yield NAME_DOCUMENTS()
 
-    def naming(self, digests: Sequence[str]) -> Unit[set[str]]:
+    def naming(self, digests: Sequence[str]) -> Transaction[set[str]]:
         """Those of these documents that a leaf names."""
         return {row[0] for row in (yield NAMING(digests=json_list(digests)))}
 
@@ -288,12 +288,12 @@ def _day(now: datetime) -> int:
     return to_micros(now) // DAY_US * DAY_US
 
 
-def resting(node: str) -> Unit[None]:
+def resting(node: str) -> Transaction[None]:
     """The node waits for no compile."""
     yield STOP_WAITING(node=node)
 
 
-def _sizing(environment: str) -> Unit[tuple[int, int, int]]:
+def _sizing(environment: str) -> Transaction[tuple[int, int, int]]:
     ((rows, links, leaves),) = yield SIZE(environment=environment)
     return int(rows), int(links), int(leaves)
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from precast.api import issues
-from precast.api.routes import PUBLIC, Call, Content, Page, Route, Routes
+from precast.api.http import issues
+from precast.api.http.routes import PUBLIC, Call, Content, Page, Route, Routes
 from precast.base import digests
 
 KINDS = {

@@ -6,13 +6,13 @@ The secret is in a cookie that no script can read, that goes to this server over
 import msgspec
 from aiohttp import web
 
-from precast.api import issues
-from precast.api.callers import COOKIE, WEB_HEADER
-from precast.api.routes import OWN, PUBLIC, Call, Route, Routes, person
+from precast.api.http import issues
+from precast.api.http.callers import COOKIE, WEB_HEADER
+from precast.api.http.routes import OWN, PUBLIC, Call, Route, Routes, person
 from precast.services import issues as service_issues
-from precast.services.people import Person
-from precast.services.web_sessions import WebSessionService
-from precast.wire.web import SignIn, WebSessionView
+from precast.services.identity.people import Person
+from precast.services.identity.web_sessions import WebSessionService
+from precast.wire.identity.web_sessions import SignIn, WebSessionView
 
 
 class WebSessionsApi:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from precast.base import canonical, digests
-from precast.wire.session import FACTS, WITH_PACKED_FACTS, WITH_PACKED_VOLATILE, Record
+from precast.wire.sessions import FACTS, WITH_PACKED_FACTS, WITH_PACKED_VOLATILE, Record
 
 NULL = msgspec.Raw(b"null")
 NOTHING = msgspec.Raw(b"{}")

@@ -18,7 +18,7 @@ from precast.agent.applying.planning import make_plan
 from precast.base.clock import SystemClock
 from precast.catalog.reading import unseal
 from precast.resources.contents import EnvironmentContents
-from precast.wire.events import ResourceReport, Status
+from precast.wire.reports.events import ResourceReport, Status
 
 _COUNT = re.compile(r"from \d+ events?$")
 ORACLE = Path(__file__).with_name("puppet.rb")

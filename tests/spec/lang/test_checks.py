@@ -11,8 +11,8 @@ import pytest
 
 from precast.base.errors import InputError
 from precast.base.spans import Source
-from precast.lang.checker import check
-from precast.lang.parser import parse
+from precast.lang.syntax.checker import check
+from precast.lang.syntax.parser import parse
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line) for line in Path(__file__).with_name("checks.jsonl").read_text(encoding="utf-8").splitlines()

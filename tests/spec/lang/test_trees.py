@@ -8,7 +8,7 @@ import pytest
 
 from precast.base.errors import InputError
 from precast.base.spans import Source
-from precast.lang.parser import parse, parse_epp
+from precast.lang.syntax.parser import parse, parse_epp
 from tests.spec.lang.tree_text import same, tree_text
 
 ROWS: list[dict[str, Any]] = [

@@ -7,7 +7,7 @@ escapes: `same` compares after taking blanks, quotes and `::` away on both sides
 import re
 from collections.abc import Iterable
 
-from precast.lang import ast
+from precast.lang.syntax import ast
 
 _OPERATORS = {"In": "in", "And": "&&", "Or": "||", "Not": "!", "Minus": "-", "Splat": "unfold"}
 _RADIX = {16: "0x%X", 8: "0%o", 10: "%d"}

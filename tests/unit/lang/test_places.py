@@ -4,9 +4,9 @@ import pytest
 
 from precast.base.errors import InputError
 from precast.base.spans import Source
-from precast.lang import ast
-from precast.lang.checker import check
-from precast.lang.parser import parse, parse_epp
+from precast.lang.syntax import ast
+from precast.lang.syntax.checker import check
+from precast.lang.syntax.parser import parse, parse_epp
 
 
 def refusal(text: str, is_template: bool = False) -> str:

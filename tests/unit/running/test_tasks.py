@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from precast.net.builder import Builder
-from precast.net.declarations import Outcome
-from precast.net.execution import Execution
-from precast.net.structure import Net
+from precast.net.execution.execution import Execution
+from precast.net.model.builder import Builder
+from precast.net.model.declarations import Outcome
+from precast.net.model.structure import Net
 from precast.running.tasks import run_tasks
 
 

@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from precast.base.clock import ManualClock
-from precast.net.builder import Builder
-from precast.net.declarations import Outcome
-from precast.net.execution import Execution
-from precast.net.structure import Net
+from precast.net.execution.execution import Execution
+from precast.net.model.builder import Builder
+from precast.net.model.declarations import Outcome
+from precast.net.model.structure import Net
 from precast.running.threads import run_threads
 
 

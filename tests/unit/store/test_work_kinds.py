@@ -2,7 +2,7 @@
 
 import pytest
 
-from precast.store.work_kinds import WorkKind
+from precast.store.queue.kinds import WorkKind
 
 KIND = WorkKind("compile", pause_first_s=10, pause_cap_s=100)
 KEYS = [f"node{number}" for number in range(200)]

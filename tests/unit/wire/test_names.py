@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from precast.base.errors import InputError
-from precast.wire.names import check_name, is_name, matches
+from precast.wire.identity.names import check_name, is_name, matches
 
 
 @pytest.mark.parametrize("name", ["a", "0", "web1.example.com", "a-b_c", "x" * 64, "a--b", "host_"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precast.wire.patterns import MAX_STATES, BadPattern, Pattern
+from precast.wire.query.patterns import MAX_STATES, BadPattern, Pattern
 
 ATOMS = ["a", "b", ".", "[ab]", "[^a]", r"\d", r"\W", "^", "$", "(a|b)", "(?:ab)", r"\.", "-", "()", "(|a)", "[a-z_]"]
 REPEATS = ["", "", "*", "+", "?", "{1,3}", "{2}", "{0,1}", "{2,}"]

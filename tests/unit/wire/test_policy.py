@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from precast.base.errors import InputError
-from precast.wire.policy import Enforce, Policy, decide, opened_at, parse_window, signed_bytes, text_of
+from precast.wire.nodes.policy import Enforce, Policy, decide, opened_at, parse_window, signed_bytes, text_of
 
 SUNDAY = datetime(2026, 11, 15, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from precast.wire import session
-from precast.wire.session import Ack, Hello, Record, Welcome
+from precast.wire import sessions as session
+from precast.wire.sessions import Ack, Hello, Record, Welcome
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

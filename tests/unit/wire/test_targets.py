@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from precast.base.errors import InputError, PrecastError
-from precast.wire.target_parser import MAX_DEPTH, MAX_TERMS, parse
-from precast.wire.targets import (
+from precast.wire.query.parser import MAX_DEPTH, MAX_TERMS, parse
+from precast.wire.query.targets import (
     And,
     Comparison,
     Existence,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from precast.base import digests
 from precast.base.errors import InputError
-from precast.wire import tokens
+from precast.wire.identity import tokens
 
 ID = "01890000-0000-7000-8000-000000000000"
 SECRET = bytes(range(200, 232))

@@ -7,7 +7,7 @@ from precast.lang.compiler.run import Run
 from precast.lang.compiler.serial import parameter_data
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from precast.lang.values import DEFAULT, Binary, Hash, Regexp, Sensitive
+from precast.lang.values.core import DEFAULT, Binary, Hash, Regexp, Sensitive
 
 
 class Functions:

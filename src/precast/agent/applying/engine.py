@@ -20,10 +20,10 @@ from precast.agent.applying.turn import NOTHING, Turn
 from precast.base.errors import PrecastError
 from precast.catalog.order import Moment
 from precast.catalog.steps import net_of
-from precast.net.declarations import Outcome
-from precast.net.execution import Execution
+from precast.net.execution.execution import Execution
+from precast.net.model.declarations import Outcome
 from precast.resources.contract import Handler
-from precast.wire.events import Event, Log, ResourceReport, Status
+from precast.wire.reports.events import Event, Log, ResourceReport, Status
 
 Tell = Callable[[ResourceReport], None]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from precast.agent import issues as agent_issues
 from precast.agent.applying import issues
-from precast.agent.store import LocalStore
+from precast.agent.state.store import LocalStore
 
 NAME = "run.lock"
 LOOK_S = 0.1

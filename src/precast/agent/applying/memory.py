@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from precast.agent.applying.lease import Lease
-from precast.agent.store import LocalStore
+from precast.agent.state.store import LocalStore
 from precast.base.clock import from_optional_micros, to_micros
 
 LONGEST = 200

@@ -6,7 +6,7 @@ same way, and triggers nothing.
 
 from precast.agent.applying.turn import NOTHING, Pending
 from precast.catalog.order import Moment, Order
-from precast.wire.events import ResourceReport, Status
+from precast.wire.reports.events import ResourceReport, Status
 
 
 class Refreshes:

@@ -21,18 +21,18 @@ from precast.agent.applying.memory import Memory
 from precast.agent.applying.options import Options
 from precast.agent.applying.planning import make_plan
 from precast.agent.applying.purging import with_purged
-from precast.agent.applying.reports import Tally
-from precast.agent.notes import RunNote
-from precast.agent.store import LocalStore, noting
+from precast.agent.applying.reporting.counts import Tally
+from precast.agent.state.notes import RunNote
+from precast.agent.state.store import LocalStore, noting
 from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
 from precast.types.ordering import NO_TYPES, Types
-from precast.wire.events import ResourceReport, Summary
+from precast.wire.reports.events import ResourceReport, Summary
 
 if TYPE_CHECKING:  # most runs tell nobody, and need none of it
-    from precast.agent.applying.reporting import Reporter
+    from precast.agent.applying.reporting.stream import Reporter
 
 
 class Job(NamedTuple):

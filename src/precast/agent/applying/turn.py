@@ -12,7 +12,7 @@ from precast.agent.applying.memory import Memory
 from precast.base.errors import PrecastError
 from precast.resources.contract import Change, Handler, State, Wanted
 from precast.resources.properties import shown
-from precast.wire.events import Event, EventStatus, Log, ResourceReport, Status
+from precast.wire.reports.events import Event, EventStatus, Log, ResourceReport, Status
 
 REDACTED = "[redacted]"
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from precast.agent import issues
-from precast.agent.facts import external, groups, plugins
+from precast.agent.facts import external, plugins
+from precast.agent.facts import registry as groups
 from precast.agent.facts.deadlines import Deadlines, StillStuck
 from precast.agent.facts.machine import Facts, Machine
 from precast.agent.facts.plain import Budget

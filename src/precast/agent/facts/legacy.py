@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from precast.agent.facts import paths
+from precast.agent.facts.groups.units import mebibytes
 from precast.agent.facts.machine import Facts
-from precast.agent.facts.units import mebibytes
 
 _NAMES = {
     "architecture": "os.architecture",

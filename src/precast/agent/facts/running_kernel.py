@@ -4,8 +4,8 @@ import grp
 import os
 import pwd
 
-from precast.agent.facts import netlink
 from precast.agent.facts.deadlines import Deadlines
+from precast.agent.facts.groups import netlink
 from precast.agent.facts.machine import Account, Address, Link, Usage
 
 # A server that is gone lets statvfs wait for ever: only that mount shall have no sizes.

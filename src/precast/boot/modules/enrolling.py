@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from precast.agent.credentials import Credentials
+from precast.agent.identity.credentials import Credentials
 from precast.base import commands
 from precast.base.digests import plain_fingerprint
 from precast.base.errors import PrecastError
@@ -67,7 +67,7 @@ def _enrol(context: Context, given: Mapping[str, Any], url: str, name: str) -> b
     context.changed(f"enrol as {name} with {url}")
     if context.is_dry_run:
         return True
-    from precast.agent.enrolment import Identity  # cryptography is large, and most boots have no need of it
+    from precast.agent.identity.enrolment import Identity  # cryptography is large, and most boots have no need of it
 
     identity = Identity(context.root)
     if token is not None:

@@ -14,8 +14,10 @@ from precast.boot.capabilities import Capability
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.network import choosing, deciding, issues, links, naming, renaming
+from precast.boot.network import deciding, issues
+from precast.boot.network.devices import links, naming, renaming
 from precast.boot.network.model import Network
+from precast.boot.network.renderers import choosing
 
 _DEADLINE_S = 30.0
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from precast.boot.network import initramfs, issues, links, reading
+from precast.boot.network import initramfs, issues
+from precast.boot.network.devices import links
 from precast.boot.network.model import Network
+from precast.boot.network.readers import reading
 
 _WORD = "network-config="
 DISABLED = "disabled"

@@ -13,7 +13,7 @@ import msgspec
 
 from precast.base.errors import InputError, PrecastError
 from precast.boot.capabilities import Capability
-from precast.boot.network import clouds
+from precast.boot.network.readers import clouds
 from precast.boot.sources import azure_ovf, documents, issues
 from precast.boot.sources.azure_fabric import ADDRESS, Fabric
 from precast.boot.sources.azure_ovf import Provisioning

@@ -11,7 +11,7 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
-from precast.boot.network import clouds
+from precast.boot.network.readers import clouds
 from precast.boot.sources import documents, issues
 from precast.boot.sources.contract import Data, Found, Later, Reach
 from precast.boot.sources.visiting import Visit, Visited, path_part

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from precast.boot.capabilities import Capability
-from precast.boot.network import openstack as network
+from precast.boot.network.readers import openstack as network
 from precast.boot.sources import documents, issues
 from precast.boot.sources.contract import Data, InjectedFile, Later
 

@@ -5,7 +5,7 @@ import binascii
 from typing import Any
 
 from precast.boot.capabilities import Capability
-from precast.boot.network import clouds
+from precast.boot.network.readers import clouds
 from precast.boot.sources import documents
 from precast.boot.sources.contract import Data, Found, Reach
 from precast.boot.sources.visiting import Visit, Visited

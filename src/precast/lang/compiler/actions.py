@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.lang import datatypes
-from precast.lang import issues_compiler as issues
 from precast.lang.compiler.catalog import Catalog
 from precast.lang.compiler.collectors import Realization
 from precast.lang.compiler.relations import ref_of
 from precast.lang.compiler.resources import Parameter, Resource, reference
-from precast.lang.rubytext import ruby_text
+from precast.lang.issues import compiler as issues
+from precast.lang.ruby.text import ruby_text
 from precast.lang.scope import Frame, Scope
-from precast.lang.values import Hash
+from precast.lang.values.core import Hash
 
 
 class CatalogActions(Catalog):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
-from precast.lang import issues_compiler as issues
 from precast.lang.compiler.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.evaluation import evaluate_resource
 from precast.lang.compiler.overrides import Attribute, merge
 from precast.lang.compiler.relations import Relation, ref_of
 from precast.lang.compiler.resources import Parameter, Resource, capitalized, flatten, reference
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Frame, Scope
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from precast.lang.compiler.overrides import merge
 from precast.lang.compiler.resources import Resource, capitalized
 from precast.lang.evaluator.translation import place
 from precast.lang.scope import Scope
-from precast.lang.values import Rich, equals
+from precast.lang.values.core import Rich, equals
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog

@@ -8,11 +8,11 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import ast
-from precast.lang import issues_compiler as issues
 from precast.lang.evaluator import load_translations
 from precast.lang.evaluator.lambdas import ParameterCode, UserFunction, has_no_variable
 from precast.lang.evaluator.translation import Code, Translator
+from precast.lang.issues import compiler as issues
+from precast.lang.syntax import ast
 
 load_translations()
 

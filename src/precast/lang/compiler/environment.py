@@ -10,8 +10,8 @@ import re
 
 import msgspec
 
-from precast.lang import issues_compiler as issues
 from precast.lang.inputs import ABSENT, Constant, Inputs
+from precast.lang.issues import compiler as issues
 from precast.lang.settings import Settings
 
 FILE = "environment.conf"

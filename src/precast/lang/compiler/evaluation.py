@@ -4,15 +4,15 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
-from precast.lang import issues_compiler as issues
-from precast.lang.compiler import known_types
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.guesses import did_you_mean
 from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.compiler.types import known_types
 from precast.lang.control import Next, Return
 from precast.lang.datatypes import infer, mismatch
 from precast.lang.evaluator.lambdas import ParameterCode
 from precast.lang.hiera.invocation import Invocation
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
 
 if TYPE_CHECKING:

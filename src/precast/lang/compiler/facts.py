@@ -22,8 +22,8 @@ from precast.lang.inputs import (
 )
 from precast.lang.scope import MISSING
 from precast.lang.settings import Settings
-from precast.lang.unknowns import Hole
-from precast.lang.values import Hash, from_data
+from precast.lang.values.core import Hash, from_data
+from precast.lang.values.unknowns import Hole
 
 ROOTS = frozenset(("facts", "trusted"))
 

@@ -7,15 +7,15 @@ from precast.base.errors import PrecastError
 from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.catalog.source_map import Place, SourceMap
 from precast.lang import datatypes
-from precast.lang import issues_compiler as issues
 from precast.lang.compiler.contents import pinned_content
 from precast.lang.compiler.guesses import did_you_mean
-from precast.lang.compiler.known_types import KnownTypes, is_handed_down, is_metaparameter
 from precast.lang.compiler.relations import ref_of
 from precast.lang.compiler.resources import RELATIONS, Parameter, Resource, capitalized, flatten
 from precast.lang.compiler.serial import parameter_data
-from precast.lang.unknowns import holds_unknown
-from precast.lang.values import Sensitive
+from precast.lang.compiler.types.known_types import KnownTypes, is_handed_down, is_metaparameter
+from precast.lang.issues import compiler as issues
+from precast.lang.values.core import Sensitive
+from precast.lang.values.unknowns import holds_unknown
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog

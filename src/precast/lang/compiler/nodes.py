@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from precast.lang import issues_compiler as issues
 from precast.lang.compiler.definitions import node_title
 from precast.lang.compiler.resources import Resource
 from precast.lang.inputs import ABSENT, Classification, NodeBlock, TrustedPath
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Frame, new_frame
-from precast.lang.values import from_data
+from precast.lang.values.core import from_data
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run

@@ -7,8 +7,8 @@ not set, or replace what came from resource defaults.
 from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
-from precast.lang import issues_compiler as issues
 from precast.lang.compiler.resources import Parameter, Resource, flatten
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Frame
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
-from precast.lang import issues_compiler as issues
 from precast.lang.compiler.collectors import Collector
 from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.issues import compiler as issues
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base import digests
 from precast.base.spans import Source
-from precast.lang import issues_compiler as issues
-from precast.lang.checker import check
 from precast.lang.compiler.guesses import did_you_mean
 from precast.lang.datatypes import mismatch
 from precast.lang.evaluator.templates import TemplateCode
-from precast.lang.parser import parse_epp
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Scope
-from precast.lang.unknowns import join, stays_open
-from precast.lang.values import Hash, Sensitive, to_string
+from precast.lang.syntax.checker import check
+from precast.lang.syntax.parser import parse_epp
+from precast.lang.values.core import Hash, Sensitive, to_string
+from precast.lang.values.unknowns import join, stays_open
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run

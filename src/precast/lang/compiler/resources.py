@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
-from precast.lang import issues_compiler as issues
-from precast.lang.rubytext import ruby_text
-from precast.lang.values import to_string
+from precast.lang.issues import compiler as issues
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import to_string
 
 if TYPE_CHECKING:
     from precast.lang.compiler.definitions import Definition

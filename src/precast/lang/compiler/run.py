@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 from precast.base.errors import Issue
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
-from precast.lang import issues_compiler as issues
 from precast.lang.compiler.actions import CatalogActions
 from precast.lang.compiler.facts import NodeVariables
 from precast.lang.compiler.guesses import did_you_mean
-from precast.lang.compiler.known_types import KnownTypes, is_metaparameter
 from precast.lang.compiler.loading import Loader
 from precast.lang.compiler.rendering import render
 from precast.lang.compiler.resources import Resource
-from precast.lang.compiler.type_names import TypeNames
+from precast.lang.compiler.types.known_types import KnownTypes, is_metaparameter
+from precast.lang.compiler.types.type_names import TypeNames
 from precast.lang.evaluator.calls import call_by_name
 from precast.lang.functions import issues as function_issues
 from precast.lang.functions import registry
 from precast.lang.functions.modules import library as native_functions
 from precast.lang.functions.registry import Function
 from precast.lang.inputs import ABSENT, Constant, Inputs
-from precast.lang.moments import Timestamp, from_seconds
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
 from precast.lang.settings import LogLine, Settings
-from precast.lang.unknowns import STRINGS, DeferredCall, Hole, Joined, holds_unknown, replace
-from precast.lang.values import Hash, Unknown
+from precast.lang.values.core import Hash, Unknown
+from precast.lang.values.moments import Timestamp, from_seconds
+from precast.lang.values.unknowns import STRINGS, DeferredCall, Hole, Joined, holds_unknown, replace
 
 if TYPE_CHECKING:
     from precast.lang.hiera.lookups import Lookups
@@ -332,6 +332,8 @@ class Run:
         return render(self, scope, source, parameters, inline)
 
     def render_erb(self, scope: Scope, source: Source) -> Any:
-        from precast.lang.erb import template  # a third of all the language's code, and many manifests never need it
+        from precast.lang.ruby.erb import (
+            template,  # a third of all the language's code, and many manifests never need it
+        )
 
         return template.render(self, scope, source)

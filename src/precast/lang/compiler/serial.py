@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from precast.lang import datatypes, values
+from precast.lang import datatypes
 from precast.lang.compiler.relations import ref_of
-from precast.lang.compiler.type_data import type_data
-from precast.lang.unknowns import DeferredCall, Joined
-from precast.lang.values import DEFAULT, Hash, Object, Rich, Sensitive
+from precast.lang.compiler.types.type_data import type_data
+from precast.lang.values import core as values
+from precast.lang.values.core import DEFAULT, Hash, Object, Rich, Sensitive
+from precast.lang.values.unknowns import DeferredCall, Joined
 
 _PLAIN = frozenset((str, int, bool, type(None)))
 

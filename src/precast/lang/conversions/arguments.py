@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from precast.lang import issues_types as issues
 from precast.lang.datatypes import mismatch
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.inference import infer_reduced
-from precast.lang.values import Hash, Value
+from precast.lang.issues import types as issues
+from precast.lang.values.core import Hash, Value
 
 _MISSING = object()
 

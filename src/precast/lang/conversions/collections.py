@@ -4,13 +4,13 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from precast.lang import issues_types as issues
-from precast.lang import values
 from precast.lang.conversions.arguments import Arguments, not_convertible
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.references import TypeAlias
 from precast.lang.datatypes.scalars import EnumType, IntegerType
-from precast.lang.values import Binary, Hash, Value
+from precast.lang.issues import types as issues
+from precast.lang.values import core as values
+from precast.lang.values.core import Binary, Hash, Value
 
 _TREES: Final = ("tree", "hash_tree")
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from precast.base.errors import PrecastError
-from precast.lang import issues_types as issues
 from precast.lang.conversions import numbers, specials
 from precast.lang.conversions.arguments import Arguments
 from precast.lang.conversions.collections import new_array, new_hash
@@ -13,15 +12,16 @@ from precast.lang.datatypes import initial, mismatch
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.collections import ArrayType, HashType, StructType, TupleType
 from precast.lang.datatypes.combined import NotUndefType, OptionalType, SensitiveType, TypeType
+from precast.lang.datatypes.construction.notation import parse_type
 from precast.lang.datatypes.initial import InitType
 from precast.lang.datatypes.moments import SemVerRangeType, SemVerType, TimespanType, TimestampType
-from precast.lang.datatypes.notation import parse_type
 from precast.lang.datatypes.objects import ObjectType
 from precast.lang.datatypes.references import TypeAlias
 from precast.lang.datatypes.rich import BinaryType, URIType
 from precast.lang.datatypes.scalars import BooleanType, FloatType, IntegerType, NumericType, RegexpType, StringType
-from precast.lang.moments import Timestamp
-from precast.lang.values import DEFAULT, Hash, Value
+from precast.lang.issues import types as issues
+from precast.lang.values.core import DEFAULT, Hash, Value
+from precast.lang.values.moments import Timestamp
 
 
 class CreationHost(Protocol):

@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from precast.lang import issues_types as issues
 from precast.lang.datatypes.base import ANY, Type
 from precast.lang.datatypes.collections import ARRAY, HASH
 from precast.lang.datatypes.objects import OBJECT
 from precast.lang.datatypes.rich import BINARY
 from precast.lang.datatypes.scalars import FLOAT, NUMERIC
-from precast.lang.strftime import MOST_WIDE
-from precast.lang.values import Hash, Value, kind_name
+from precast.lang.issues import types as issues
+from precast.lang.values.core import Hash, Value, kind_name
+from precast.lang.values.strftime import MOST_WIDE
 
 _FORMAT: Final = re.compile(r"%([\s\[+#0{<(|-]*)([1-9][0-9]*)?(?:\.([0-9]+))?([a-zA-Z])")
 _DELIMITERS: Final = {"[": ("[", "]"), "{": ("{", "}"), "(": ("(", ")"), "<": ("<", ">"), "|": ("|", "|")}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from precast.lang.conversions.formats import Format
-from precast.lang.values import Hash, Value
+from precast.lang.values.core import Hash, Value
 
 WriteItem = Callable[[Value, "Indent"], str]
 

@@ -4,10 +4,10 @@ import math
 import re
 from typing import Final
 
-from precast.lang import issues_types as issues
 from precast.lang.conversions.arguments import Arguments, not_convertible
-from precast.lang.moments import NS, Timespan, Timestamp
-from precast.lang.values import DEFAULT, Value
+from precast.lang.issues import types as issues
+from precast.lang.values.core import DEFAULT, Value
+from precast.lang.values.moments import NS, Timespan, Timestamp
 
 _DECIMAL: Final = r"\d+"
 _HEX: Final = r"0[xX][0-9A-Fa-f]+"

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from precast.lang import issues_types as issues
 from precast.lang.conversions.arguments import Arguments
-from precast.lang.datatypes.notation import parse_type
-from precast.lang.moments import Timespan, Timestamp, from_seconds, timespan_of
-from precast.lang.regexps import compile_regexp
-from precast.lang.strptime import TIMESPAN_FORMATS, TIMESTAMP_FORMATS, parse_timespan, parse_timestamp
-from precast.lang.uris import PARTS, URI
-from precast.lang.values import DEFAULT, Binary, Hash, Regexp, Sensitive, Value, is_number
-from precast.lang.versions import SemVer, SemVerRange, bounded_range
+from precast.lang.datatypes.construction.notation import parse_type
+from precast.lang.issues import types as issues
+from precast.lang.values.core import DEFAULT, Binary, Hash, Regexp, Sensitive, Value, is_number
+from precast.lang.values.moments import Timespan, Timestamp, from_seconds, timespan_of
+from precast.lang.values.regexps import compile_regexp
+from precast.lang.values.strptime import TIMESPAN_FORMATS, TIMESTAMP_FORMATS, parse_timespan, parse_timestamp
+from precast.lang.values.uris import PARTS, URI
+from precast.lang.values.versions import SemVer, SemVerRange, bounded_range
 
 FORMATS: Final = parse_type("Variant[String[2], Array[String[2], 1]]")
 NAME: Final = parse_type("String[1]")

@@ -5,8 +5,6 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from precast.lang import issues_types as issues
-from precast.lang import values
 from precast.lang.conversions.collections import elements
 from precast.lang.conversions.formats import (
     DEFAULTS,
@@ -22,21 +20,12 @@ from precast.lang.conversions.layout import Indent, hash_text, list_text
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.collections import ARRAY, HASH
 from precast.lang.datatypes.inference import infer
-from precast.lang.moments import Timespan, Timestamp
-from precast.lang.uris import URI
-from precast.lang.values import (
-    DEFAULT,
-    Binary,
-    Hash,
-    Object,
-    Regexp,
-    Rich,
-    Value,
-    float_text,
-    literal,
-    quoted,
-)
-from precast.lang.versions import SemVerRange
+from precast.lang.issues import types as issues
+from precast.lang.values import core as values
+from precast.lang.values.core import DEFAULT, Binary, Hash, Object, Regexp, Rich, Value, float_text, literal, quoted
+from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.values.uris import URI
+from precast.lang.values.versions import SemVerRange
 
 
 def format_value(value: Value, formats: Value = DEFAULT) -> str:

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import ClassVar
 
-from precast.lang.values import DEFAULT, Rich, Unknown, Value
+from precast.lang.values.core import DEFAULT, Rich, Unknown, Value
 
 Check = Callable[[Value], bool]
 Seen = frozenset[tuple[int, int]]

@@ -6,7 +6,7 @@ from typing import Final
 from precast.lang.datatypes.base import ANY, ANY_SIZE, EMPTY_SIZE, UNDEF, UNIT, Check, Seen, Size, Type, Write, by_size
 from precast.lang.datatypes.combined import variant
 from precast.lang.datatypes.scalars import StringType
-from precast.lang.values import Hash, Value, quoted
+from precast.lang.values.core import Hash, Value, quoted
 
 _COLLECTIONS: Final = (tuple, Hash)
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from precast.lang import values
 from precast.lang.datatypes.base import ANY, UNDEF, Check, Seen, Type, Write
 from precast.lang.datatypes.scalars import StringType
-from precast.lang.values import Value, quoted
+from precast.lang.values import core as values
+from precast.lang.values.core import Value, quoted
 
 
 class VariantType(Type):

@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from precast.lang import values
 from precast.lang.datatypes.base import Check, DefaultType, Seen, Type, UndefType
 from precast.lang.datatypes.collections import ArrayType, HashType, StructType, TupleType
 from precast.lang.datatypes.combined import SensitiveType, TypeType, variant
 from precast.lang.datatypes.moments import SemVerRangeType, SemVerType, TimespanType, TimestampType
 from precast.lang.datatypes.rich import BinaryType, ObjectLike, URIType
 from precast.lang.datatypes.scalars import NUMERIC, SCALAR_DATA, STRING, RegexpType
-from precast.lang.moments import Timespan, Timestamp
-from precast.lang.values import Hash, Regexp, Rich, Unknown, Value
-from precast.lang.versions import SemVer, SemVerRange
+from precast.lang.values import core as values
+from precast.lang.values.core import Hash, Regexp, Rich, Unknown, Value
+from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.values.versions import SemVer, SemVerRange
 
 _NUMBERS: Final = (int, float)
 _SCALARS: Final = (int, float, Regexp, Timestamp, Timespan, SemVer, SemVerRange)

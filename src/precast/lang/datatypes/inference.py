@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from precast.lang import values
 from precast.lang.datatypes.base import ANY, DEFAULT_TYPE, UNDEF, UNIT, Size, Type, UnitType
 from precast.lang.datatypes.callables import CALLABLE, CallableType, HasCallable
 from precast.lang.datatypes.collections import (
@@ -33,10 +32,11 @@ from precast.lang.datatypes.scalars import (
     RegexpType,
     StringType,
 )
-from precast.lang.moments import Timespan, Timestamp
-from precast.lang.uris import URI
-from precast.lang.values import Binary, Default, Hash, Regexp, Sensitive, Value
-from precast.lang.versions import SemVer, SemVerRange
+from precast.lang.values import core as values
+from precast.lang.values.core import Binary, Default, Hash, Regexp, Sensitive, Value
+from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.values.uris import URI
+from precast.lang.values.versions import SemVer, SemVerRange
 
 Infer = Callable[[Value], Type]
 

@@ -19,7 +19,7 @@ from precast.lang.datatypes.scalars import (
     RegexpType,
     StringType,
 )
-from precast.lang.values import Value, literal
+from precast.lang.values.core import Value, literal
 
 
 class Conversions(Protocol):

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from precast.lang import values
 from precast.lang.datatypes.base import ANY, Check, Seen, Type, Write
 from precast.lang.datatypes.scalars import IntegerType
-from precast.lang.values import Hash, Value
+from precast.lang.values import core as values
+from precast.lang.values.core import Hash, Value
 
 
 class IterableType(Type):

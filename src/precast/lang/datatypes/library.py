@@ -9,7 +9,7 @@ from precast.lang.datatypes.combined import NOT_UNDEF, OptionalType, TypeType, V
 from precast.lang.datatypes.groups import DATA
 from precast.lang.datatypes.objects import Attribute, ObjectType
 from precast.lang.datatypes.scalars import ENUM, NON_EMPTY_STRING, PATTERN, REGEXP, STRING, PatternType
-from precast.lang.values import Regexp
+from precast.lang.values.core import Regexp
 
 _NARROWING: Final = VariantType(
     (STRING, REGEXP, TypeType(ENUM), TypeType(PATTERN), TypeType(NOT_UNDEF), TypeType(UNDEF))

@@ -15,7 +15,7 @@ from precast.lang.datatypes.inference import infer
 from precast.lang.datatypes.objects import ObjectType
 from precast.lang.datatypes.references import ClassType, ResourceType, TypeAlias
 from precast.lang.datatypes.scalars import SCALAR_DATA, STRING, EnumType, PatternType, StringType
-from precast.lang.values import Value, quoted
+from precast.lang.values.core import Value, quoted
 
 Path = tuple[str, ...]
 

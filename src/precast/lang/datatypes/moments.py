@@ -3,9 +3,9 @@
 from typing import ClassVar, Final
 
 from precast.lang.datatypes.base import Check, Seen, Type, Write
-from precast.lang.moments import Timespan, Timestamp
-from precast.lang.values import Value, quoted
-from precast.lang.versions import SemVer, SemVerRange
+from precast.lang.values.core import Value, quoted
+from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.values.versions import SemVer, SemVerRange
 
 
 class _RangeType(Type):

@@ -7,13 +7,13 @@ an attribute, and `T[value]` narrows T to instances whose attribute fits.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from precast.lang import issues_types as issues
-from precast.lang import values
 from precast.lang.datatypes.base import UNDEF, Check, Seen, Type, Write
 from precast.lang.datatypes.collections import Member, StructType
 from precast.lang.datatypes.references import TypeReference
 from precast.lang.datatypes.rich import ObjectLike, parameter_covers, part_fits
-from precast.lang.values import DEFAULT, Hash, Object, Value, literal, quoted
+from precast.lang.issues import types as issues
+from precast.lang.values import core as values
+from precast.lang.values.core import DEFAULT, Hash, Object, Value, literal, quoted
 
 
 class Attribute(NamedTuple):

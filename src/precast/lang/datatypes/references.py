@@ -7,10 +7,10 @@ later, so that aliases may name each other and themselves.
 import functools
 from typing import Final
 
-from precast.lang import issues_types as issues
 from precast.lang.datatypes.base import NOTHING_SEEN, Check, Seen, Type, Write
 from precast.lang.datatypes.combined import NotUndefType, OptionalType, VariantType, variant
-from precast.lang.values import Value, quoted
+from precast.lang.issues import types as issues
+from precast.lang.values.core import Value, quoted
 
 
 class CatalogEntryType(Type):

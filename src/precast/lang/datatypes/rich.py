@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from precast.lang import values
 from precast.lang.datatypes.base import Check, Seen, Type, Write
-from precast.lang.regexps import compile_regexp
-from precast.lang.uris import URI
-from precast.lang.values import Hash, Value, literal, quoted
+from precast.lang.values import core as values
+from precast.lang.values.core import Hash, Value, literal, quoted
+from precast.lang.values.regexps import compile_regexp
+from precast.lang.values.uris import URI
 
 
 class ObjectLike(Type):

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
-from precast.lang import values
 from precast.lang.datatypes.base import ANY_SIZE, Check, Seen, Size, Type, Write
-from precast.lang.regexps import compile_regexp
-from precast.lang.values import Regexp, Value, quoted
+from precast.lang.values import core as values
+from precast.lang.values.core import Regexp, Value, quoted
+from precast.lang.values.regexps import compile_regexp
 
 _NUMBERS: Final = (int, float)
 

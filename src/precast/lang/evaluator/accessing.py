@@ -7,15 +7,16 @@ to every part of it. Only where the path leads nowhere is the longest part that 
 from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, datatypes
-from precast.lang import issues_compiler as issues
+from precast.lang import datatypes
 from precast.lang.datatypes import Type
 from precast.lang.evaluator.arithmetic import a, number_in
 from precast.lang.evaluator.literals import elements
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.inputs import ABSENT
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
-from precast.lang.values import Hash, to_string
+from precast.lang.syntax import ast
+from precast.lang.values.core import Hash, to_string
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run

@@ -4,10 +4,10 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from precast.lang import issues_compiler as issues
-from precast.lang import moments
-from precast.lang.uris import URI
-from precast.lang.values import Binary, Hash, Rich, is_number, kind_name, to_string
+from precast.lang.issues import compiler as issues
+from precast.lang.values import moments
+from precast.lang.values.core import Binary, Hash, Rich, is_number, kind_name, to_string
+from precast.lang.values.uris import URI
 
 if TYPE_CHECKING:
     from precast.lang.compiler.run import Run

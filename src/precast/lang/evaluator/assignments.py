@@ -3,11 +3,12 @@
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, datatypes
-from precast.lang import issues_compiler as issues
+from precast.lang import datatypes
 from precast.lang.evaluator.translation import Code, Translator, place, translates
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
-from precast.lang.values import Hash, literal
+from precast.lang.syntax import ast
+from precast.lang.values.core import Hash, literal
 
 # Names that every scope has from the start.
 _BUILT_IN = frozenset(("trusted", "facts", "server_facts"))

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from precast.lang import ast
-from precast.lang import issues_compiler as issues
 from precast.lang.evaluator.matching import option_matches
 from precast.lang.evaluator.translation import Code, Translator, translates, unwrap
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
-from precast.lang.values import to_string
+from precast.lang.syntax import ast
+from precast.lang.values.core import to_string
 
 
 @translates(ast.If)

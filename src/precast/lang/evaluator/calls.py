@@ -4,17 +4,18 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import ast, datatypes
-from precast.lang import issues_compiler as issues
+from precast.lang import datatypes
 from precast.lang.control import ControlFlow
 from precast.lang.evaluator import fact_paths
 from precast.lang.evaluator.lambdas import LambdaCode
 from precast.lang.evaluator.literals import elements
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.functions import library, registry
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
-from precast.lang.uris import PARTS, URI
-from precast.lang.values import ActiveObject, Object
+from precast.lang.syntax import ast
+from precast.lang.values.core import ActiveObject, Object
+from precast.lang.values.uris import PARTS, URI
 
 library.load()
 

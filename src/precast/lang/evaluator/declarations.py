@@ -4,14 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, datatypes
-from precast.lang import issues_compiler as issues
+from precast.lang import datatypes
 from precast.lang.compiler.overrides import Attribute
 from precast.lang.compiler.resources import flatten
 from precast.lang.evaluator.arithmetic import a
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Scope
-from precast.lang.values import DEFAULT, Hash, to_string
+from precast.lang.syntax import ast
+from precast.lang.values.core import DEFAULT, Hash, to_string
 
 AttributesCode = Callable[[Scope], list[Attribute]]
 

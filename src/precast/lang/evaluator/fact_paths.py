@@ -9,12 +9,12 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Span
-from precast.lang import ast
 from precast.lang.evaluator.literals import elements
 from precast.lang.evaluator.translation import Code, Translator, place, unwrap
 from precast.lang.functions import navigation
 from precast.lang.inputs import ABSENT
 from precast.lang.scope import MISSING, Scope
+from precast.lang.syntax import ast
 
 READERS = frozenset(("dig", "get"))
 _ROOTS = ("facts", "trusted")

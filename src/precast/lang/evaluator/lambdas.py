@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import ast, datatypes
-from precast.lang import issues_compiler as issues
+from precast.lang import datatypes
 from precast.lang.control import Next, Return
 from precast.lang.datatypes import Type, mismatch
 from precast.lang.datatypes.base import Size
@@ -17,7 +16,9 @@ from precast.lang.datatypes.callables import CallableType, parameters_of
 from precast.lang.datatypes.collections import ArrayType
 from precast.lang.evaluator.translation import Code, Translator, place
 from precast.lang.functions.mismatches import count_mismatch
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Scope
+from precast.lang.syntax import ast
 
 if TYPE_CHECKING:
     from precast.lang.functions.host import Block

@@ -4,15 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, datatypes
-from precast.lang import issues_compiler as issues
+from precast.lang import datatypes
 from precast.lang.compiler.collectors import Collector, collect_all, compare_parameter, query_all, query_any
 from precast.lang.compiler.relations import Passage
 from precast.lang.compiler.resources import flatten
 from precast.lang.evaluator.arithmetic import a
 from precast.lang.evaluator.declarations import attributes, unique
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Scope
+from precast.lang.syntax import ast
 
 
 @translates(ast.Collector)

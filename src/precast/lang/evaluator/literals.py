@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast, issues_checks
-from precast.lang import issues_compiler as issues
-from precast.lang.checker.texts import problem_with
 from precast.lang.evaluator.translation import Code, Translator, place, translates, unwrap
 from precast.lang.functions.sequences import sequence
+from precast.lang.issues import checks as issues_checks
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
-from precast.lang.unknowns import join, stays_open
-from precast.lang.values import DEFAULT, Hash, Iterator, Regexp, Rich, to_string
+from precast.lang.syntax import ast
+from precast.lang.syntax.checker.texts import problem_with
+from precast.lang.values.core import DEFAULT, Hash, Iterator, Regexp, Rich, to_string
+from precast.lang.values.unknowns import join, stays_open
 
 
 @translates(ast.LiteralUndef)

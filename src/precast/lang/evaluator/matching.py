@@ -5,13 +5,13 @@ A match with a regular expression leaves its groups in the scope, for $0 to $9.
 
 from typing import Any
 
-from precast.lang import issues_compiler as issues
 from precast.lang.datatypes import Type
 from precast.lang.evaluator.arithmetic import a
-from precast.lang.regexps import compile_regexp
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import Scope
-from precast.lang.values import DEFAULT, Binary, Hash, Regexp, equals, fold, is_number
-from precast.lang.versions import SemVer, SemVerRange
+from precast.lang.values.core import DEFAULT, Binary, Hash, Regexp, equals, fold, is_number
+from precast.lang.values.regexps import compile_regexp
+from precast.lang.values.versions import SemVer, SemVerRange
 
 
 def is_instance(scope: Scope, wanted: Type, value: Any) -> bool:

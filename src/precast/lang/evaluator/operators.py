@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.lang import ast
 from precast.lang.datatypes import Type
 from precast.lang.evaluator.arithmetic import INTEGER_MAX, INTEGER_MIN, calculate, negate
 from precast.lang.evaluator.matching import is_in, matches
 from precast.lang.evaluator.translation import Code, Translator, place, translates
 from precast.lang.scope import Scope
-from precast.lang.values import compare, equals
+from precast.lang.syntax import ast
+from precast.lang.values.core import compare, equals
 
 _QUICK: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _ORDER: dict[str, Callable[[int, int], bool]] = {

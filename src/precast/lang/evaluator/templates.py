@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from precast.lang import ast
 from precast.lang.evaluator.lambdas import ParameterCode
 from precast.lang.evaluator.translation import Code, Translator, translates
 from precast.lang.scope import Scope
+from precast.lang.syntax import ast
 
 
 @translates(ast.RenderString)

@@ -10,10 +10,10 @@ from typing import Any, NoReturn, TypeVar
 
 from precast.base.errors import Issue, PrecastError
 from precast.base.spans import Source, Span
-from precast.lang import ast
-from precast.lang import issues_compiler as issues
+from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
-from precast.lang.unknowns import DeferredCall, Future
+from precast.lang.syntax import ast
+from precast.lang.values.unknowns import DeferredCall, Future
 
 Code = Callable[[Scope], Any]
 NodeT = TypeVar("NodeT", bound=ast.Node)

@@ -11,8 +11,8 @@ from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
 from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.registry import Function
-from precast.lang.rubytext import ruby_text
-from precast.lang.values import Hash, kind_name
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import Hash, kind_name
 
 INCLUDE = Function("include", "Declares classes, each once.", is_statement=True)
 CONTAIN = Function(

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 from precast.lang.control import Break, Next, Return
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.unknowns import DeferredCall
-from precast.lang.values import Sensitive, Unknown
+from precast.lang.values.core import Sensitive, Unknown
+from precast.lang.values.unknowns import DeferredCall
 
 WITH = Function("with", "Calls the block with the arguments: a scope of its own.", unknowns=Unknowns.FLOW)
 THEN = Function("then", "What the block says of the value; undef stays undef.", unknowns=Unknowns.FLOW)

@@ -10,7 +10,7 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.legacy import legacy
 from precast.lang.functions.registry import Function
 from precast.lang.inputs import KeyedResult
-from precast.lang.rubytext import ruby_join, ruby_text
+from precast.lang.ruby.text import ruby_join, ruby_text
 
 FQDN_RAND = Function(
     "fqdn_rand",

@@ -8,7 +8,7 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.numbers import order_said, sorted_by
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import sequence
-from precast.lang.values import Binary, Hash, Ordered, Sensitive, is_number, kind_name, strict
+from precast.lang.values.core import Binary, Hash, Ordered, Sensitive, is_number, kind_name, strict
 
 KEYS = Function("keys", "The keys of a hash, in its order.", unknowns=Unknowns.FLOW)
 VALUES = Function("values", "The values of a hash, in its order.", unknowns=Unknowns.FLOW)

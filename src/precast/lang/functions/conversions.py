@@ -10,7 +10,7 @@ from precast.lang.datatypes.library import DEFERRED
 from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.values import Sensitive, Unknown
+from precast.lang.values.core import Sensitive, Unknown
 
 TYPE = Function("type", "The data type of a value: detailed, reduced or generalized.")
 ASSERT_TYPE = Function(

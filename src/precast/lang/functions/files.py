@@ -11,8 +11,8 @@ from precast.base.spans import Source
 from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.unknowns import join
-from precast.lang.values import Binary, Hash
+from precast.lang.values.core import Binary, Hash
+from precast.lang.values.unknowns import join
 
 FILE = Function("file", "The content of the first of these files that is there: 'module/name' below its files folder.")
 FIND_FILE = Function("find_file", "The path of the first of these files that is there, or undef.")

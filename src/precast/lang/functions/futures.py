@@ -2,7 +2,7 @@
 
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function
-from precast.lang.unknowns import Future
+from precast.lang.values.unknowns import Future
 
 FUTURE = Function(
     "future",

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from precast.base.spans import Source, Span
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from precast.lang.unknowns import STRINGS
-from precast.lang.values import Unknown
+from precast.lang.values.core import Unknown
+from precast.lang.values.unknowns import STRINGS
 
 if TYPE_CHECKING:
     from precast.lang.datatypes import Type
     from precast.lang.hiera.lookups import Lookups
-    from precast.lang.values import Hash
+    from precast.lang.values.core import Hash
 
 
 class Block(Protocol):

@@ -12,8 +12,8 @@ from precast.lang.control import Break
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import Entries, sequence
-from precast.lang.regexps import compile_regexp
-from precast.lang.values import Hash, Regexp, equals
+from precast.lang.values.core import Hash, Regexp, equals
+from precast.lang.values.regexps import compile_regexp
 
 Body = Callable[..., Any]
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from precast.lang.datatypes import ClassType, ResourceType
 from precast.lang.functions import issues
-from precast.lang.moments import Timespan, Timestamp
-from precast.lang.rubytext import ruby_text
-from precast.lang.values import Binary, Hash, Iterator, Regexp, kind_name
-from precast.lang.versions import SemVer, SemVerRange
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import Binary, Hash, Iterator, Regexp, kind_name
+from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.values.versions import SemVer, SemVerRange
 
 _TEXTS: Final = (Regexp, Timestamp, Timespan, SemVer, SemVerRange, Binary)
 

@@ -2,11 +2,11 @@
 
 from typing import Any, NoReturn
 
-from precast.lang import unknowns
 from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.values import unknowns
 
 LEVELS = ("debug", "info", "notice", "warning", "err", "alert", "crit", "emerg")
 

@@ -10,7 +10,7 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.scope import MISSING
-from precast.lang.values import Hash
+from precast.lang.values.core import Hash
 
 if TYPE_CHECKING:
     from precast.lang.hiera.context import LookupContext

@@ -11,8 +11,8 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.mismatches import refusal
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.inputs import ABSENT
-from precast.lang.rubytext import ruby_inspect
-from precast.lang.values import Hash, Object
+from precast.lang.ruby.text import ruby_inspect
+from precast.lang.values.core import Hash, Object
 
 DIG = Function(
     "dig",

@@ -10,8 +10,8 @@ from precast.lang.functions import issues
 from precast.lang.functions.digits import integer
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function
-from precast.lang.rubytext import ruby_text
-from precast.lang.values import compare, is_number, kind_name
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import compare, is_number, kind_name
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")

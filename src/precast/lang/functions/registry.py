@@ -24,8 +24,8 @@ from precast.base.spans import Span
 from precast.lang.functions.host import Block, Call, Host
 from precast.lang.functions.mismatches import refusal
 from precast.lang.functions.signatures import Fits, Signature
-from precast.lang.unknowns import holds_unknown, is_late
-from precast.lang.values import Unknown
+from precast.lang.values.core import Unknown
+from precast.lang.values.unknowns import holds_unknown, is_late
 
 Body = Callable[..., Any]
 BodyT = TypeVar("BodyT", bound=Body)

@@ -11,7 +11,7 @@ from precast.lang.datatypes.base import UNIT, Size
 from precast.lang.datatypes.collections import TupleType
 from precast.lang.datatypes.scalars import EnumType, IntegerType
 from precast.lang.functions import issues
-from precast.lang.values import Hash, Iterator
+from precast.lang.values.core import Hash, Iterator
 
 
 def sequence(value: Any) -> Sequence[Any]:

@@ -7,7 +7,7 @@ from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import entries, lazy, sequence, unbounded
-from precast.lang.values import Hash, Iterator, strict
+from precast.lang.values.core import Hash, Iterator, strict
 
 SLICE = Function(
     "slice",

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from precast.lang.functions import issues
 from precast.lang.functions.legacy import legacy_text
-from precast.lang.rubytext import ruby_inspect, ruby_text
-from precast.lang.values import Hash, float_text, kind_name
+from precast.lang.ruby.text import ruby_inspect, ruby_text
+from precast.lang.values.core import Hash, float_text, kind_name
 
 _PIECE: Final = re.compile(
     r"%(?P<flags>(?:[-+ 0#]|\d+\$|<[^>]*>|\*(?:\d+\$)?|\d+|\.(?:\d+|\*(?:\d+\$)?)?)*)(?P<kind>\{[^}]*\}|[a-zA-Z%\n\0]?)",

@@ -10,7 +10,7 @@ from precast.lang.datatypes import Type
 from precast.lang.functions import issues
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import sequence
-from precast.lang.values import Hash, is_number, kind_name
+from precast.lang.values.core import Hash, is_number, kind_name
 
 _SPACE = " \t\n\v\f\r"
 

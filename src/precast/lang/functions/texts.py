@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from precast.lang import unknowns
 from precast.lang.datatypes import Type
 from precast.lang.datatypes.scalars import PatternType, RegexpType
 from precast.lang.functions import issues
@@ -13,11 +12,12 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.legacy import legacy, legacy_string
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sprintf import sprintf
-from precast.lang.moments import Timespan, Timestamp
-from precast.lang.regexps import compile_regexp
-from precast.lang.rubytext import ruby_join, ruby_text
-from precast.lang.strftime import format_timespan, format_timestamp
-from precast.lang.values import Hash, Regexp, Unknown, kind_name
+from precast.lang.ruby.text import ruby_join, ruby_text
+from precast.lang.values import unknowns
+from precast.lang.values.core import Hash, Regexp, Unknown, kind_name
+from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.values.regexps import compile_regexp
+from precast.lang.values.strftime import format_timespan, format_timestamp
 
 JOIN = Function(
     "join", "Joins the elements of an array into one string; arrays inside are flattened.", unknowns=Unknowns.TEXT

@@ -9,7 +9,7 @@ from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.signatures import parse_signature_type
-from precast.lang.values import Hash, Iterator, Object
+from precast.lang.values.core import Hash, Iterator, Object
 
 Path = tuple[Any, ...]
 

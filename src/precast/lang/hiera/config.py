@@ -10,8 +10,8 @@ from precast.base.errors import Issue, PrecastError
 from precast.base.spans import Source, Span
 from precast.lang.datatypes import mismatch, parse_type
 from precast.lang.hiera import issues
-from precast.lang.hiera.documents import read_yaml
-from precast.lang.values import Hash
+from precast.lang.hiera.data.documents import read_yaml
+from precast.lang.values.core import Hash
 
 FunctionKind = Literal["data_hash", "lookup_key", "data_dig"]
 LocationKind = Literal["path", "glob", "uri", "mapped", "none"]

@@ -11,7 +11,7 @@ from precast.lang.functions.mismatches import count_mismatch
 from precast.lang.hiera import issues
 from precast.lang.hiera.interpolation import Interpolator
 from precast.lang.hiera.invocation import Invocation
-from precast.lang.values import ActiveObject, Hash, Iterator, to_string
+from precast.lang.values.core import ActiveObject, Hash, Iterator, to_string
 
 if TYPE_CHECKING:
     from precast.lang.functions.host import Block

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from precast.base.errors import PrecastError
 from precast.lang.hiera import issues
-from precast.lang.regexps import compile_regexp
-from precast.lang.values import Hash, Rich, strict
+from precast.lang.values.core import Hash, Rich, strict
+from precast.lang.values.regexps import compile_regexp
 
 
 class Options(NamedTuple):

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from precast.lang.rubytext import ruby_inspect
-from precast.lang.values import Hash, literal
+from precast.lang.ruby.text import ruby_inspect
+from precast.lang.values.core import Hash, literal
 
 
 class Step:

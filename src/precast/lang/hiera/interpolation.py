@@ -12,10 +12,10 @@ from precast.lang.hiera import issues
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import split
 from precast.lang.hiera.variables import value_of
-from precast.lang.rubytext import ruby_text
+from precast.lang.ruby.text import ruby_text
 from precast.lang.scope import MISSING
-from precast.lang.unknowns import STRINGS, Hole, join, stays_open
-from precast.lang.values import Hash, Unknown
+from precast.lang.values.core import Hash, Unknown
+from precast.lang.values.unknowns import STRINGS, Hole, join, stays_open
 
 if TYPE_CHECKING:
     from precast.lang.hiera.lookups import Lookups

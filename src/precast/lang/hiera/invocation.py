@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from precast.lang.hiera.explaining import Explainer
-from precast.lang.values import Hash
+from precast.lang.values.core import Hash
 
 NO_VALUES = Hash()
 

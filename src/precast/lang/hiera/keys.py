@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from precast.lang.hiera import issues
 from precast.lang.scope import MISSING
-from precast.lang.values import Hash, kind_name
+from precast.lang.values.core import Hash, kind_name
 
 OPTIONS: Final = "lookup_options"
 _SPECIAL: Final = re.compile("['\".]")

@@ -9,18 +9,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from precast.lang.hiera.config import Config, LayerKind, Level
-from precast.lang.hiera.data_functions import DataFunctions
+from precast.lang.hiera.data.functions import DataFunctions
+from precast.lang.hiera.data.sources import DataSource
 from precast.lang.hiera.interpolation import Expression, Interpolator, template
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import Key, split
 from precast.lang.hiera.levels import ResolvedLevel, is_own
 from precast.lang.hiera.locations import Location, Resolver
 from precast.lang.hiera.merging import FirstFound, Strategy, merged
-from precast.lang.hiera.sources import DataSource
 from precast.lang.hiera.variables import FIXED_ROOTS, value_of
-from precast.lang.rubytext import ruby_text
+from precast.lang.ruby.text import ruby_text
 from precast.lang.scope import MISSING
-from precast.lang.values import Hash
+from precast.lang.values.core import Hash
 
 if TYPE_CHECKING:
     from precast.lang.hiera.lookups import Lookups

@@ -6,15 +6,15 @@ from precast.base.errors import PrecastError
 from precast.lang.datatypes import infer, parse_type
 from precast.lang.hiera import issues
 from precast.lang.hiera.config import Level
-from precast.lang.hiera.files import READERS
+from precast.lang.hiera.data.files import READERS
+from precast.lang.hiera.data.sources import DataSource
 from precast.lang.hiera.interpolation import Interpolator
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import OPTIONS, Key
 from precast.lang.hiera.locations import Location
 from precast.lang.hiera.merging import Strategy, merged
-from precast.lang.hiera.sources import DataSource
 from precast.lang.scope import MISSING
-from precast.lang.values import Hash
+from precast.lang.values.core import Hash
 
 if TYPE_CHECKING:
     from precast.lang.hiera.layers import Layer

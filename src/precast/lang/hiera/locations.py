@@ -14,9 +14,9 @@ from precast.lang.hiera import issues
 from precast.lang.hiera.config import Level
 from precast.lang.hiera.interpolation import Interpolator
 from precast.lang.inputs import OpenPath
-from precast.lang.rubytext import ruby_text
-from precast.lang.unknowns import Hole, Joined, join
-from precast.lang.values import Hash
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import Hash
+from precast.lang.values.unknowns import Hole, Joined, join
 
 _MAGIC: Final = re.compile(r"[*?\[{]")
 _MOST_DIRECTORIES: Final = 10_000

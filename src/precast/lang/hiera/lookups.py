@@ -19,13 +19,13 @@ from precast.lang.hiera.merging import DEFAULT, HASHES, Strategy, merged, strate
 from precast.lang.hiera.options import KeyOptions, combined, validated
 from precast.lang.inputs import ABSENT, Constant
 from precast.lang.scope import MISSING
-from precast.lang.values import Hash, literal
+from precast.lang.values.core import Hash, literal
 
 if TYPE_CHECKING:
     from precast.lang.hiera.config import LayerKind
+    from precast.lang.hiera.data.sources import DataSource
     from precast.lang.hiera.layers import Layer
     from precast.lang.hiera.locations import Location
-    from precast.lang.hiera.sources import DataSource
 
 FILE_NAME: Final = "hiera.yaml"
 _OPTIONS_KEY: Final = parse_key(OPTIONS)
@@ -265,7 +265,7 @@ class Lookups:
 
     def whole_file(self, path: str, reader: str) -> Hash:
         """The entries of a data file that a function names."""
-        from precast.lang.hiera.files import READERS
+        from precast.lang.hiera.data.files import READERS
 
         document = READERS[reader](Source(path, self.file_text(path)))
         return document if isinstance(document, Hash) else Hash()
@@ -274,7 +274,7 @@ class Lookups:
         key = (place.path, reader)
         found = self._sources.get(key)
         if found is None:
-            from precast.lang.hiera.sources import DataSource
+            from precast.lang.hiera.data.sources import DataSource
 
             found = self._sources[key] = DataSource(self.host, place, reader)
         return found

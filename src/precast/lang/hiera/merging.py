@@ -7,7 +7,7 @@ from precast.lang.datatypes import mismatch, parse_type
 from precast.lang.hiera import deep_merge, issues
 from precast.lang.hiera.explaining import Explainer
 from precast.lang.scope import MISSING
-from precast.lang.values import Hash, strict
+from precast.lang.values.core import Hash, strict
 
 VariantT = TypeVar("VariantT")
 _HASHES: Final = parse_type("Hash[String,Data]")

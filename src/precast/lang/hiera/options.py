@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from precast.lang.hiera import issues
 from precast.lang.hiera.merging import HASHES
-from precast.lang.regexps import compile_regexp
-from precast.lang.values import Hash
+from precast.lang.values.core import Hash
+from precast.lang.values.regexps import compile_regexp
 
 _NONE: Final = Hash()
 

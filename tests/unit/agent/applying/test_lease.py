@@ -6,7 +6,7 @@ import pytest
 
 from precast.agent.applying.lease import held, is_held
 from precast.agent.applying.memory import Memory
-from precast.agent.store import LocalStore
+from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from precast.agent.applying import reporting
 from precast.agent.applying.lease import held
-from precast.agent.applying.report_parts import CUT, MOST_BYTES, Names, encoded, is_told
-from precast.agent.applying.reporting import Reporter, close_open
-from precast.agent.spool import Limits, Spool
-from precast.agent.store import LocalStore
+from precast.agent.applying.reporting import stream as reporting
+from precast.agent.applying.reporting.parts import CUT, MOST_BYTES, Names, encoded, is_told
+from precast.agent.applying.reporting.stream import Reporter, close_open
+from precast.agent.state.spool import Limits, Spool
+from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.ids import TimeOrderedIds
-from precast.wire import reports as wire
-from precast.wire.events import Event, Log, ResourceReport, Status, Summary
-from precast.wire.reports import RunBegan, RunEnded, RunEvents, unpack_rest
+from precast.wire.reports import records as wire
+from precast.wire.reports.events import Event, Log, ResourceReport, Status, Summary
+from precast.wire.reports.records import RunBegan, RunEnded, RunEvents, unpack_rest
 
 LIMITS = Limits()
 SUMMARY = Summary(3, 3, 0, 0, 0, 0, 0, 0, 0, 0.5, False, True)

@@ -20,7 +20,7 @@ from precast.base.clock import Clock, ManualClock
 from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.resources import registry
 from precast.resources.contract import Change, Handler, Instance, Node, State, Wanted
-from precast.wire.events import ResourceReport
+from precast.wire.reports.events import ResourceReport
 
 
 class World:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from precast.agent.facts import disks, dmi, memory, processors
+from precast.agent.facts.groups import disks, dmi, memory, processors
 from tests.unit.agent.facts.roots import FakeKernel, machine
 
 CPU = "processor\t: {n}\nmodel name\t: Xeon\ncpu MHz\t\t: {mhz}\nphysical id\t: {socket}\n\n"

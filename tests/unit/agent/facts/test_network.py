@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from precast.agent.facts import network
+from precast.agent.facts.groups import network
 from precast.agent.facts.machine import Address, Facts, Link
 from tests.unit.agent.facts.roots import FakeKernel, machine
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from precast.agent.facts import operating_system
+from precast.agent.facts.groups import operating_system
 from precast.agent.facts.machine import Facts
 from tests.unit.agent.facts.roots import ALPINE, DEBIAN, RHEL, ROCKY, UBUNTU, FakeKernel, machine
 

@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from precast.agent.facts import netlink, running_kernel
+from precast.agent.facts import running_kernel
+from precast.agent.facts.groups import netlink
 from precast.agent.facts.machine import Usage
 from precast.agent.facts.running_kernel import RunningKernel
 

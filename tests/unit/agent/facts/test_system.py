@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from precast.agent.facts import identity, kernel, mounts, ssh, timezone, uptime
+from precast.agent.facts.groups import identity, kernel, mounts, ssh, timezone, uptime
+from precast.agent.facts.groups.units import human_bytes, human_hertz
 from precast.agent.facts.machine import Account, Usage
-from precast.agent.facts.units import human_bytes, human_hertz
 from tests.unit.agent.facts.roots import FakeKernel, machine
 
 

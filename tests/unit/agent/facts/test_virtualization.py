@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from precast.agent.facts import virtualization
+from precast.agent.facts.groups import virtualization
 from precast.agent.facts.machine import Facts
 from tests.unit.agent.facts.roots import machine
 

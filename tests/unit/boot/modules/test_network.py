@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from precast.boot.capabilities import Capability
-from precast.boot.network import netplan
+from precast.boot.network.renderers import netplan
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.network.devices import add_device, install
 

@@ -4,8 +4,9 @@ to be read and judged before they are kept."""
 import sys
 from pathlib import Path
 
-from precast.boot.network import eni, keyfile, netplan, networkd, reading
-from precast.boot.network.rendered import Render
+from precast.boot.network.readers import reading
+from precast.boot.network.renderers import eni, keyfile, netplan, networkd
+from precast.boot.network.renderers.rendered import Render
 
 GOLDEN = Path(__file__).with_name("golden")
 RENDERERS: dict[str, Render] = {

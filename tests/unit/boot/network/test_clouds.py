@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from precast.boot.network import clouds, openstack, reading
 from precast.boot.network.model import Network
+from precast.boot.network.readers import clouds, openstack, reading
 from tests.unit.boot.network.renderings import RENDERERS
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.dhcp_server import reply
-from precast.boot.network import dhcp_message as message
+from precast.boot.network.devices import dhcp_message as message
 
 MAC = bytes.fromhex("525400000001")
 XID = 0xDEADBEEF

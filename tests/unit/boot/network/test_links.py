@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from precast.boot.network import links, naming, reading
+from precast.boot.network.devices import links, naming
+from precast.boot.network.readers import reading
 from tests.unit.boot.network.devices import add_device
 
 

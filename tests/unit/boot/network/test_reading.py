@@ -3,8 +3,8 @@
 import pytest
 
 from precast.base.errors import PrecastError
-from precast.boot.network import reading
 from precast.boot.network.model import Kind, Network, Route, Start
+from precast.boot.network.readers import reading
 
 
 def read(text: str) -> Network:

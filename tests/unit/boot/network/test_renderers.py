@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from precast.boot.network import reading
-from precast.boot.network.rendered import PRIVATE
+from precast.boot.network.readers import reading
+from precast.boot.network.renderers.rendered import PRIVATE
 from tests.unit.boot.network.renderings import CASES, GOLDEN, RENDERERS, rendered
 
 NETWORKD = Path("/lib/systemd/systemd-networkd")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from precast.base.errors import PrecastError
-from precast.boot.network import reading
+from precast.boot.network.readers import reading
 
 PLACE = Path(os.environ.get("PRECAST_CORPORA", "/nowhere")) / "cloud-init" / "schemas"
 pytestmark = pytest.mark.skipif(

@@ -8,7 +8,7 @@ import pytest
 from precast.lang.functions.modules import library
 from precast.lang.functions.modules.passwords import scram
 from precast.lang.settings import Settings
-from precast.lang.values import Sensitive, from_data
+from precast.lang.values.core import Sensitive, from_data
 from tests.unit.lang.compiling import asked, compiled, evaluated, failure, parameters
 
 

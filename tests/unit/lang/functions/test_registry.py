@@ -10,7 +10,7 @@ from precast.lang.datatypes import Type, parse_type
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.signatures import Signature, split
-from precast.lang.unknowns import DeferredCall, Future, Hole, Joined
+from precast.lang.values.unknowns import DeferredCall, Future, Hole, Joined
 
 
 class Lambda:

@@ -7,7 +7,7 @@ from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, evaluate
 from precast.lang.inputs import FactPath, Inputs
 from precast.lang.settings import Settings
-from precast.lang.values import to_string
+from precast.lang.values.core import to_string
 
 FACTS = {"fqdn": "web1.example.com"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from precast.base.errors import InputError
 from precast.lang.hiera.merging import merged, strategy
-from precast.lang.values import from_data, rich
+from precast.lang.values.core import from_data, rich
 
 KNOCKOUT = {"strategy": "deep", "knockout_prefix": "--"}
 SORT = {"strategy": "deep", "sort_merged_arrays": True}

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from precast.lang.functions.modules.declaration import declare, wrong
-from precast.lang.values import Hash
+from precast.lang.values.core import Hash
 
 _NAME = "postgresql::postgresql_acls_to_resources_hash"
 

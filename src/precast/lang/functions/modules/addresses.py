@@ -6,10 +6,10 @@ from typing import Any
 from precast.lang.functions.collections import flatten
 from precast.lang.functions.modules.arrays import firsts
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
-from precast.lang.rubyaddresses import Address, address
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class
-from precast.lang.values import Hash
+from precast.lang.ruby.addresses import Address, address
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class
+from precast.lang.values.core import Hash
 
 
 def _known(name: str, value: Any) -> Address:

@@ -10,11 +10,11 @@ from precast.lang.functions.collections import flatten
 from precast.lang.functions.modules.choices import is_yes
 from precast.lang.functions.modules.declaration import declare_older, wrong
 from precast.lang.functions.registry import Unknowns
-from precast.lang.regexps import compile_regexp
-from precast.lang.rubychars import char_set
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class, ruby_equal, to_i
-from precast.lang.values import Hash, is_number, strict
+from precast.lang.ruby.chars import char_set
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class, ruby_equal, to_i
+from precast.lang.values.core import Hash, is_number, strict
+from precast.lang.values.regexps import compile_regexp
 
 Array = tuple[Any, ...]
 

@@ -14,8 +14,8 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.functions.modules.predicates import is_integer
 from precast.lang.inputs import KeyedResult
-from precast.lang.rubytext import ruby_inspect, ruby_join
-from precast.lang.rubyvalues import to_i
+from precast.lang.ruby.text import ruby_inspect, ruby_join
+from precast.lang.ruby.values import to_i
 
 _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS_OF_HOSTS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

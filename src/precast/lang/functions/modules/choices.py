@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from precast.lang.functions.modules.declaration import declare_older, wrong
 from precast.lang.functions.registry import Unknowns
-from precast.lang.regexps import compile_regexp
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import strict_float, to_i
-from precast.lang.values import Hash, is_number
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import strict_float, to_i
+from precast.lang.values.core import Hash, is_number
+from precast.lang.values.regexps import compile_regexp
 
 _EMPTY: Final = compile_regexp("^$")
 _YES: Final = compile_regexp("(?i:^(1|t|y|true|yes)$)")

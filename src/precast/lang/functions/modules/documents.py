@@ -6,12 +6,12 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.functions.modules.hocon import read_hocon
-from precast.lang.hiera.documents import read_json, read_yaml
-from precast.lang.rubyjson import PRETTY, to_json
-from precast.lang.rubytext import ruby_inspect
-from precast.lang.rubyyaml import to_yaml
+from precast.lang.hiera.data.documents import read_json, read_yaml
+from precast.lang.ruby.json_text import PRETTY, to_json
+from precast.lang.ruby.text import ruby_inspect
+from precast.lang.ruby.yaml_text import to_yaml
 from precast.lang.toml import to_toml
-from precast.lang.values import Hash, from_data, rich
+from precast.lang.values.core import Hash, from_data, rich
 
 
 def _generated(name: str, value: Any, layout: Any) -> str:

@@ -15,10 +15,10 @@ from precast.lang.functions import issues
 from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
-from precast.lang.hiera.documents import read_json, read_yaml
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class
-from precast.lang.values import Hash
+from precast.lang.hiera.data.documents import read_json, read_yaml
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class
+from precast.lang.values.core import Hash
 
 
 @declare_older("get_module_path", "Any name", "Where a module stands.", pure=False)

@@ -8,9 +8,9 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.modules.declaration import ModuleFunction, declare_older, wrong
 from precast.lang.functions.registry import Unknowns
 from precast.lang.functions.sequences import sequence
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class, ruby_equal
-from precast.lang.values import Hash
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class, ruby_equal
+from precast.lang.values.core import Hash
 
 MERGE = ModuleFunction(
     "merge",

@@ -8,8 +8,8 @@ from typing import Any, Final, NoReturn
 
 from precast.base.spans import Source
 from precast.lang.functions.modules.declaration import wrong
-from precast.lang.rubytext import ruby_text
-from precast.lang.values import from_data
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import from_data
 
 _TOKEN: Final = re.compile(
     r'(?P<gap>[ \t\r\f\v\u00a0\ufeff]+)|(?P<comment>(?:#|//)[^\n]*)|(?P<line>\n)|(?P<multi>"""(?:[^"]|"(?!""))*"{3,})'

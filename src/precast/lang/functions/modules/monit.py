@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from precast.base.errors import PrecastError
 from precast.lang.functions.modules.declaration import declare_older, wrong
-from precast.lang.rubytext import ruby_text
-from precast.lang.values import Hash
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import Hash
 
 _RESOURCES: Final = (
     "CPU", "CPU(USER)", "CPU(SYSTEM)", "CPU(WAIT)", "TOTAL CPU", "CHILDREN", "LOADAVG(1MIN)", "LOADAVG(5MIN)", "LOADAVG(15MIN)",

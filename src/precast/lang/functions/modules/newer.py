@@ -12,10 +12,10 @@ from precast.lang.functions.modules.declaration import ModuleFunction, declare, 
 from precast.lang.functions.numbers import sorted_by
 from precast.lang.functions.registry import Unknowns
 from precast.lang.functions.versions import versioncmp
-from precast.lang.rubyaddresses import Address, address
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class
-from precast.lang.values import Hash, Sensitive
+from precast.lang.ruby.addresses import Address, address
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class
+from precast.lang.values.core import Hash, Sensitive
 
 
 def _plain_text(value: Any) -> str:

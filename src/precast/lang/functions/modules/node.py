@@ -6,9 +6,9 @@ from typing import Any, Final
 from precast.lang.functions.host import Call
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.inputs import ABSENT
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import strict_integer
-from precast.lang.values import Hash
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import strict_integer
+from precast.lang.values.core import Hash
 
 _STEP: Final = re.compile(r'([^."]+)|"([^"]+)"')
 

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from precast.lang.functions.collections import flatten
 from precast.lang.functions.modules.declaration import declare_older, wrong
-from precast.lang.rubysuccessors import upto
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import to_f, to_i
-from precast.lang.values import Hash, is_number
+from precast.lang.ruby.successors import upto
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import to_f, to_i
+from precast.lang.values.core import Hash, is_number
 
 _DIGITS: Final = re.compile(r"^\d+$", re.MULTILINE | re.ASCII)
 _LONGEST: Final = 1_000_000

@@ -11,10 +11,10 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.modules.addresses import for_uri
 from precast.lang.functions.modules.choices import is_yes
 from precast.lang.functions.modules.declaration import declare, wrong
-from precast.lang.rubyjson import to_json
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class, strict_integer, to_i
-from precast.lang.values import Hash, from_data
+from precast.lang.ruby.json_text import to_json
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class, strict_integer, to_i
+from precast.lang.values.core import Hash, from_data
 
 _YUM: Final = frozenset((
     "name", "ensure", "baseurl", "cost", "descr", "enabled", "enablegroups", "exclude", "failovermethod", "gpgcheck", "gpgkey",

@@ -6,12 +6,12 @@ import hmac
 import re
 from typing import Any, Final
 
-from precast.lang.crypts import crypt
 from precast.lang.functions import issues
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.functions.modules.deprecation import declare_renamed
-from precast.lang.rubytext import ruby_text
-from precast.lang.values import Hash, Sensitive
+from precast.lang.ruby.crypts import crypt
+from precast.lang.ruby.text import ruby_text
+from precast.lang.values.core import Hash, Sensitive
 
 _KINDS: Final = {"md5": "1", "sha-256": "5", "sha-512": "6"}
 _BCRYPT: Final = ("bcrypt", "bcrypt-a", "bcrypt-x", "bcrypt-y")

@@ -8,11 +8,11 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.functions.modules.deprecation import deprecate
 from precast.lang.functions.versions import versioncmp
-from precast.lang.regexps import compile_regexp
-from precast.lang.rubyaddresses import address
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import to_f, to_i
-from precast.lang.values import Hash, float_text, is_number
+from precast.lang.ruby.addresses import address
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import to_f, to_i
+from precast.lang.values.core import Hash, float_text, is_number
+from precast.lang.values.regexps import compile_regexp
 
 _SLASH: Final = r"[\\/]"
 _NAME: Final = r"[^\\/]+"

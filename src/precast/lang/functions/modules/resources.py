@@ -12,9 +12,9 @@ from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.modules.declaration import ModuleFunction, declare, declare_older, wrong
 from precast.lang.functions.modules.deprecation import declare_renamed
 from precast.lang.functions.registry import Unknowns
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class, ruby_equal
-from precast.lang.values import Hash
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class, ruby_equal
+from precast.lang.values.core import Hash
 
 _REFERENCE: Final = re.compile(r"([^\[\]]+)\[(.+)\]", re.DOTALL)
 

@@ -8,10 +8,10 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.functions.modules.numbers import UNITS
 from precast.lang.inputs import ABSENT
-from precast.lang.rubypaths import basename, dirname, extname
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import to_f, to_i
-from precast.lang.values import Hash, is_number
+from precast.lang.ruby.paths import basename, dirname, extname
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import to_f, to_i
+from precast.lang.values.core import Hash, is_number
 
 
 @declare_older(

@@ -11,11 +11,11 @@ from precast.lang.functions.modules.arrays import letters
 from precast.lang.functions.modules.declaration import declare, declare_older, wrong
 from precast.lang.functions.modules.deprecation import deprecate
 from precast.lang.functions.sprintf import sprintf
-from precast.lang.rubypaths import basename, dirname, extname
-from precast.lang.rubytext import ruby_text
-from precast.lang.rubyvalues import ruby_class
-from precast.lang.shellwords import shell_escaped, shell_words
-from precast.lang.values import Hash
+from precast.lang.ruby.paths import basename, dirname, extname
+from precast.lang.ruby.shellwords import shell_escaped, shell_words
+from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.values import ruby_class
+from precast.lang.values.core import Hash
 
 declare_older("basename", "String path, String suffix?", "The last part of a path, without a suffix if one is given.")(
     basename

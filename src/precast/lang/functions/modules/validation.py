@@ -12,10 +12,10 @@ from precast.lang.functions.host import Call
 from precast.lang.functions.modules import predicates
 from precast.lang.functions.modules.declaration import ModuleFunction, declare, declare_older, wrong
 from precast.lang.functions.modules.deprecation import deprecate
-from precast.lang.regexps import compile_regexp
-from precast.lang.rubytext import ruby_inspect, ruby_text
-from precast.lang.rubyvalues import ruby_class, strict_float, strict_integer
-from precast.lang.values import Hash
+from precast.lang.ruby.text import ruby_inspect, ruby_text
+from precast.lang.ruby.values import ruby_class, strict_float, strict_integer
+from precast.lang.values.core import Hash
+from precast.lang.values.regexps import compile_regexp
 
 Check = Callable[..., None]
 _CHECKS: Final[dict[str, Check]] = {}

@@ -1,0 +1,47 @@
+"""The groups of facts that a machine tells of itself."""
+
+from collections.abc import Callable
+
+from precast.agent.facts.groups import (
+    disks,
+    dmi,
+    identity,
+    kernel,
+    memory,
+    mounts,
+    network,
+    operating_system,
+    processors,
+    ssh,
+    timezone,
+    uptime,
+    virtualization,
+)
+from precast.agent.facts.machine import Facts, Machine
+from precast.agent.facts.sources import Source, only
+
+GROUP_S = 5.0
+
+GROUPS: dict[str, Callable[[Machine], Facts]] = {
+    "os": operating_system.collect,
+    "kernel": kernel.collect,
+    "identity": identity.collect,
+    "networking": network.collect,
+    "processors": processors.collect,
+    "memory": memory.collect,
+    "mountpoints": mounts.collect,
+    "disks": disks.collect,
+    "dmi": dmi.collect,
+    "virtual": virtualization.collect,
+    "ssh": ssh.collect,
+    "timezone": timezone.collect,
+    "system_uptime": uptime.collect,
+}
+
+
+def sources(machine: Machine) -> list[Source]:
+    return [_source(machine, name, collect) for name, collect in GROUPS.items()]
+
+
+def _source(machine: Machine, name: str, collect: Callable[[Machine], Facts]) -> Source:
+    return Source(f"the group {name}", GROUP_S, lambda _: only(collect(machine)))

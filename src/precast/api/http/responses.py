@@ -1,0 +1,74 @@
+"""What handlers answer, as HTTP responses."""
+
+import time
+from email.utils import formatdate
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from aiohttp import HttpVersion11, web
+from aiohttp.abc import AbstractStreamWriter
+
+from precast.api.http import issues, openapi
+from precast.api.http.routes import Document, Page, Text
+from precast.base.errors import PrecastError
+
+
+class NotModified(web.StreamResponse):
+    """The caller has it: a head and nothing else. A fleet asks for little else, so it is written as it is, in one step: no cookie and no
+    other change of mind is looked at."""
+
+    def __init__(self, headers: dict[str, str]) -> None:
+        super().__init__(status=304, headers=headers)
+        self._is_last = False
+
+    @property
+    def keep_alive(self) -> bool:
+        return not self._is_last
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
+        """Write it all: there is no body to wait for."""
+        headers, writer = self.headers, request.writer
+        headers["Date"] = _date(int(time.time()))
+        if not request.keep_alive or request.version != HttpVersion11:
+            self._is_last, headers["Connection"] = True, "close"
+        await writer.write_headers("HTTP/1.1 304 Not Modified", headers)
+        await writer.write_eof()
+        return writer
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        assert not data, "it has no body"
+
+
+@lru_cache(maxsize=1)
+def _date(time_s: int) -> str:
+    return formatdate(time_s, usegmt=True)
+
+
+def respond(answer: Any) -> web.StreamResponse:
+    # First what most ask for: whether something is a response is a long question.
+    if isinstance(answer, Document):
+        headers = {"ETag": f'"{answer.digest}"', "Cache-Control": "private, no-cache", **answer.headers}
+        if answer.body is None:
+            return NotModified(headers)
+        return web.Response(body=answer.body, content_type="application/json", headers=headers)
+    if isinstance(answer, web.StreamResponse):
+        return answer
+    if isinstance(answer, Text):
+        return web.Response(text=answer.text, headers={"Content-Type": answer.content_type})
+    if isinstance(answer, Page):
+        return web.Response(text=answer.html, content_type="text/html", headers=answer.headers)
+    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+
+def problem(error: PrecastError, status: int | None = None) -> web.Response:
+    status = status or error.consequence.http_status
+    told = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
+    # A bucket has at least one again within a second.
+    headers = {"Retry-After": "1"} if error.consequence.retry else {}
+    response = web.Response(
+        status=status, body=msgspec.json.encode(told), content_type="application/problem+json", headers=headers
+    )
+    if issues.TOO_SLOW.matches(error):
+        response.force_close()  # the rest of the body would be taken for the next request
+    return response

@@ -1,0 +1,202 @@
+"""Writes the model for ifupdown: stanzas of interfaces(5), one for each address and each way to get one.
+
+ifupdown knows devices by their name alone, so the network comes with names that are there (`naming.py`); a rule of udev gives a device
+the name that it shall have. Routes and rules that have no word here are commands that run with the device.
+"""
+
+from typing import Any
+
+from precast.boot.network.model import Device, Kind, Network, Route, Rule, Start
+from precast.boot.network.renderers.networkd import only_netplan
+from precast.boot.network.renderers.rendered import HEADER, File, Rendering
+
+PATH = "etc/network/interfaces.d/50-precast"
+RULES_PATH = "etc/udev/rules.d/70-precast-net.rules"
+_BOND = {
+    "mode": "mode",
+    "lacp-rate": "lacp-rate",
+    "mii-monitor-interval": "miimon",
+    "min-links": "min-links",
+    "transmit-hash-policy": "xmit-hash-policy",
+    "ad-select": "ad-select",
+    "all-slaves-active": "all-slaves-active",
+    "arp-interval": "arp-interval",
+    "arp-ip-targets": "arp-ip-target",
+    "arp-validate": "arp-validate",
+    "arp-all-targets": "arp-all-targets",
+    "up-delay": "updelay",
+    "down-delay": "downdelay",
+    "fail-over-mac-policy": "fail-over-mac",
+    "gratuitous-arp": "num-grat-arp",
+    "packets-per-slave": "packets-per-slave",
+    "primary-reselect-policy": "primary-reselect",
+    "learn-packet-interval": "lp-interval",
+    "resend-igmp": "resend-igmp",
+    "primary": "primary",
+}
+_BRIDGE = {
+    "ageing-time": "ageing",
+    "priority": "bridgeprio",
+    "forward-delay": "fd",
+    "hello-time": "hello",
+    "max-age": "maxage",
+}
+Stanza = tuple[str, list[str]]  # `inet dhcp`, and the lines below
+
+
+def render(network: Network) -> Rendering:
+    blocks = [_block(network, device) for device in network.devices]
+    files = [File(PATH, HEADER + "\n" + "\n".join(blocks))]
+    rules = [_udev_rule(one) for one in network.devices if one.set_name and one.match and one.match.mac]
+    if rules:
+        files.append(File(RULES_PATH, HEADER + "".join(rules)))
+    return Rendering(files, only_netplan(network, "eni"))
+
+
+def _udev_rule(device: Device) -> str:
+    mac = device.match.mac if device.match else None
+    return f'SUBSYSTEM=="net", ACTION=="add", DRIVERS=="?*", ATTR{{address}}=="{mac}", NAME="{device.set_name}"\n'
+
+
+def _block(network: Network, device: Device) -> str:
+    stanzas = _stanzas(device)
+    stanzas[0][1][:0] = _made_of(network, device)
+    stanzas[-1][1].extend(_commands(device, stanzas))
+    words = {Start.AUTO: f"auto {device.name}\n", Start.HOTPLUG: f"allow-hotplug {device.name}\n", Start.MANUAL: ""}
+    parts = []
+    for title, lines in stanzas:
+        parts.append(f"iface {device.name} {title}\n" + "".join(f"    {line}\n" for line in lines))
+    return words[device.start] + "\n".join(parts)
+
+
+def _stanzas(device: Device) -> list[Stanza]:
+    found: list[Stanza] = []
+    if device.dhcp4:
+        metric = device.overrides4.route_metric
+        lines = [f"metric {metric}"] if metric is not None else []
+        found.append(("inet dhcp", lines + ([f"hostname {name}"] if (name := device.overrides4.hostname) else [])))
+    found += [_static(device, one) for one in device.addresses if ":" not in one]
+    if device.dhcp6:
+        found.append(("inet6 dhcp", _accepting(device, True)))
+    elif device.accept_ra and not any(":" in one for one in device.addresses):
+        found.append(("inet6 auto", []))
+    found += [_static(device, one) for one in device.addresses if ":" in one]
+    if not found:
+        found.append(("inet manual", []))
+    dns = [f"dns-nameservers {' '.join(device.nameservers)}"] if device.nameservers else []
+    dns += [f"dns-search {' '.join(device.search)}"] if device.search else []
+    found[0][1].extend(dns)
+    return found
+
+
+def _static(device: Device, address: str) -> Stanza:
+    """An address; the first of its family takes the gateway and says whether routers are listened to."""
+    is_ipv6 = ":" in address
+    lines = [f"address {address}"]
+    if address == next(one for one in device.addresses if (":" in one) == is_ipv6):
+        if (way := _gateway(device, is_ipv6)) is not None:
+            lines.append(f"gateway {way.via}")
+            lines += [f"metric {way.metric}"] if way.metric is not None else []
+        lines += _accepting(device, None) if is_ipv6 else []
+    return ("inet6 static" if is_ipv6 else "inet static"), lines
+
+
+def _accepting(device: Device, usual: bool | None) -> list[str]:
+    wanted = usual if device.accept_ra is None else device.accept_ra
+    return [] if wanted is None else [f"accept_ra {1 if wanted else 0}"]
+
+
+def _gateway(device: Device, is_ipv6: bool) -> Route | None:
+    """The plain default route of a family, which a stanza can say by itself."""
+    plain = (one for one in device.routes if one.is_default and one.is_ipv6 == is_ipv6 and _is_plain(one))
+    return next(plain, None)
+
+
+def _is_plain(route: Route) -> bool:
+    return route.via is not None and not (route.on_link or route.source or route.kind or route.table or route.mtu)
+
+
+def _made_of(network: Network, device: Device) -> list[str]:
+    """What the device is: its address and size, and what it consists of or belongs to."""
+    lines = [f"hwaddress {device.mac}"] if device.mac else []
+    lines += [f"mtu {device.mtu}"] if device.mtu else []
+    lines += ["ethernet-wol g"] if device.has_wakeonlan else []
+    master = network.master_of(device)
+    if master is not None and master.kind is Kind.BOND:
+        lines.append(f"bond-master {master.name}")
+    if device.kind is Kind.BOND:
+        lines.append("bond-slaves none")  # each says itself whose it is, so that they come up in any order
+        lines += [f"bond-{_BOND[name]} {_value(value)}" for name, value in device.parameters.items() if name in _BOND]
+    if device.kind is Kind.BRIDGE:
+        lines += _bridge(network, device)
+    if device.kind is Kind.VLAN:
+        link = network.device(device.vlan_link or "")
+        lines += [f"vlan-raw-device {link.name if link else device.vlan_link}", f"vlan_id {device.vlan_id}"]
+    return lines
+
+
+def _bridge(network: Network, device: Device) -> list[str]:
+    ports = [found.name if (found := network.device(one)) else one for one in device.interfaces]
+    lines = [f"bridge_ports {' '.join(ports) or 'none'}"]
+    for name, value in device.parameters.items():
+        if name == "stp":
+            lines.append(f"bridge_stp {'on' if value else 'off'}")
+        elif name in ("path-cost", "port-priority"):
+            word = "bridge_pathcost" if name == "path-cost" else "bridge_portprio"
+            lines += [f"{word} {port} {number}" for port, number in value.items()]
+        elif name in _BRIDGE:
+            lines.append(f"bridge_{_BRIDGE[name]} {_value(value)}")
+    return lines
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _commands(device: Device, stanzas: list[Stanza]) -> list[str]:
+    """Routes and rules that no stanza says, as commands that come and go with the device."""
+    said = [
+        _gateway(device, is_ipv6)
+        for is_ipv6 in (False, True)
+        if any(title == ("inet6 static" if is_ipv6 else "inet static") for title, _ in stanzas)
+    ]
+    words = [_route_words(one, device.name) for one in device.routes if one not in said]
+    words += [_rule_words(one) for one in device.rules]
+    lines = [
+        line
+        for family, thing, text in words
+        for line in (
+            f"up ip {family} {thing} add {text} || true",
+            f"down ip {family} {thing} del {text} || true",
+        )
+    ]
+    if device.accept_ra is False and not any(title.startswith("inet6") for title, _ in stanzas):
+        lines.append(f"up echo 0 > /proc/sys/net/ipv6/conf/{device.name}/accept_ra || true")
+    return lines
+
+
+def _route_words(route: Route, name: str) -> tuple[str, str, str]:
+    words = [route.kind or "", route.to, f"via {route.via}" if route.via else "", f"dev {name}"]
+    words += ["onlink" if route.on_link else "", f"src {route.source}" if route.source else ""]
+    pairs = (("metric", route.metric), ("table", route.table), ("scope", route.scope), ("mtu", route.mtu))
+    words += [f"{word} {value}" for word, value in pairs if value is not None]
+    return ("-6" if route.is_ipv6 else "-4"), "route", " ".join(filter(None, words))
+
+
+def _rule_words(rule: Rule) -> tuple[str, str, str]:
+    is_ipv6 = ":" in (rule.source or rule.to or "")
+    pairs = (
+        ("from", rule.source),
+        ("to", rule.to),
+        ("fwmark", rule.mark),
+        ("tos", rule.tos),
+        ("table", rule.table),
+        ("priority", rule.priority),
+    )
+    return (
+        ("-6" if is_ipv6 else "-4"),
+        "rule",
+        " ".join(f"{word} {value}" for word, value in pairs if value is not None),
+    )

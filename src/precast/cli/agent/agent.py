@@ -1,0 +1,236 @@
+"""`precast agent`: this machine as a node.
+
+The daemon is this group too, and lives long: so what only the other commands need is imported when they run.
+"""
+
+import argparse
+import os
+import socket
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from precast.agent.settings import AgentSettings
+from precast.app.settings import add_settings, load_settings
+from precast.base.errors import PrecastError
+from precast.base.spans import visible
+from precast.cli import issues
+from precast.cli.agent import agent_apply
+from precast.cli.agent import daemon as agent_daemon
+from precast.cli.agent import exec as agent_exec
+from precast.cli.console.output import print_json
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+    from precast.agent.identity.enrolment import Identity
+    from precast.base.digests import Digest
+
+# Between two looks at what came of a request.
+FIRST_PAUSE_S = 2.0
+LONGEST_PAUSE_S = 30.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="[COMMAND]", dest="command")
+    agent_daemon.configure(parser, commands)
+    agent_apply.configure(commands)
+    agent_exec.configure(commands)
+    enrol = commands.add_parser(
+        "enrol", help="ask a server for this machine's certificate", description="Once for a machine."
+    )
+    _add_common(enrol)
+    enrol.add_argument(
+        "--token", metavar="TOKEN", default=os.environ.get("PRECAST_ENROL_TOKEN"), help="default: $PRECAST_ENROL_TOKEN"
+    )
+    enrol.add_argument(
+        "--name", metavar="NAME", default=socket.getfqdn().lower(), help="default: this machine's full name"
+    )
+    enrol.add_argument(
+        "--ca-fingerprint",
+        metavar="SHA256",
+        help="without a token: of the authority's certificate; an operator then decides on the request",
+    )
+    enrol.add_argument(
+        "--puppet-ssl",
+        metavar="DIR",
+        type=Path,
+        help="by the certificate that Puppet's agent has (`puppet config print ssldir`), if the server knows it",
+    )
+    enrol.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=int,
+        default=0,
+        help="how long to wait for the operator (default: 0, ask once)",
+    )
+    enrol.set_defaults(run=_enrol)
+    renew = commands.add_parser(
+        "renew",
+        help="ask for the next certificate, by proof of the last one's key",
+        description="Before it ends, or soon after.",
+    )
+    _add_common(renew)
+    renew.add_argument("--if-due", action="store_true", help="only when two thirds of its life are over")
+    renew.set_defaults(run=_renew)
+
+    send = commands.add_parser("facts", help="collect this machine's facts and send them", description="Without a run.")
+    _add_common(send, "facts_d", "plugins", "spool_bytes", "spool_records")
+    send.add_argument("--spool", action="store_true", help="let the daemon send them, now or when a server is there")
+    send.set_defaults(run=_facts)
+
+    fetch = commands.add_parser(
+        "fetch",
+        help="fetch the catalog that was released to this node, with all it names",
+        description="What is kept is applied by `precast agent apply`.",
+    )
+    _add_common(fetch, "fallbacks")
+    fetch.set_defaults(run=_fetch)
+
+
+def _add_common(parser: argparse.ArgumentParser, *names: str) -> None:
+    add_settings(parser, AgentSettings, "url", *names)
+    agent_daemon.add_root(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _enrol(args: argparse.Namespace) -> int:
+    from precast.agent.identity.enrolment import Identity
+    from precast.base.digests import plain_fingerprint
+
+    identity = Identity(args.root)
+    if args.puppet_ssl:
+        certificate = identity.adopt(_url(args), args.puppet_ssl, args.name)
+    elif args.ca_fingerprint and not args.token:
+        fingerprint = plain_fingerprint(args.ca_fingerprint)
+        if fingerprint is None:
+            raise issues.USAGE.error(
+                problem=f"--ca-fingerprint {args.ca_fingerprint!r} is no SHA-256 fingerprint",
+                usage="`precast server init` printed it: 64 hexadecimal digits",
+            )
+        certificate = _wait(args, identity, fingerprint)
+    elif args.token:
+        certificate = identity.enrol(_url(args), args.token, args.name)
+    else:
+        raise issues.NO_TOKEN.error()
+    return _tell(args, f"{args.name} is enrolled", identity, certificate.not_valid_after_utc.isoformat())
+
+
+def _wait(args: argparse.Namespace, identity: "Identity", fingerprint: "Digest") -> "x509.Certificate":
+    """Ask until the request is decided on or the time is over; the first answer says what the operator needs."""
+    until_s = time.monotonic() + args.wait
+    pause_s, has_told = FIRST_PAUSE_S, False
+    while True:
+        try:
+            return identity.request(_url(args), fingerprint, args.name)
+        except PrecastError as error:
+            left_s = until_s - time.monotonic()
+            if not error.consequence.retry or left_s <= 0:
+                raise
+            if not has_told:
+                print(f"precast: waiting {args.wait} s: {error.message} [{error.code}]", file=sys.stderr, flush=True)
+            has_told = True
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
+
+
+def _renew(args: argparse.Namespace) -> int:
+    from precast.agent.identity.enrolment import Identity
+
+    identity = Identity(args.root)
+    is_due = not args.if_due or identity.due_at() <= datetime.now(UTC)
+    certificate = identity.renew(_url(args)) if is_due else identity.current()
+    until = certificate.not_valid_after_utc.isoformat()
+    if not args.json:
+        return _tell(args, "renewed" if is_due else "not due", identity, until)
+    print_json(
+        {
+            "certificate": str(identity.certificate),
+            "name": identity.name(),
+            "not_after": until,
+            "due_at": identity.due_at().isoformat(),
+            "renewed": is_due,
+        }
+    )
+    return 0
+
+
+def _facts(args: argparse.Namespace) -> int:
+    from precast.agent.facts import external, plugins, submission
+    from precast.agent.facts.collection import Collector, all_sources
+    from precast.agent.identity.credentials import Credentials
+    from precast.agent.state.store import place
+    from precast.cli.facts.facts import machine_at
+
+    settings = load_settings(AgentSettings, args).values
+    sources = all_sources(
+        machine_at(args.root),
+        [str(path) for path in settings.facts_d] or external.DIRECTORIES,
+        [str(path) for path in settings.plugins] or plugins.DIRECTORIES,
+    )
+    collected = Collector(sources).collect()
+    for warning in collected.warnings:
+        print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
+    if args.spool:
+        with agent_daemon.opened(args.root, settings) as (store, spool):
+            is_whole = submission.spool(store, spool, collected)
+    else:
+        is_whole = submission.send(Credentials(args.root), _url(args), collected.facts)
+        if place(args.root).exists():
+            with agent_daemon.opened(args.root, settings) as (store, spool):
+                submission.note_sent(store, spool, collected)
+    if args.json:
+        print_json(
+            {
+                "facts": len(collected.facts),
+                "stable_sent": is_whole,
+                "warnings": [str(one) for one in collected.warnings],
+            }
+        )
+    else:
+        told = "kept for the daemon to send" if args.spool else "sent"
+        print(f"{told}: all facts" if is_whole else f"{told}: what changes by nature; the rest is known there")
+    return 0
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from precast.agent.catalog.fetching import fetch_and_note
+    from precast.agent.identity.credentials import Credentials
+    from precast.agent.state.notes import PolicyNote
+
+    settings = load_settings(AgentSettings, args).values
+    context = Credentials(args.root).context()
+    with agent_daemon.opened(args.root, settings) as (store, _):
+        fetched = fetch_and_note(args.root, _urls(settings), context, store)
+        policy = store.noted(PolicyNote)
+    if policy is not None and policy.trouble:
+        print(f"precast: warning: {visible(policy.trouble)}", file=sys.stderr)
+    if args.json:
+        print_json(fetched._asdict())
+    elif fetched.is_new:
+        print(
+            f"catalog {fetched.digest[:12]} is kept; {fetched.contents} contents and {len(fetched.plugins)} plug-ins came"
+        )
+    else:
+        print(f"catalog {fetched.digest[:12]} is kept already")
+    return 0
+
+
+def _url(args: argparse.Namespace) -> str:
+    return _urls(load_settings(AgentSettings, args).values)[0]
+
+
+def _urls(settings: AgentSettings) -> tuple[str, ...]:
+    if not settings.urls:
+        raise issues.NO_SETTING.error(name="url", variable="PRECAST_URL", file="/etc/precast/agent.toml")
+    return settings.urls
+
+
+def _tell(args: argparse.Namespace, what: str, identity: "Identity", until: str) -> int:
+    if args.json:
+        print_json({"certificate": str(identity.certificate), "not_after": until})
+    else:
+        print(f"{what}; its certificate is {identity.certificate}, good until {until}")
+    return 0

@@ -1,0 +1,184 @@
+"""`precast agent apply`: one run of the node's own catalog, in a process of its own. The daemon starts it; so may people.
+
+A run that the daemon starts only looks, unless the node's signed policy lets it enforce. Where the agent's configuration says
+`noop = true` it only looks whatever the policy says; only somebody on the node itself can tell a run to enforce all the same. A run that
+somebody at a server has ordered says which order it follows, and begins with it once.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from precast.agent.settings import AgentSettings
+from precast.app.settings import load_settings
+from precast.base.errors import PrecastError
+
+if TYPE_CHECKING:
+    from precast.agent.applying.reporting.stream import Reporter
+    from precast.agent.applying.runs import Job
+    from precast.agent.state.store import LocalStore
+    from precast.wire.reports.events import Summary
+    from precast.wire.reports.records import RunBegan
+
+REASONS = ("schedule", "released", "ordered", "hand")
+
+
+def configure(commands: "argparse._SubParsersAction[Any]") -> None:
+    from precast.cli.agent.apply import add_options
+
+    summary = "apply the catalog that this node keeps, or another one"
+    parser = commands.add_parser("apply", help=summary, description=summary)
+    parser.add_argument("--catalog", metavar="FILE", help="this catalog instead of the one that is kept")
+    parser.add_argument("--enforce", action="store_true", help="change things, also where runs only look")
+    parser.add_argument("--environment", metavar="DIR", help="where contents of files and functions come from")
+    parser.add_argument("--config", metavar="FILE", type=Path, default=argparse.SUPPRESS, help="the agent's settings")
+    parser.add_argument("--reason", choices=REASONS, default="hand", help="why it runs, if not by hand: for the daemon")
+    parser.add_argument("--order", metavar="ID", default="", help="the order it follows: for the daemon")
+    add_options(parser)
+    parser.set_defaults(run=_run, modulepath=None, facts=None, strict=False, node=None, state=None)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from precast.cli.agent.apply import check_root
+
+    check_root(args.root)
+    try:
+        return _apply(args, load_settings(AgentSettings, args).values)
+    except PrecastError as error:
+        if args.order:
+            _give_up(args, error)
+        raise
+
+
+def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
+    from precast.agent.catalog.cached import read
+    from precast.base import digests
+    from precast.catalog.reading import unseal
+    from precast.cli.agent.apply import job_of, run_job
+    from precast.cli.console.files import read_bytes
+
+    args.noop, only_looks = _mode(args, settings)
+    data = read_bytes(args.catalog) if args.catalog is not None else read(args.root)
+    unsealed = unseal(data, args.catalog or "the catalog that is kept")
+    job, name = job_of(unsealed, args)
+    if args.catalog is not None:
+        return run_job(job._replace(reporter=_reporter(args, settings, job, only_looks)), args, name)
+    if args.environment is None:
+        from precast.agent.catalog.fetching import CONTENT
+        from precast.resources.contents import KeptContents
+
+        job = job._replace(contents=KeptContents(args.root / CONTENT))
+    digest = digests.of_bytes(data)
+    begins = (lambda store: _begin(store, settings, args.order)) if args.order else None
+    job = job._replace(version=digest, begins=begins)
+    return run_job(
+        job._replace(reporter=_reporter(args, settings, job, only_looks)),
+        args,
+        name,
+        lambda summary: _end(args, settings, digest, summary),
+    )
+
+
+def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "Job", only_looks: str) -> "Reporter | None":
+    """Who tells the servers; nobody on a machine that is no node."""
+    from precast.agent.applying.reporting.stream import Reporter
+    from precast.agent.applying.runs import state_root
+    from precast.agent.identity.credentials import Credentials
+    from precast.agent.state.spool import Limits
+    from precast.agent.state.store import LocalStore
+
+    if not Credentials(args.root).certificate.exists():
+        return None
+    root, limits = state_root(args.root), Limits(settings.spool_records, settings.spool_bytes)
+    return Reporter(
+        lambda store: _describe(store, args, job),
+        limits,
+        lambda: LocalStore.open(root, lambda: os.urandom(16).hex()),
+        only_looks,
+    )
+
+
+def _describe(store: "LocalStore", args: argparse.Namespace, job: "Job") -> "RunBegan":
+    """What is known of a run when it begins. Where its catalog came from, only if it is the one that was fetched."""
+    from precast.agent.catalog.freshness import Freshness, freshness
+    from precast.agent.state.notes import FetchNote
+    from precast.base.ids import TimeOrderedIds
+    from precast.wire.reports.records import RunBegan
+
+    fetched, fresh = store.noted(FetchNote), freshness(store)
+    if fetched is None or fetched.digest != job.version:
+        fetched, fresh = FetchNote(), Freshness()
+    return RunBegan(
+        report=TimeOrderedIds(store.clock).new(),
+        mode="noop" if args.noop else "enforce",
+        reason=args.reason,
+        began_at=store.clock.now(),
+        catalog=job.version[:256],
+        release=fetched.release,
+        environment=fetched.environment,
+        version=fetched.version,
+        resources=len(job.body.resources),
+        order=args.order,
+        is_stale=fresh.is_stale,
+        stale_since=fresh.since,
+        stale_why=fresh.why[:2000],
+    )
+
+
+def _mode(args: argparse.Namespace, settings: AgentSettings) -> tuple[bool, str]:
+    """Whether the run only looks, and why, if it was ordered to enforce.
+
+    Who is root here may do as they like; everyone else is bound by the agent's settings and its policy.
+    """
+    if args.reason == "hand":
+        return args.noop or (settings.noop and not args.enforce), ""
+    if args.noop or (args.reason == "ordered" and not args.enforce):
+        return True, ""
+    if settings.noop:
+        return True, "its own configuration says noop = true" if args.enforce else ""
+    from precast.agent.catalog.policy_check import verdict
+    from precast.base.clock import SystemClock
+
+    found = verdict(args.root, args.reason, SystemClock().now())
+    if not found.may_enforce:
+        print(f"precast: this run only looks: {found.why}", file=sys.stderr)
+        return True, found.why if args.enforce else ""
+    return False, ""
+
+
+def _begin(store: "LocalStore", settings: AgentSettings, order: str) -> None:
+    from precast.agent.orders.runs import Orders
+    from precast.agent.state.spool import Limits, Spool
+
+    Orders(store, Spool(store, Limits(settings.spool_records, settings.spool_bytes))).begin(order)
+
+
+def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary: "Summary") -> None:
+    """Note what the daemon needs to know of a run of the kept catalog."""
+    from precast.agent.applying.runs import state_root
+    from precast.agent.orders.runs import Orders
+    from precast.agent.state.notes import KeptRunNote
+    from precast.cli.agent.daemon import opened
+
+    with opened(state_root(args.root), settings) as (store, spool):
+        if args.order:
+            Orders(store, spool).end(args.order)
+        if summary.is_complete and not args.tags and not args.skip_tags:
+            before, now = store.noted(KeptRunNote), store.clock.now()
+            enforced_at = before.enforced_at if summary.is_noop and before is not None else None
+            if not summary.is_noop:
+                enforced_at = now
+            store.note(KeptRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
+
+
+def _give_up(args: argparse.Namespace, error: PrecastError) -> None:
+    """Answer an order that cannot be followed; one for which it is only not the time is left as it is."""
+    from precast.agent.applying import issues
+    from precast.agent.orders.runs import Orders
+    from precast.cli.agent.daemon import opened
+
+    if not (issues.RUNS_ALREADY.matches(error) or issues.NO_ORDER.matches(error)):
+        with opened(args.root, AgentSettings()) as (store, spool):
+            Orders(store, spool).give_up(args.order, f"{error.message} [{error.code}]")

@@ -1,0 +1,163 @@
+"""`precast boot`: brings this machine, or a root, from its data sources to a configured node, and says afterwards what happened and why."""
+
+import argparse
+from pathlib import Path
+
+from precast.app.settings import add_settings, load_settings
+from precast.boot.settings import BootSettings
+from precast.cli.boot import validate as boot_validate
+from precast.cli.console.parser import says
+
+STAGES = ("local", "network", "config", "final")
+INCOMPLETE = 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the commands of the group."""
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
+    summary = "find the data sources, and run what they and the image ask for"
+    run = commands.add_parser("run", help=summary, description=summary)
+    _add_ground(run)
+    run.add_argument("--dry-run", action="store_true", help="say what would be done; change and remember nothing")
+    run.add_argument("--stage", choices=STAGES, help="run up to this stage (default: all)")
+    run.add_argument("--two-step", action="store_true", help="hear all sources first, then run the modules")
+    run.add_argument("--retry", action="store_true", help="run again what failed before")
+    run.add_argument(
+        "--user-data", metavar="FILE", help="take this user data, and ask no source for it; - for standard input"
+    )
+    run.add_argument("--all", action="store_true", help="tell of what had nothing to do too")
+    run.add_argument("--json", action="store_true", help="print one JSON document")
+    says(run, {INCOMPLETE: "a module failed, or could not start"})
+    run.set_defaults(run=_run)
+    summary = "ask the data sources, and show which are here"
+    sources = commands.add_parser("sources", help=summary, description=summary)
+    _add_ground(sources)
+    sources.add_argument("--serial", action="store_true", help="one after the other")
+    sources.add_argument("--json", action="store_true", help="print one JSON document")
+    sources.set_defaults(run=_sources)
+    for name, summary, function in (
+        ("status", "what came of the latest boot", _status),
+        ("explain", "which source gave what and why; why a module waited or did not run", _explain),
+        ("analyze", "where the time went: the latest boot as a timeline", _analyze),
+    ):
+        command = commands.add_parser(name, help=summary, description=summary)
+        command.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
+        command.add_argument("--json", action="store_true", help="print one JSON document")
+        command.set_defaults(run=function)
+        if name == "explain":
+            command.add_argument(
+                "names", metavar="NAME", nargs="*", help="sources, capabilities or modules (default: all)"
+            )
+        elif name == "analyze":
+            command.add_argument("--svg", metavar="FILE", help="draw it instead; - for standard output")
+            says(command, {})
+        else:
+            says(command, {INCOMPLETE: "it is not complete"})
+    boot_validate.configure(commands)
+
+
+def _add_ground(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
+    add_settings(parser, BootSettings)
+
+
+def _run(args: argparse.Namespace) -> int:
+    import asyncio
+    import contextlib
+
+    from precast.boot.loop import Boot, Options
+    from precast.boot.modules.contract import Stage
+    from precast.boot.network.devices import bringing
+    from precast.boot.starting import Ground, surroundings
+    from precast.cli.agent.apply import check_root
+    from precast.cli.boot.output import Printer
+    from precast.cli.console.files import read_bytes
+
+    check_root(args.root)
+    settings = load_settings(BootSettings, args).values
+    user_data = None if args.user_data is None else read_bytes(args.user_data)
+    stage = Stage[args.stage.upper()] if args.stage is not None else None
+    undo = contextlib.AsyncExitStack()
+
+    async def bring_up() -> bool:
+        return await undo.enter_async_context(bringing.raised()) is not None
+
+    is_before_network = stage == Stage.LOCAL and args.root == Path("/") and not args.dry_run
+    ground = Ground(
+        args.root.absolute(),
+        args.dry_run,
+        user_data,
+        bring_up if is_before_network else None,
+        stage,
+    )
+    around = surroundings(ground, settings)
+    options = Options(
+        stage,
+        is_two_step=args.two_step,
+        is_dry_run=args.dry_run,
+        is_retry=args.retry,
+        is_online=stage != Stage.LOCAL or bringing.is_online(),
+        trusted=settings.trusted_sources,
+    )
+    printer = Printer(is_json=args.json, is_all=args.all)
+
+    async def run() -> bool:
+        async with undo:
+            return await Boot(around, options, printer.tell).run()
+
+    is_complete = asyncio.run(run())
+    printer.finish()
+    return 0 if is_complete else INCOMPLETE
+
+
+def _sources(args: argparse.Namespace) -> int:
+    import asyncio
+
+    from precast.boot import choosing, image
+    from precast.boot.sources import evidence
+    from precast.boot.sources.reach import Machine
+    from precast.cli.agent.apply import check_root
+    from precast.cli.boot.output import print_sources
+
+    check_root(args.root)
+    settings = load_settings(BootSettings, args).values
+    root = args.root.absolute()
+    said = image.read(root)
+    found = evidence.collect(root, image.about_sources(said))
+    choice = choosing.choose(settings, found, root, said)
+    asyncio.run(print_sources(choice, Machine(root, found), is_serial=args.serial, is_json=args.json))
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    from precast.boot.account import Account
+    from precast.boot.state import State
+    from precast.cli.boot.output import print_status
+
+    account = Account(State(args.root.absolute()).events())
+    print_status(account, is_json=args.json)
+    return 0 if account.is_complete else INCOMPLETE
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from precast.boot.account import Account
+    from precast.boot.state import State
+    from precast.cli.boot.output import print_explanation
+
+    print_explanation(Account(State(args.root.absolute()).events()), args.names, is_json=args.json)
+    return 0
+
+
+def _analyze(args: argparse.Namespace) -> int:
+    from precast.boot.account import Account
+    from precast.boot.state import State
+    from precast.boot.timeline import Timeline
+    from precast.cli.boot.output import print_timeline
+    from precast.cli.console.files import write_text
+
+    timeline = Timeline(Account(State(args.root.absolute()).events()))
+    if args.svg is not None:
+        write_text(args.svg, timeline.svg())
+    else:
+        print_timeline(timeline, is_json=args.json)
+    return 0

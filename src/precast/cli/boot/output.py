@@ -1,0 +1,213 @@
+"""How boots are printed: as they happen, and as they are told afterwards."""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from precast.base.spans import visible
+from precast.boot import events
+from precast.boot.account import Account, SourceStory
+from precast.boot.choosing import Choice
+from precast.boot.events import AnyEvent, Result
+from precast.boot.sources.contract import Reach
+from precast.boot.timeline import Timeline
+from precast.cli import issues
+from precast.cli.console.output import print_json, print_table
+
+
+class Printer:
+    """Says what happens as it happens; with `is_json` only at the end. What nobody asked for and had nothing to do is counted, not told."""
+
+    def __init__(self, is_json: bool, is_all: bool = False) -> None:
+        self._is_json = is_json
+        self._is_all = is_all
+        self._account = Account()
+
+    def tell(self, event: AnyEvent) -> None:
+        self._account.take(event)
+        if self._is_json:
+            return
+        for line in () if self._is_idle(event) else _lines(event, self._account):
+            print(visible(line), flush=True)
+
+    def _is_idle(self, event: AnyEvent) -> bool:
+        if self._is_all:
+            return False
+        match event:
+            case events.Answered():
+                return self._account.sources[event.source].is_idle
+            case events.LeftOut() | events.Ended():
+                return self._account.jobs[event.job].is_idle
+            case _:
+                return False
+
+    def finish(self) -> None:
+        if self._is_json:
+            print_json(as_json(self._account))
+        else:
+            print(_summary(self._account, self._is_all))
+            if not self._is_all and (count := sum(job.is_idle for job in self._account.jobs.values())):
+                print(f"{count} more had nothing to do: --all shows them")
+
+
+def _lines(event: AnyEvent, account: Account) -> list[str]:
+    match event:
+        case events.Answered():
+            return [f"source {event.source}: {account.sources[event.source].words}"]
+        case events.Configured():
+            return [f"warning: {finding}" for finding in event.findings]
+        case events.LeftOut():
+            return [f"{event.job}: not run: {event.reason}"]
+        case events.Ended():
+            story = account.jobs[event.job]
+            changes = [f"  {change}" for change in event.changes]
+            return [f"{event.job}: {story.words}", *changes, *(f"  warning: {text}" for text in event.warnings)]
+        case _:
+            return []
+
+
+def _summary(account: Account, is_all: bool = False) -> str:
+    jobs = [job for job in account.jobs.values() if is_all or not job.is_idle]
+    counts = [
+        f"{sum(job.result == Result.DONE for job in jobs)} done",
+        f"{sum(job.result == Result.FAILED for job in jobs)} failed",
+        f"{sum(job.result in (None, Result.NOT_RUN) for job in jobs)} not run",
+    ]
+    who = f"instance {visible(account.instance_id)}" if account.instance_id else "no instance"
+    dry = " (dry run: nothing was changed)" if account.began is not None and account.began.is_dry_run else ""
+    end = "" if account.is_finished else "; it is not finished"
+    return f"{who}: {', '.join(counts)} in {account.length_s:.3f} s{dry}{end}"
+
+
+def print_status(account: Account, is_json: bool) -> None:
+    if is_json:
+        print_json(as_json(account))
+        return
+    began = account.began
+    if began is not None:
+        print(f"booted {began.moment}, stages: {', '.join(account.stages)}")
+    if (identity := account.identity) is not None:
+        print(f"identity: {identity.name} ({visible(identity.origin)})")
+    for job in account.jobs.values():
+        is_cut_off = job.result is None and job.started_s is not None
+        if job.result == Result.FAILED or is_cut_off or (job.result == Result.NOT_RUN and not job.is_idle):
+            print(visible(f"{job.name}: {job.words}"))
+    print(_summary(account))
+
+
+def print_explanation(account: Account, names: Sequence[str], is_json: bool) -> None:
+    """Everything, or what was named. Raises NotFoundError CLI-032 for a name that is not part of the boot."""
+    everything = [*account.sources, *account.capabilities, *account.jobs]
+    for name in names:
+        if not any(_is_named(one, [name]) for one in everything):
+            near = difflib.get_close_matches(name, everything, n=1)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            raise issues.NOT_DOCUMENTED.error(what="source, capability or module in this boot", name=name, guess=guess)
+    if is_json:
+        print_json(as_json(account))
+        return
+    for name in everything:
+        if _is_named(name, names):
+            _explain(account, name)
+    for finding in account.findings if not names else ():
+        print(visible(f"warning: {finding}"))
+
+
+def _is_named(name: str, names: Sequence[str]) -> bool:
+    """Whether it was asked for: itself, the module it is a part of, or a capability whoever wanted it."""
+    return not names or any(name == one or name.startswith((f"{one}/", f"{one}, ")) for one in names)
+
+
+def _explain(account: Account, name: str) -> None:
+    if name in account.sources:
+        _explain_source(account.sources[name])
+    if name in account.capabilities:
+        capability = account.capabilities[name]
+        print(visible(f"{capability.name}: {capability.words}"))
+        for at_s, who, reason in capability.holds:
+            print(visible(f"  held back at {at_s:.3f} s by {who}: {reason}"))
+    if name in account.jobs:
+        _explain_job(account, name)
+
+
+def _explain_source(source: SourceStory) -> None:
+    print(visible(f"source {source.name}: {source.words}"))
+    if source.asked_s is not None:
+        sure = "confirmed" if source.is_confirmed else "possible"
+        print(visible(f"  rank {source.rank}, {sure}: {source.likelihood}"))
+    if source.offers:
+        print(f"  offers {', '.join(source.offers)}")
+
+
+def _explain_job(account: Account, name: str) -> None:
+    job = account.jobs[name]
+    print(visible(f"module {job.name}: {job.words}"))
+    for wait in job.waits:
+        print(visible(f"  waits for {wait}"))
+    if job.started_s is not None and job.planned_s is not None:
+        print(
+            f"  started {job.started_s:.3f} s after the beginning, {job.started_s - job.planned_s:.3f} s after it was known"
+        )
+    for text in (*job.changes, *(f"warning: {warning}" for warning in job.warnings)):
+        print(visible(f"  {text}"))
+
+
+def print_timeline(timeline: Timeline, is_json: bool) -> None:
+    if is_json:
+        rows = [row._asdict() for row in timeline.rows]
+        print_json({"length_s": timeline.length_s, "rows": rows, "critical": timeline.critical})
+        return
+    size = max((len(visible(row.name)) for row in timeline.rows), default=0)
+    for row in timeline.rows:
+        mark = "*" if row.name in timeline.critical else " "
+        print(
+            f"{mark}{visible(row.name).ljust(size)} |{timeline.bar(row)}| {row.start_s:8.3f} + {row.end_s - row.start_s:.3f} s"
+        )
+    print(f"{timeline.length_s:.3f} s; what decided it (*): {' → '.join(map(visible, timeline.critical)) or 'nothing'}")
+
+
+async def print_sources(choice: Choice, reach: Reach, is_serial: bool, is_json: bool) -> None:
+    """Ask, and show each as it answers."""
+    from precast.boot.strategies.parallel import Parallel
+    from precast.boot.strategies.serial import Serial
+
+    strategy = Serial() if is_serial else Parallel()
+    found: dict[str, dict[str, Any]] = {}
+    async for source, answer in strategy.search(choice.sources, reach):
+        here = answer.found
+        row = {"is_here": here is not None, "reason": answer.reason}
+        if here is not None:
+            offers = sorted(one.value for one in here.capabilities)
+            row |= {"origin": here.origin, "instance_id": here.instance_id, "offers": offers}
+        found[source.name] = row
+        if not is_json:
+            words = answer.reason if here is None else f"here: {here.origin}, instance {here.instance_id}"
+            print(visible(f"{source.name}: {words}"), flush=True)
+    if is_json:
+        print_json({"sources": found, "ruled_out": dict(choice.ruled_out)})
+        return
+    print_table(["not asked", "why"], choice.ruled_out)
+
+
+def as_json(account: Account) -> dict[str, Any]:
+    """The whole story for programs."""
+    import dataclasses
+
+    began = account.began
+    identity = account.identity
+    return {
+        "boot_id": began.boot_id if began is not None else "",
+        "began": began.moment if began is not None else None,
+        "stages": account.stages,
+        "instance_id": account.instance_id,
+        "identity": identity.name if identity is not None else None,
+        "complete": account.is_complete,
+        "seconds": account.length_s,
+        "sources": [dataclasses.asdict(one) for one in account.sources.values()],
+        "capabilities": [dataclasses.asdict(one) for one in account.capabilities.values()],
+        "modules": [
+            {**dataclasses.asdict(one), "result": one.result.value if one.result is not None else None}
+            for one in account.jobs.values()
+        ],
+        "findings": list(account.findings),
+    }

@@ -1,0 +1,61 @@
+"""`precast boot validate`: user data and network configurations, looked through before a machine boots with them."""
+
+import argparse
+from typing import Any
+
+from precast.base.errors import PrecastError
+from precast.base.spans import render, visible
+from precast.cli.console.parser import says
+
+EXIT_PROBLEMS = 1
+
+
+def configure(commands: "argparse._SubParsersAction[Any]") -> None:
+    summary = "whether user data or a network configuration is as it should be"
+    parser = commands.add_parser("validate", help=summary, description=summary)
+    parser.add_argument("paths", metavar="FILE", nargs="+", help="a file, or - for standard input")
+    parser.add_argument("--strict", action="store_true", help="warnings count as errors")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    says(parser, {EXIT_PROBLEMS: "something is wrong"})
+    parser.set_defaults(run=_validate)
+
+
+def _validate(args: argparse.Namespace) -> int:
+    from precast.boot.validating import look
+    from precast.cli.console.files import read_bytes
+    from precast.cli.console.output import print_json
+
+    problems = [each for path in args.paths for each in look(path, read_bytes(path))]
+    errors = sum(not each.is_warning or args.strict for each in problems)
+    if args.json:
+        found = [_as_json(each.error, "warning" if each.is_warning else "error") for each in problems]
+        print_json({"files": len(args.paths), "valid": errors == 0, "findings": found})
+    else:
+        for each in problems:
+            print(_rendered(each.error, "warning" if each.is_warning else "error"))
+        print(
+            f"{_count(len(args.paths), 'file')}: {_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}"
+        )
+    return EXIT_PROBLEMS if errors else 0
+
+
+def _rendered(error: PrecastError, severity: str) -> str:
+    if error.source is not None and error.span is not None:
+        return render(error.source, error.span, severity, error.message, error.code, error.hint)
+    return f"{severity}: {visible(error.message)} [{error.code}]" + (
+        f"\n  hint: {visible(error.hint)}" if error.hint else ""
+    )
+
+
+def _as_json(error: PrecastError, severity: str) -> dict[str, Any]:
+    place: dict[str, Any] = {}
+    if error.source is not None:
+        place["file"] = error.source.path
+        if error.span is not None:
+            at = error.source.position(error.span.start)
+            place |= {"line": at.line, "column": at.column}
+    return {"severity": severity, "code": error.code, "message": error.message, "hint": error.hint, **place}
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,125 @@
+"""What a command takes from the disk to compile: an environment's files, and a node's facts.
+
+An environment is a directory. Nothing outside of it is read but the module directories that its environment.conf names: a link that
+leads out counts as absent, so that a compile here reads what a server would have stored. In a module directory outside, a module
+itself may be a link, as distributions have it. What only some commands need is imported by who needs it: a manifest alone is applied
+without any of it.
+"""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from precast.cli import issues
+from precast.cli.console.files import read_bytes
+from precast.lang.answers import FileStore, NodeAnswers, NodeData
+from precast.lang.inputs import Inputs
+from precast.lang.settings import Settings
+
+
+class DirectoryTree:
+    """The files below a directory, and those of module directories outside that are named in full."""
+
+    def __init__(self, root: Path, module_paths: tuple[Path, ...] = ()) -> None:
+        self._root = root.resolve()
+        self._allowed = (self._root, *(path.resolve() for path in module_paths))
+        self._outside = tuple(path.absolute() for path in module_paths)
+
+    def read(self, path: str) -> bytes | None:
+        place = self._place(path)
+        if place is None or not place.is_file():
+            return None
+        try:
+            return place.read_bytes()
+        except OSError as error:
+            raise issues.NO_FILE.error(path=str(place), reason=error.strerror) from error
+
+    def names(self, path: str) -> tuple[str, ...] | None:
+        place = self._place(path)
+        if place is None or not place.is_dir():
+            return None
+        try:
+            with os.scandir(place) as found:
+                return tuple(sorted(entry.name + ("/" if entry.is_dir() else "") for entry in found))
+        except OSError as error:
+            raise issues.NO_FILE.error(path=str(place), reason=error.strerror) from error
+
+    def _place(self, path: str) -> Path | None:
+        if "\0" in path:
+            return None
+        try:
+            place = (self._root / path).resolve()
+            inside = any(place.is_relative_to(root) for root in self._allowed) or self._is_of_module(path, place)
+        except (OSError, RuntimeError):  # a link that leads to itself
+            return None
+        return place if inside else None
+
+    def _is_of_module(self, path: str, place: Path) -> bool:
+        """Whether a file belongs to a module that a directory outside links to."""
+        for root in self._outside:
+            if path.startswith(f"{root}/"):
+                module = path[len(str(root)) + 1 :].partition("/")[0]
+                return module not in ("", ".", "..") and place.is_relative_to((root / module).resolve())
+        return False
+
+
+def add_environment_options(parser: argparse.ArgumentParser) -> None:
+    """Which environment, for which node: what commands that compile or look up share."""
+    parser.add_argument("--environment", metavar="DIR", required=True, help="directory with manifests and modules")
+    parser.add_argument("--node", metavar="NAME", required=True, help="the node's name, as its certificate has it")
+    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML, - for standard input; default: none")
+    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer; default: none")
+    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
+
+
+def open_inputs(args: argparse.Namespace) -> tuple[Inputs, NodeData]:
+    """The answers for the node and environment that the options name. Raises what open_environment and read_facts raise."""
+    from precast.services.code.decryption import KeyFiles
+
+    _, files, constants = open_environment(args.environment, args.hiera)
+    node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
+    return Inputs(NodeAnswers(node, files, constants, decryptor=KeyFiles(Path.cwd()))), node
+
+
+def open_environment(path: str, hiera: str | None = None) -> tuple[Path, FileStore, dict[str, Any]]:
+    """An environment with the module directories outside that it names: its place, its files, and what is constant for it.
+
+    `hiera` is the hiera.yaml of the global layer, whose data lies below the same directory. Raises NotFoundError CLI-010 or CLI-030,
+    or InputError LANG-761 or LANG-762 for its environment.conf.
+    """
+    from precast.lang.compiler.environment import with_environment
+
+    place = directory(path)
+    constants = {"environment_path": str(place.resolve())}
+    answers = NodeAnswers(NodeData.local("localhost", {}), FileStore(DirectoryTree(place)), constants)
+    settings = with_environment(Inputs(answers), Settings())
+    outside = tuple(Path(each) for each in settings.module_path if each.startswith("/"))
+    if hiera is not None:
+        read_bytes(hiera)  # a name that is mistyped must not look like an empty layer
+        constants["hiera_config"] = str(Path(hiera).resolve())
+        outside = (*outside, Path(hiera).resolve().parent)
+    return place, FileStore(DirectoryTree(place, outside)), constants
+
+
+def directory(path: str) -> Path:
+    """An environment's directory. Raises NotFoundError CLI-030 if it is none."""
+    place = Path(path)
+    if not place.is_dir():
+        raise issues.NO_ENVIRONMENT.error(path=path)
+    return place
+
+
+def read_facts(path: str) -> dict[str, Any]:
+    """Facts from a JSON or YAML file, as `facter --json` or `puppet facts` print them.
+
+    Raises NotFoundError CLI-010, InputError FACT-024.
+    """
+    from precast.agent.facts import formats
+
+    data = read_bytes(path)
+    reader = formats.from_json if data.lstrip()[:1] == b"{" else formats.from_yaml
+    facts = dict(reader("standard input" if path == "-" else path, data).facts)
+    values = facts.get("values")
+    # What `puppet facts` and a stored fact set print: the facts are inside.
+    return dict(values) if isinstance(values, dict) and "name" in facts else facts

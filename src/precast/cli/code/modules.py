@@ -1,0 +1,190 @@
+"""`precast env modules`: puts the modules of a Puppetfile in place, lists those that are there, and says what they lack."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from precast.base.redaction import redact
+from precast.cli.code.local_environments import directory, open_environment
+from precast.cli.console.files import read_source
+from precast.cli.console.output import print_json, print_table
+from precast.cli.console.parser import says
+from precast.lang.answers import FileStore, NodeAnswers, NodeData
+from precast.lang.compiler.environment import with_environment
+from precast.lang.functions import library, registry
+from precast.lang.functions.modules import library as native
+from precast.lang.inputs import ABSENT, Inputs
+from precast.lang.module_metadata import FILE, Metadata, read_metadata, unmet
+from precast.lang.ruby.code.puppetfile import Puppetfile, read_puppetfile
+from precast.lang.settings import Settings
+from precast.lang.syntax.tokens import KEYWORDS
+from precast.services.code.modules import issues as issues
+from precast.services.code.modules.installation import PUPPETFILE, install_modules
+from precast.services.code.modules.lock import Locked, read_lock
+from precast.services.code.modules.trees import digest_of
+
+EXIT_PROBLEMS = 1
+
+
+def configure(commands: Any) -> None:
+    summary = "the modules of an environment: install, list, check"
+    group = commands.add_parser("modules", help=summary, description=summary)
+    inner = group.add_subparsers(metavar="COMMAND", required=True, parser_class=type(group))
+    install = _command(inner, "install", "put the modules of the Puppetfile in place", _install)
+    install.add_argument("--forge", metavar="DIR", help="a directory with tarballs AUTHOR-NAME-VERSION.tar.gz")
+    install.add_argument("--update", action="store_true", help="look branches and newest versions up again")
+    install.add_argument("--force", action="store_true", help="replace and remove modules that were changed here")
+    _command(inner, "list", "list the modules on the module path", _list)
+    check = _command(inner, "check", "what modules lack, and what differs from the Puppetfile", _check)
+    says(check, {EXIT_PROBLEMS: "a module lacks something, or differs"})
+
+
+def _command(commands: Any, name: str, summary: str, run: Any) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
+    command.add_argument(
+        "--environment", metavar="DIR", default=".", help="the environment's directory (default: here)"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON document")
+    command.set_defaults(run=run)
+    return command
+
+
+# Installing
+
+
+def _install(args: argparse.Namespace) -> int:
+    place = directory(args.environment)
+    if not (place / PUPPETFILE).exists():
+        raise issues.NO_PUPPETFILE.error(path=str(place / PUPPETFILE))
+    forge = directory(args.forge) if args.forge is not None else None
+    outcomes = install_modules(place, cache=_cache(), forge=forge, update=args.update, force=args.force)
+    if args.json:
+        print_json([msgspec.to_builtins(each) for each in outcomes])
+        return 0
+    print_table(
+        ["MODULE", "WHERE", "DONE", "COMMIT OR VERSION"],
+        [(each.name, each.directory, each.change, each.resolved or None) for each in outcomes],
+    )
+    return 0
+
+
+def _puppetfile(place: Path) -> Puppetfile | None:
+    path = place / PUPPETFILE
+    return read_puppetfile(read_source(str(path))) if path.exists() else None
+
+
+def _cache() -> Path:
+    """Where copies of repositories are kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "precast" / "git"
+
+
+# Looking
+
+
+def _modules(args: argparse.Namespace) -> tuple[dict[str, tuple[str, Metadata]], FileStore]:
+    """Each module's place and metadata, in the order of the module path, and their files."""
+    _, files, constants = open_environment(args.environment)
+    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
+    roots = with_environment(inputs, Settings()).module_path
+    return {name: (path, _metadata(name, path, files)) for name, path in files.modules(roots).items()}, files
+
+
+def _metadata(name: str, path: str, files: FileStore) -> Metadata:
+    digest = files.digest(f"{path}/{FILE}")
+    return read_metadata(name, None if digest is ABSENT else files.content(digest))
+
+
+def _list(args: argparse.Namespace) -> int:
+    place = directory(args.environment)
+    (modules, _), locked = _modules(args), read_lock(place)
+    if args.json:
+        print_json(
+            [
+                {
+                    **msgspec.to_builtins(metadata),
+                    "name": name,
+                    "path": path,
+                    "installed_from": _origin(locked.get(name)),
+                }
+                for name, (path, metadata) in modules.items()
+            ]
+        )
+        return 0
+    print_table(
+        ["MODULE", "VERSION", "WHERE", "FROM"],
+        [
+            (name, metadata.version or None, path, _origin(locked.get(name)))
+            for name, (path, metadata) in modules.items()
+        ],
+    )
+    return 0
+
+
+def _origin(locked: Locked | None) -> str | None:
+    if locked is None:
+        return None
+    source = locked.source
+    return f"{redact(source.url)} {locked.resolved[:12]}" if source.origin == "git" else f"forge {locked.resolved}"
+
+
+def _check(args: argparse.Namespace) -> int:
+    place = directory(args.environment)
+    modules, files = _modules(args)
+    lacking = unmet({name: metadata for name, (_, metadata) in modules.items()})
+    problems = [
+        (name, problem)
+        for name, (_, metadata) in modules.items()
+        for problem in (*metadata.problems, *lacking.get(name, ()))
+    ]
+    problems += [(name, problem) for name, (path, _) in modules.items() for problem in _missing_functions(path, files)]
+    problems += _differences(place, _puppetfile(place), read_lock(place))
+    if args.json:
+        print_json(
+            {"modules": len(modules), "problems": [{"module": name, "problem": text} for name, text in problems]}
+        )
+    else:
+        if problems:
+            print_table(["MODULE", "PROBLEM"], problems)
+            print()
+        print(f"{len(modules)} modules, {len(problems)} problems")
+    return EXIT_PROBLEMS if problems else 0
+
+
+def _missing_functions(path: str, files: FileStore) -> Iterator[str]:
+    """Functions that a module writes in Ruby and Precast has no version of; one named by a keyword can be called by nobody."""
+    library.load()
+    for folder in ("lib/puppet/functions", "lib/puppet/parser/functions"):
+        for name in _ruby_files(f"{path}/{folder}", "", files):
+            if registry.find(name) is None and native.find(name) is None and name not in KEYWORDS:
+                yield f"Precast has no version of its function {name}, which is written in Ruby"
+
+
+def _ruby_files(directory: str, prefix: str, files: FileStore) -> Iterator[str]:
+    names = files.names(directory)
+    for name in () if names is ABSENT else names:
+        if name.endswith("/"):
+            yield from _ruby_files(f"{directory}/{name.rstrip('/')}", f"{prefix}{name.rstrip('/')}::", files)
+        elif name.endswith(".rb"):
+            yield prefix + name.removesuffix(".rb")
+
+
+def _differences(place: Path, puppetfile: Puppetfile | None, locked: dict[str, Locked]) -> list[tuple[str, str]]:
+    """Where what is there is not what the Puppetfile and its lock say."""
+    found: list[tuple[str, str]] = []
+    for source in puppetfile.modules if puppetfile is not None else ():
+        known = locked.get(source.name)
+        path = place / source.directory
+        if source.origin == "local" or (known is not None and known.source == source):
+            if not path.is_dir():
+                found.append((source.name, f"{source.directory} is missing"))
+            elif known is not None and source.origin != "local" and digest_of(path) != known.files:
+                found.append((source.name, "it was changed since it was installed"))
+        else:
+            found.append((source.name, "the Puppetfile wants something else than is installed"))
+    wanted = {source.name for source in puppetfile.modules} if puppetfile is not None else set(locked)
+    return found + [(name, "it is installed, but no longer in the Puppetfile") for name in locked if name not in wanted]

@@ -1,0 +1,113 @@
+"""`precast compile`: a node's catalog from an environment on disk, no server needed.
+
+People see what the catalog holds and where it is declared, in the order of application; `--json` prints the whole catalog as Puppet's
+tools read it, with this node's facts filled in. `--trace` prints what the compile read, which is all it depends on.
+"""
+
+import argparse
+from typing import Any
+
+import msgspec
+
+from precast.catalog import issues, unknown
+from precast.catalog.envelope import seal
+from precast.cli.code.local_environments import add_environment_options, open_inputs
+from precast.cli.compile.eval import print_logs
+from precast.cli.console.output import print_json, print_table
+from precast.lang.answers import NodeData, follow
+from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
+from precast.lang.inputs import ABSENT
+from precast.lang.settings import Settings
+from precast.types.ordering import application_order
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_environment_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the whole catalog as one JSON document")
+    parser.add_argument("--trace", action="store_true", help="print what the compile read instead of the catalog")
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    inputs, node = open_inputs(args)
+    settings = Settings.puppet8() if args.strict else Settings()
+    try:
+        result = compile_catalog(inputs, settings)
+    except CompileFailure as failure:
+        print_logs(failure.logs, inputs)
+        raise failure.error from None
+    print_logs(result.logs, inputs)
+    if args.trace:
+        _print_trace(result, args.json)
+    elif args.json:
+        print_json(_catalog(result, node, settings))
+    else:
+        _print_summary(result, node)
+    return 0
+
+
+def _catalog(result: CompileResult, node: NodeData, settings: Settings) -> Any:
+    sealed = seal(
+        result.body,
+        result.body.digest(),
+        name=node.certname,
+        environment=settings.environment,
+        code_id=None,
+        places=result.source_map,
+    )
+    return unknown.fill(sealed, finder(node))
+
+
+def finder(node: NodeData) -> unknown.Find:
+    """What fills a hole for this node."""
+
+    def find(root: str, path: tuple[str | int, ...]) -> Any:
+        found = follow(node.facts if root == "facts" else node.trusted, path)
+        return None if found is ABSENT else found
+
+    return find
+
+
+def _print_summary(result: CompileResult, node: NodeData) -> None:
+    order, cycle = application_order(result.body, result.types)
+    places = result.source_map.places
+    rows = [(ref, f"{places[ref].file}:{places[ref].line}" if ref in places else None) for ref in order]
+    print_table(["RESOURCE", "DECLARED AT"], rows)
+    print()
+    classes = len(result.body.classes) - 1
+    open_places = {
+        ".".join(map(str, hole)) for each in result.body.resources for hole in unknown.holes(each.parameters)
+    }
+    print(f"{node.certname}: {len(order)} resources, {classes} classes, {len(result.trace)} reads")
+    if open_places:
+        print(f"filled in when served: {', '.join(sorted(open_places))}")
+    print(f"version {result.body.digest()}")
+    if cycle:
+        raise issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]))
+
+
+def _print_trace(result: CompileResult, as_json: bool) -> None:
+    reads = [
+        {
+            "question": msgspec.to_builtins(read.question),
+            "absent" if read.answer is ABSENT else "answer": True if read.answer is ABSENT else read.answer,
+        }
+        for read in result.trace
+    ]
+    if as_json:
+        print_json(reads)
+        return
+    rows = []
+    for each in reads:
+        question = dict(each["question"])
+        kind = question.pop("ask")
+        about = " ".join(_shown(value) for value in question.values())
+        rows.append((kind, about, "absent" if "absent" in each else _shown(each["answer"])))
+    print_table(["QUESTION", "ABOUT", "ANSWER"], rows)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(item, str | int) for item in value):
+        return ".".join(map(str, value))
+    text = str(value)
+    return text if len(text) <= 72 else text[:69] + "..."

@@ -1,0 +1,249 @@
+"""`precast doc`: what a function of the language takes and does, what attributes a managed type has, what a data type means."""
+
+import argparse
+import difflib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from precast.cli import issues
+from precast.cli.console.output import print_json, print_table
+from precast.lang.datatypes.documentation import DOCUMENTATION
+from precast.lang.datatypes.documentation import find as find_data_type
+from precast.lang.functions import library, registry
+from precast.lang.functions.modules import library as native
+from precast.lang.functions.modules.declaration import ModuleFunction
+from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.functions.signatures import Signature
+from precast.types import catalogue
+from precast.types.declaration import ManagedType
+
+_UNKNOWNS = {
+    Unknowns.FLOW: "it is passed on",
+    Unknowns.CONCRETE: "it is asked for: an identity fact becomes a question of the trace, a future is an error",
+    Unknowns.AGENT: "an identity fact becomes a question of the trace; a call with a future is made on the node",
+    Unknowns.TEXT: "it is joined into a text that is completed later",
+}
+
+_FOLLOWED = {
+    "title": "the {type} that {attributes} names",
+    "path": "the {type} at the path in {attributes}",
+    "parents": "each {type} above its {attributes}",
+    "program": "the {type} of the program that {attributes} runs",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the commands of the group."""
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
+    for name, summary, run in (
+        ("function", "a function of the language; without NAME all of them", _function),
+        ("type", "a managed type or a data type; without NAME all of them", _type),
+    ):
+        command = commands.add_parser(name, help=summary)
+        command.add_argument("name", metavar="NAME", nargs="?", help="which one")
+        command.add_argument("--json", action="store_true", help="print one JSON document")
+        command.set_defaults(run=run)
+    command.add_argument(
+        "--environment", metavar="DIR", help="also know the types that modules of this environment bring"
+    )
+
+
+# Functions
+
+
+def _function(args: argparse.Namespace) -> int:
+    library.load()
+    if args.name is None:
+        _print_list([(name, function.documentation) for name, function in _functions()], args.json)
+        return 0
+    name = args.name.lower().removeprefix("::")
+    function = registry.find(name) or native.find(name)
+    if function is None:
+        raise issues.NOT_DOCUMENTED.error(
+            what="function", name=args.name, guess=_guess(name, [each for each, _ in _functions()])
+        )
+    if args.json:
+        print_json(_function_data(name, function))
+    else:
+        _print_function(name, function)
+    return 0
+
+
+def _functions() -> list[tuple[str, Function]]:
+    """All that there are, those that a module must bring among them."""
+    return sorted([*registry.functions(), *native.functions()])
+
+
+def _function_data(name: str, function: Function) -> dict[str, Any]:
+    return {
+        "name": name,
+        "documentation": function.documentation,
+        "signatures": [_signature(name, dispatch.signature) for dispatch in function.dispatches],
+        "is_statement": function.is_statement,
+        "module": function.module if isinstance(function, ModuleFunction) else None,
+        "unknown_values": _UNKNOWNS[function.unknowns],
+    }
+
+
+def _print_function(name: str, function: Function) -> None:
+    print(f"{name}\n\n  {_indented(function.documentation)}\n")
+    for dispatch in function.dispatches:
+        print(f"  {_signature(name, dispatch.signature)}")
+    print(f"\n  With a value that is not known yet: {_UNKNOWNS[function.unknowns]}.")
+    if isinstance(function, ModuleFunction):
+        print(f"  It is there where a module of the module path brings it, as {function.module} does.")
+
+
+def _signature(name: str, signature: Signature) -> str:
+    """A signature as one would write the call."""
+    shown = [
+        f"{each.type_text} {'*' if each.repeated else ''}${each.name}"
+        + (" (optional)" if each.optional and not each.repeated else "")
+        for each in signature.parameters
+    ]
+    block = f" |{signature.block_text}|" if signature.block_text else ""
+    optional = " (optional)" if signature.block_text and signature.block_optional else ""
+    returned = f" >> {signature.return_text}" if signature.return_text else ""
+    return f"{name}({', '.join(shown)}){block}{optional}{returned}"
+
+
+# Types
+
+
+def _type(args: argparse.Namespace) -> int:
+    if args.name is None:
+        managed = [(name, _known(name).summary) for name in sorted([*catalogue.names(), *catalogue.brought()])]
+        _print_list([*managed, *((name, each.summary) for name, each in DOCUMENTATION.items())], args.json)
+        return 0
+    declared = _of_module(args) or catalogue.find_any(args.name.lower())
+    if declared is None:
+        return _data_type(args)
+    if args.json:
+        print_json(_type_data(declared))
+    else:
+        _print_type(declared)
+    return 0
+
+
+def _of_module(args: argparse.Namespace) -> ManagedType | None:
+    """A type that a module of the environment brings."""
+    if args.environment is None:
+        return None
+    from precast.cli.code.local_environments import open_environment
+    from precast.lang.answers import NodeAnswers, NodeData
+    from precast.lang.compiler.environment import with_environment
+    from precast.lang.compiler.loading import Loader
+    from precast.lang.compiler.types.known_types import KnownTypes
+    from precast.lang.inputs import Inputs
+    from precast.lang.settings import Settings
+
+    _, files, constants = open_environment(args.environment)
+    inputs = Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants))
+    loader = Loader(inputs, with_environment(inputs, Settings()), lambda level, text: None)
+    return KnownTypes(loader, inputs).find(args.name.lower())
+
+
+def _data_type(args: argparse.Namespace) -> int:
+    found = find_data_type(args.name)
+    if found is None:
+        guess = _guess(args.name.lower(), [*catalogue.names(), *DOCUMENTATION])
+        raise issues.NOT_DOCUMENTED.error(what="managed type or data type", name=args.name, guess=guess)
+    name, each = found
+    if args.json:
+        print_json({"name": name, "summary": each.summary, "forms": list(each.forms), "new": list(each.new)})
+        return 0
+    print(f"{name}\n\n  {each.summary}\n")
+    for form in each.forms:
+        print(f"  {form}")
+    if each.new:
+        print("\n  A value of it is made by:")
+        for form in each.new:
+            print(f"  {form}")
+    return 0
+
+
+def _known(name: str) -> ManagedType:
+    declared = catalogue.find_any(name)
+    assert declared is not None
+    return declared
+
+
+def _type_data(declared: ManagedType) -> dict[str, Any]:
+    return {
+        "name": declared.name,
+        "summary": declared.summary,
+        "namevars": list(declared.namevars),
+        "properties": dict(declared.properties),
+        "parameters": dict(declared.parameters),
+        "metaparameters": dict(catalogue.METAPARAMETERS),
+        "follows": [
+            {
+                "type": each.type_name,
+                "attributes": list(each.attributes),
+                "titles": list(each.titles),
+                "kind": each.kind,
+            }
+            for each in declared.relations
+        ],
+        "titles": [each.pattern for each in declared.title_patterns],
+        "defaults": dict(declared.defaults),
+        "values": {name: list(words) for name, words in declared.words.items()},
+        "takes_others": declared.is_open,
+    }
+
+
+def _print_type(declared: ManagedType) -> None:
+    print(f"{declared.name}\n\n  {_indented(declared.summary)}\n")
+    rows = []
+    for kind, attributes in (("property", declared.properties), ("parameter", declared.parameters)):
+        rows += [(f"  {name}", kind, _noted(declared, name, text)) for name, text in attributes.items()]
+    print_table(("  ATTRIBUTE", "KIND", "WHAT"), rows)
+    if declared.relations or declared.module:
+        print()
+    if declared.module:
+        print(f"  Manifests can use it if the module {declared.module} is on the module path.")
+    for each in declared.relations:
+        order = "before" if each.kind == "before" else "after"
+        named = _FOLLOWED[each.derivation].format(type=each.type_name, attributes=" or ".join(each.attributes))
+        followed = [named] if each.attributes else []
+        followed += [f"{each.type_name} {title}" for title in each.titles]
+        print(f"  By itself it comes {order} {', '.join(followed)}.")
+    for each_form in declared.title_patterns if len(declared.namevars) > 1 else ():
+        print(f"  A title of the form {each_form.pattern.removeprefix('(?m)')} sets {', '.join(each_form.attributes)}.")
+    if declared.is_open:
+        print("  Its declaration could not be read to the end: other attributes are taken too.")
+    print("\n  Every resource also takes: " + ", ".join(sorted(catalogue.METAPARAMETERS)) + ".")
+
+
+def _noted(declared: ManagedType, name: str, text: str) -> str:
+    words = declared.words.get(name)
+    text = f"{text} ({', '.join(words)})" if words else text
+    if name in declared.defaults:
+        text = f"{text} [default: {json.dumps(declared.defaults[name])}]"
+    if name in declared.namevars:
+        return f"{text} [names the resource]"
+    return text if declared.may_be_deferred(name) else f"{text} [never deferred]"
+
+
+# Both
+
+
+def _print_list(entries: Sequence[tuple[str, str]], as_json: bool) -> None:
+    if as_json:
+        print_json([{"name": name, "summary": _first_line(text)} for name, text in entries])
+    else:
+        print_table(("NAME", "WHAT"), [(name, _first_line(text)) for name, text in entries])
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0]
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(line.strip() for line in text.strip().split("\n"))
+
+
+def _guess(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

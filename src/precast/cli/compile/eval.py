@@ -1,0 +1,91 @@
+"""`precast eval`: evaluates Puppet code and prints the value of its last expression.
+
+The value goes to standard output: a string as it is, anything else in Puppet's notation, or all with --json as data. What the code
+logs goes to standard error. Identity facts that stayed open are filled in; a future is shown as what it is.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from precast.base.spans import Source, visible
+from precast.cli.code.local_environments import open_inputs, read_facts
+from precast.cli.console.files import read_source
+from precast.cli.console.output import print_json
+from precast.lang import datatypes
+from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
+from precast.lang.compile import CompileFailure, evaluate
+from precast.lang.inputs import ABSENT, FactPath, Inputs, TrustedPath
+from precast.lang.settings import LogLine, Settings
+from precast.lang.values import unknowns
+from precast.lang.values.core import Unknown, from_data, literal, rich, to_string
+
+NODE = "localhost"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE", help="Puppet code; - for standard input")
+    parser.add_argument("--facts", metavar="FILE", help="facts as JSON or YAML; default: none")
+    parser.add_argument("--environment", metavar="DIR", help="an environment whose modules the code may use")
+    parser.add_argument("--hiera", metavar="FILE", help="the hiera.yaml of the global layer; default: none")
+    parser.add_argument("--node", metavar="NAME", default=NODE, help=f"the node's name (default: {NODE})")
+    parser.add_argument("--json", action="store_true", help="print value, type and logs as one JSON document")
+    parser.add_argument("--strict", action="store_true", help="as Puppet 8: unknown variables and the like are errors")
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    source = read_source("-") if args.code == "-" else Source("code", args.code)
+    inputs = _inputs(args)
+    settings = Settings.puppet8() if args.strict else Settings()
+    try:
+        evaluation = evaluate(source, inputs, settings)
+    except CompileFailure as failure:
+        print_logs(failure.logs, inputs)
+        raise failure.error from None
+    value = filled(evaluation.value, inputs)
+    if args.json:
+        print_json(_as_json(value, evaluation.logs, inputs))
+        return 0
+    print_logs(evaluation.logs, inputs)
+    print(visible_lines(value if isinstance(value, str) else literal(value)))
+    return 0
+
+
+def _inputs(args: argparse.Namespace) -> Inputs:
+    if args.environment is not None:
+        return open_inputs(args)[0]
+    node = NodeData.local(args.node, read_facts(args.facts) if args.facts else {})
+    return Inputs(NodeAnswers(node, FileStore(TextTree({}))))
+
+
+def filled(value: Any, inputs: Inputs) -> Any:
+    """The value with the node's own facts in their places."""
+
+    def known(unknown: Unknown) -> Any:
+        if not isinstance(unknown, unknowns.Hole):
+            return unknown
+        question = FactPath(unknown.path) if unknown.root == "facts" else TrustedPath(unknown.path)
+        answer = inputs.ask(question)
+        return None if answer is ABSENT else from_data(answer)
+
+    return unknowns.replace(value, known)
+
+
+def print_logs(logs: Sequence[LogLine], inputs: Inputs) -> None:
+    for line in logs:
+        print(f"{line.level}: {visible(to_string(filled(line.message, inputs)))}", file=sys.stderr)
+
+
+def _as_json(value: Any, logs: Sequence[LogLine], inputs: Inputs) -> dict[str, object]:
+    return {
+        "value": rich(value),
+        "type": str(datatypes.infer(value)),
+        "logs": [[line.level, to_string(filled(line.message, inputs))] for line in logs],
+    }
+
+
+def visible_lines(text: str) -> str:
+    """Text that is safe on a terminal, with its line breaks."""
+    return "\n".join(map(visible, text.split("\n")))

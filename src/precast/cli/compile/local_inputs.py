@@ -1,0 +1,110 @@
+"""What a compile on this machine reads: an environment or a manifest, and facts. The language itself is not loaded for it."""
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from precast.base import digests
+from precast.base.spans import Source
+from precast.catalog.body import Body
+from precast.cli.code.local_environments import DirectoryTree, directory, open_environment, read_facts
+from precast.cli.console.files import read_source
+from precast.cli.facts.local_facts import local_facts
+from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
+from precast.lang.inputs import Inputs
+from precast.lang.settings import Settings
+
+if TYPE_CHECKING:
+    from precast.agent.applying.binding import CallFunction
+    from precast.agent.applying.machine import Contents
+
+NOWHERE = Path(os.devnull)
+_MODULES = "puppet:///modules/"
+
+
+def inputs_of(args: argparse.Namespace, certname: str) -> tuple[Inputs, Settings]:
+    """What a compile here reads. No fact stays open: there is only this node to share the catalog with."""
+    node = node_of(args, certname)
+    options: dict[str, Any] = {"identity_facts": (), "identity_trusted": ()}
+    paths = module_paths(args)
+    if paths:
+        options["module_path"] = tuple(map(str, paths))
+    settings = Settings.puppet8(**options) if args.strict else Settings(**options)
+    if args.environment is None and not paths:
+        return Inputs(NodeAnswers(node, FileStore(TextTree({})))), settings
+    if args.environment is None:
+        return Inputs(NodeAnswers(node, FileStore(DirectoryTree(NOWHERE, tuple(paths))))), settings
+    place, files, constants = open_environment(args.environment)
+    if paths:
+        files = FileStore(DirectoryTree(place, tuple(paths)))
+    return Inputs(NodeAnswers(node, files, constants)), settings
+
+
+def node_of(args: argparse.Namespace, certname: str) -> NodeData:
+    """This machine as a compile knows it."""
+    facts: dict[str, Any] = read_facts(args.facts) if args.facts else local_facts(args.root, certname)
+    return NodeData.local(certname, facts)
+
+
+def module_paths(args: argparse.Namespace) -> list[Path]:
+    """Directories with modules that were named beside the environment. Raises NotFoundError CLI-030."""
+    return [directory(part).resolve() for part in (args.modulepath or "").split(":") if part]
+
+
+def manifest_of(args: argparse.Namespace) -> Source | None:
+    """The code that was named; None for the environment's own."""
+    if args.execute is not None:
+        return Source("code", args.execute)
+    return read_source(args.manifest) if args.manifest is not None else None
+
+
+def functions_of(args: argparse.Namespace, certname: str) -> "CallFunction":
+    """What calls functions for Deferred values; the language is only asked if there is one."""
+
+    def call(name: str, arguments: list[Any]) -> Any:
+        from precast.agent.applying.deferred import Functions
+
+        return Functions(*inputs_of(args, certname)).call(name, arguments)
+
+    return call
+
+
+def contents_of(args: argparse.Namespace, pinned: Mapping[str, str], name: str) -> "Contents | None":
+    """Where the content of sources comes from: the environment's modules, and those beside it."""
+    if not pinned or (args.environment is None and not args.modulepath):
+        return None
+    from precast.resources.contents import EnvironmentContents
+
+    return EnvironmentContents(module_directories(args, name), pinned)
+
+
+def module_directories(args: argparse.Namespace, name: str) -> list[Path]:
+    """Every directory with modules, in the order in which they are searched."""
+    from precast.lang.compiler.environment import with_environment
+
+    place = Path(args.environment or NOWHERE).resolve()
+    return [place / part for part in with_environment(*inputs_of(args, name)).module_path]
+
+
+def pinned_here(body: Body, directories: Sequence[Path]) -> dict[str, str]:
+    """The digests of sources that a catalog of Puppet's does not pin: of what the modules here hold now."""
+    found: dict[str, str] = {}
+    for source in _sources(body):
+        module, _, path = source.removeprefix(_MODULES).partition("/")
+        place = next((each / module / "files" / path for each in directories if (each / module).is_dir()), None)
+        if place is not None and place.is_file():
+            found[source] = digests.of_bytes(place.read_bytes())
+        elif place is not None and place.is_dir():
+            below = (each for each in sorted(place.rglob("*")) if each.is_file())
+            found |= {f"{source}/{each.relative_to(place)}": digests.of_bytes(each.read_bytes()) for each in below}
+    return found
+
+
+def _sources(body: Body) -> Iterator[str]:
+    for resource in body.resources:
+        given = resource.parameters.get("source") if resource.type == "File" else None
+        for each in given if isinstance(given, list) else (given,):
+            if isinstance(each, str) and each.startswith(_MODULES):
+                yield each.rstrip("/")

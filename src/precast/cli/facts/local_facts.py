@@ -1,0 +1,58 @@
+"""This machine's facts for a compile that happens here: collected when the first is asked for, and not before.
+
+Most small manifests read none, and collecting takes longer than applying them.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+
+class LazyFacts(dict[str, Any]):
+    """Facts that are collected at the first look. Only reading is meant for it."""
+
+    def __init__(self, collect: Callable[[], dict[str, Any]]) -> None:
+        super().__init__()
+        self._collect: Callable[[], dict[str, Any]] | None = collect
+
+    def _load(self) -> None:
+        if self._collect is not None:
+            collect, self._collect = self._collect, None
+            self.update(collect())
+
+    def __contains__(self, name: object) -> bool:
+        self._load()
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> Any:
+        self._load()
+        return super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self._load()
+        return super().__len__()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._load()
+        return super().get(name, default)
+
+
+def local_facts(root: Path, certname: str) -> LazyFacts:
+    """The facts of the system under a root, with facter's flat names and those that Puppet's agent adds: modules ask for them."""
+
+    def collect() -> dict[str, Any]:
+        from precast.agent.facts.collection import Collector, all_sources
+        from precast.agent.facts.legacy import legacy
+        from precast.cli.facts.facts import machine_at
+        from precast.lang.settings import PUPPET_VERSION
+
+        facts = Collector(all_sources(machine_at(root))).collect().facts
+        version = {"clientversion": PUPPET_VERSION, "puppetversion": PUPPET_VERSION}
+        added = {"clientcert": certname, "clientnoop": False, **version}
+        return {**legacy(facts), **added, **facts}
+
+    return LazyFacts(collect)

@@ -1,0 +1,122 @@
+"""`precast net`: check, simulate, draw and exchange nets. Files are the text notation; PNML goes in and out by import and export."""
+
+import argparse
+
+from precast.base.spans import visible
+from precast.cli.console.files import read_bytes, read_source, write_text
+from precast.cli.console.output import print_json
+from precast.cli.console.parser import says
+from precast.cli.net import plan as net_plan
+from precast.net.analysis import check as checking
+from precast.net.analysis.deadlock import Verdict
+from precast.net.drawing.dot import write_dot
+from precast.net.drawing.picture import picture_of
+from precast.net.drawing.svg import write_svg
+from precast.net.exchange.notation import parse
+from precast.net.exchange.pnml_reader import read_pnml
+from precast.net.exchange.pnml_writer import write_pnml
+from precast.net.exchange.writer import write
+from precast.net.model.compiling import MOST
+from precast.net.model.plain import firing_name
+from precast.net.model.structure import Net
+
+# What a check finds is no error of the command.
+EXIT_PROBLEMS = 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the commands of the group."""
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
+    check = commands.add_parser("check", help="find cycles, work that can never start, and deadlocks")
+    _add_file(check)
+    check.add_argument(
+        "--bound", type=_positive, metavar="N", help="look at no more than N states in the search for deadlocks"
+    )
+    check.add_argument("--json", action="store_true", help="print one JSON document")
+    check.set_defaults(run=_check)
+    says(check, {EXIT_PROBLEMS: "the net has a problem, or none could be proven absent"})
+    net_plan.configure(
+        _add_file(commands.add_parser("simulate", help="run on paper: how long, what decides it, what if"))
+    )
+    draw = _add_file(commands.add_parser("draw", help="draw as SVG or DOT"))
+    draw.add_argument("--format", choices=("svg", "dot"), default="svg", help="svg (default) or dot")
+    _add_output(draw)
+    draw.set_defaults(run=_draw)
+    export = _add_file(commands.add_parser("export", help="write as PNML, for other Petri-net tools"))
+    _add_output(export)
+    export.set_defaults(run=_export)
+    imported = commands.add_parser("import", help="read PNML and write the text notation")
+    imported.add_argument("file", metavar="FILE", help="a PNML file; - for standard input")
+    _add_output(imported)
+    imported.set_defaults(run=_import)
+
+
+def _add_file(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    command.add_argument("file", metavar="FILE", help="a net in the text notation; - for standard input")
+    return command
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-o", "--output", metavar="FILE", default="-", help="write there instead of standard output")
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= MOST):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST}")
+    return int(text)
+
+
+def _draw(args: argparse.Namespace) -> int:
+    picture = picture_of(parse(read_source(args.file)).declared)
+    write_text(args.output, write_svg(picture) if args.format == "svg" else write_dot(picture))
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    write_text(args.output, write_pnml(parse(read_source(args.file))))
+    return 0
+
+
+def _import(args: argparse.Namespace) -> int:
+    name = "standard input" if args.file == "-" else args.file
+    write_text(args.output, write(read_pnml(name, read_bytes(args.file)).declared))
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    net = parse(read_source(args.file))
+    report = checking.check(net, args.bound)
+    if args.json:
+        print_json(_as_json(net, report))
+    else:
+        _print_report(net, report)
+    return 0 if report.is_sound else EXIT_PROBLEMS
+
+
+def _print_report(net: Net, report: checking.Report) -> None:
+    for finding in report.findings:
+        print(f"{finding.severity}: {visible(finding.message)} [{finding.code}]\n  hint: {visible(finding.hint)}")
+    answer = report.deadlock
+    if answer.verdict == Verdict.FREE:
+        states = f" ({answer.states} states)" if answer.states else ""
+        print(f"no deadlock: {answer.reason}{states}")
+    works = net.declared.transitions
+    steps = sum(work.is_step for work in works)
+    counts = {"step": steps, "transition": len(works) - steps, "place": len(net.declared.places)}
+    shown = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items())
+    print(f"{visible(net.declared.name)}: {shown}")
+
+
+def _as_json(net: Net, report: checking.Report) -> dict[str, object]:
+    answer = report.deadlock
+    return {
+        "net": net.declared.name,
+        "sound": report.is_sound,
+        "findings": [finding._asdict() for finding in report.findings],
+        "deadlock": {
+            "verdict": answer.verdict.value,
+            "reason": answer.reason,
+            "states": answer.states,
+            "trace": [firing_name(net, firing) for firing in answer.trace],
+        },
+    }

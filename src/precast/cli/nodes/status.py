@@ -1,0 +1,66 @@
+"""`precast status`: the state of the site on one screen. Exit code 0: all is well; 1: something needs attention; 2: broken."""
+
+import argparse
+
+import msgspec
+
+from precast.base.spans import visible
+from precast.cli.console.client import add_connection, connect
+from precast.cli.console.output import moment, print_json
+from precast.cli.console.parser import says
+from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
+
+WARNING, BROKEN = 1, 2
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_connection(parser)
+    parser.set_defaults(run=_status)
+    says(parser, {WARNING: "something needs attention", BROKEN: "something is broken"})
+
+
+def _status(args: argparse.Namespace) -> int:
+    view = connect(args).ask("GET", "/v1/status", StatusView)
+    if args.json:
+        print_json(msgspec.to_builtins(view))
+    else:
+        for name, text in _lines(view):
+            print(f"{name:10} {visible(text)}")
+        for remark in view.remarks:
+            print(f"\n{remark.level}: {visible(remark.text)}\n  hint: {visible(remark.hint)}")
+    levels = {remark.level for remark in view.remarks}
+    return BROKEN if "broken" in levels else WARNING if levels else 0
+
+
+def _lines(view: StatusView) -> list[tuple[str, str]]:
+    total = sum(view.nodes.values())
+    states = ", ".join(f"{count} {state}" for state, count in view.nodes.items() if count)
+    servers = ", ".join(
+        f"{one.name} ({one.connections} connected)" if one.has_port else one.name for one in view.servers
+    )
+    return [
+        ("version", f"{view.version}, running since {moment(view.started_at)}"),
+        ("database", _database(view.database)),
+        ("servers", servers or "none"),
+        ("nodes", f"{total}: {states}" if total else "none"),
+        *((f"{queue.kind}", _queue(queue)) for queue in view.queues),
+        *([] if view.queues else [("work", "none waits")]),
+        ("authority", f"good until {moment(view.authority_until)}"),
+        ("disk", _disk(view.disk)),
+    ]
+
+
+def _database(database: DatabaseStatus) -> str:
+    copies = f", {database.replicas} replicas" if database.replicas else ""
+    behind = f", {database.behind_s:.1f} s behind" if database.behind_s is not None else ""
+    answer = f"answers in {database.answer_s * 1000:.1f} ms"
+    return f"{database.kind} {database.location}, schema {database.schema}, {answer}{copies}{behind}"
+
+
+def _queue(queue: QueueStatus) -> str:
+    oldest = f", oldest from {moment(queue.oldest_at)}" if queue.oldest_at else ""
+    return f"{queue.waiting} waiting, {queue.held} under way, {queue.dead} dead{oldest}"
+
+
+def _disk(disk: DiskStatus) -> str:
+    return f"{disk.path}: {disk.free_bytes / 1e9:.1f} of {disk.size_bytes / 1e9:.1f} GB free"

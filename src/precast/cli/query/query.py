@@ -1,0 +1,164 @@
+"""`precast query`: what is known of the fleet, as tables: nodes, facts, resources in released catalogs, reports of runs."""
+
+import argparse
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from precast.cli.console.client import add_connection, connect
+from precast.cli.console.output import moment, print_json, print_table
+from precast.cli.query.targets import HELP, tell_claims, words_of
+from precast.wire.nodes.bodies import TargetsBody
+from precast.wire.query.bodies import MAX_ROWS, QueryAnswer, QueryBody
+from precast.wire.query.fields import (
+    NODE_COLUMNS,
+    NODES,
+    REPORT_COLUMNS,
+    REPORTS,
+    RESOURCE_COLUMNS,
+    RESOURCES,
+    Vocabulary,
+)
+from precast.wire.query.parser import parse, parse_field, parse_query
+
+TIMEOUT_S = 40.0
+SHOWN_CHARS = 80
+# Columns whose values are times.
+MOMENTS = {"at", "ended_at", "seen_at", "facts_at", "created_at", "certified_until", "released_at", "report.at"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    nodes = _add(commands, "nodes", "nodes, by what is known of them and what their catalogs hold")
+    nodes.add_argument(
+        "where", metavar="QUERY", nargs="?", default="", help="as \"has Package[nginx] and role = 'web'\""
+    )
+    nodes.set_defaults(run=_nodes)
+    facts = _add(commands, "facts", "facts of nodes: one column for each path")
+    facts.add_argument("paths", metavar="PATH", nargs="+", help="as os.release.major")
+    facts.add_argument("--where", metavar="QUERY", default="", help="only of these nodes")
+    facts.add_argument("--count", action="store_true", help="how many nodes have each of the values")
+    facts.set_defaults(run=_facts)
+    resources = _add(commands, "resources", "resources in released catalogs, by type, title, parameters or tag")
+    resources.add_argument(
+        "where",
+        metavar="QUERY",
+        nargs="?",
+        default="",
+        help="as Package[nginx], 'File[/etc/*]', or \"type = Service and parameters.ensure = stopped\"",
+    )
+    resources.add_argument(
+        "--nodes", metavar="TARGET", action="append", default=[], help=f"only of these nodes: {HELP}"
+    )
+    resources.set_defaults(run=_resources)
+    reports = _add(commands, "reports", "reports of runs, newest first")
+    reports.add_argument(
+        "where",
+        metavar="QUERY",
+        nargs="?",
+        default="",
+        help='as "outcome = failed and age < 1d", or the name of a node',
+    )
+    reports.add_argument("--nodes", metavar="TARGET", action="append", default=[], help=f"only of these nodes: {HELP}")
+    reports.set_defaults(run=_reports)
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
+) -> argparse.ArgumentParser:
+    added = commands.add_parser(name, help=summary, description=summary)
+    add_connection(added)
+    added.add_argument("--limit", metavar="N", type=int, help="at most so many rows; default: all")
+    if name != "facts":
+        added.add_argument("--fields", metavar="FIELD,…", default="", help="the columns, as name,facts.os.family")
+        added.add_argument("--by", metavar="FIELD,…", default="", help="how often each value of these occurs")
+        added.add_argument("--count", action="store_true", help="only how many there are")
+    return added
+
+
+def _nodes(args: argparse.Namespace) -> int:
+    if args.where:
+        parse(args.where)
+    return _ask(args, QueryBody("nodes", args.where, **_columns(args, NODE_COLUMNS)))
+
+
+def _facts(args: argparse.Namespace) -> int:
+    names = [f"facts.{path}" for path in args.paths]
+    for name in names:
+        parse_field(name, NODES)
+    having = " and ".join(f"exists {name}" for name in names)
+    where = f"({args.where}) and {having}" if args.where else having
+    if args.where:
+        parse(args.where)
+    chosen: dict[str, Any] = {"by": names} if args.count else {"fields": ["name", *names]}
+    args.count = False
+    return _ask(args, QueryBody("nodes", where, **chosen), tells=False)
+
+
+def _resources(args: argparse.Namespace) -> int:
+    if args.where:
+        parse_query(args.where, RESOURCES)
+    words = words_of(args.nodes)
+    nodes = TargetsBody(words) if words else None
+    return _ask(args, QueryBody("resources", args.where, nodes, **_columns(args, RESOURCE_COLUMNS)))
+
+
+def _reports(args: argparse.Namespace) -> int:
+    if args.where:
+        parse_query(args.where, REPORTS)
+    words = words_of(args.nodes)
+    nodes = TargetsBody(words) if words else None
+    return _ask(args, QueryBody("reports", args.where, nodes, **_columns(args, REPORT_COLUMNS)))
+
+
+def _columns(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[str, Any]:
+    given = {name: [one.strip() for one in getattr(args, name).split(",") if one.strip()] for name in ("fields", "by")}
+    for one in (*given["fields"], *given["by"]):
+        parse_field(one, vocabulary)
+    return given
+
+
+def _ask(args: argparse.Namespace, body: QueryBody, *, tells: bool = True) -> int:
+    client = connect(args, TIMEOUT_S)
+    columns: list[str] = []
+    rows: list[list[Any]] = []
+    after: str | None = ""
+    is_claim = False
+    while after is not None and (args.limit is None or len(rows) < args.limit):
+        left = MAX_ROWS if args.limit is None else min(MAX_ROWS, args.limit - len(rows))
+        page = client.ask(
+            "POST", "/v1/queries", QueryAnswer, msgspec.structs.replace(body, after=after, limit=max(left, 1))
+        )
+        columns, after, is_claim = page.columns, page.after, page.rests_on_claims
+        rows += page.rows
+    if tells:
+        tell_claims(is_claim)
+    if args.count and not body.by:
+        return _print_count(args, len(rows))
+    if args.json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return 0
+    shown = [[_cell(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
+    print_table([name.upper() for name in columns], shown)
+    return 0
+
+
+def _print_count(args: argparse.Namespace, count: int) -> int:
+    if args.json:
+        print_json({"count": count})
+    else:
+        print(count)
+    return 0
+
+
+def _cell(column: str, value: Any) -> Any:
+    if column in MOMENTS and value is not None:
+        return moment(datetime.fromisoformat(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        value = msgspec.json.encode(value).decode()
+    if isinstance(value, str) and len(value) > SHOWN_CHARS:
+        return value[: SHOWN_CHARS - 1] + "…"
+    return value

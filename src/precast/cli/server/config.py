@@ -1,0 +1,51 @@
+"""`precast config`: each setting, its value, and where that came from."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from precast.agent.settings import AgentSettings
+from precast.app.settings import ClientSettings, ServerSettings, add_settings, load_settings
+from precast.base.settings import Settings, unknown_variables
+from precast.base.spans import visible
+from precast.boot.settings import BootSettings
+from precast.cli.console.output import print_json, print_table
+
+AREAS: tuple[type[Settings], ...] = (ServerSettings, ClientSettings, AgentSettings, BootSettings)
+# Not settings: they are for one command, or for whoever looks for a bug.
+OTHER_VARIABLES = {"PRECAST_DEBUG", "PRECAST_ENROL_TOKEN"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    summary = "show each setting and where it came from; secrets are not shown"
+    show = commands.add_parser("show", help=summary, description=summary)
+    show.add_argument("--json", action="store_true", help="print one JSON document")
+    show.set_defaults(run=_show, areas=AREAS)
+    which = show.add_subparsers(title="programs", metavar="[PROGRAM]", dest="program")
+    for cls in AREAS:
+        summary = f"the settings of the {cls.area.name}, with these flags if they are given"
+        one = which.add_parser(cls.area.name, help=summary, description=summary)
+        add_settings(one, cls)
+        if cls in (AgentSettings, BootSettings):
+            one.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
+        one.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document")
+        one.set_defaults(areas=(cls,))
+
+
+def _show(args: argparse.Namespace) -> int:
+    rows = [
+        (cls.area.name, *row)
+        for cls in args.areas
+        for row in load_settings(cls, args if len(args.areas) == 1 else argparse.Namespace()).rows()
+    ]
+    if args.json:
+        print_json(
+            [{"program": area, "name": name, "value": value, "from": origin} for area, name, value, origin in rows]
+        )
+    else:
+        print_table(["PROGRAM", "SETTING", "VALUE", "FROM"], [(*row[:2], row[2] or None, row[3]) for row in rows])
+    for line in unknown_variables(AREAS, os.environ, OTHER_VARIABLES):
+        print(f"precast: warning: {visible(line)}", file=sys.stderr)
+    return 0

@@ -1,0 +1,129 @@
+"""What one compile knows of managed types: those that Precast brings, and those that modules declare in Ruby.
+
+A module's type is found by its name alone: the first `lib/puppet/type/NAME.rb` on the module path.
+"""
+
+from typing import Any
+
+from precast.lang.compiler.loading import Loader
+from precast.lang.compiler.resources import RELATIONS, Resource
+from precast.lang.inputs import Inputs
+from precast.lang.issues import compiler as issues
+from precast.types import catalogue
+from precast.types.declaration import ManagedType
+
+
+def is_metaparameter(name: str) -> bool:
+    return name in catalogue.METAPARAMETERS
+
+
+def is_handed_down(name: str) -> bool:
+    """Whether what a container says of it goes for all it contains."""
+    return is_metaparameter(name) and name not in RELATIONS
+
+
+class KnownTypes:
+    """The managed types that a compile has met."""
+
+    def __init__(self, loader: Loader, inputs: Inputs) -> None:
+        self._loader = loader
+        self._inputs = inputs
+        self._found: dict[str, ManagedType | None] = {}
+
+    @property
+    def of_modules(self) -> dict[str, ManagedType]:
+        """Those found so far that a module brings."""
+        return {name: each for name, each in self._found.items() if each is not None}
+
+    def find(self, name: str) -> ManagedType | None:
+        """The type of a name in lower case; None if neither Precast nor a module has one."""
+        known = catalogue.find(name)
+        if known is not None or "::" in name:
+            return known
+        if name not in self._found:
+            self._found[name] = self._of_module(name)
+        return self._found[name]
+
+    def names(self) -> list[str]:
+        return [*catalogue.names(), *self.of_modules]
+
+    def has_parameter(self, type_name: str, name: str) -> bool:
+        declared = self.find(type_name)
+        if declared is None:
+            return False
+        if name in declared.attributes or is_metaparameter(name) or name == "name" or declared.is_open:
+            return True
+        return name == "provider" and self._loader.module_file(f"lib/puppet/provider/{type_name}") is not None
+
+    def parameters(self, type_name: str) -> list[str]:
+        declared = self.find(type_name)
+        return sorted(declared.attributes) if declared is not None else []
+
+    def must_be_known(self, type_name: str, name: str) -> bool:
+        """Whether a parameter steers the catalog itself or names the thing: it cannot wait for a value."""
+        if is_metaparameter(name):
+            return True
+        declared = self.find(type_name)
+        if declared is None:
+            return name == "name"
+        return name in declared.never_deferred or (name in declared.namevars and declared.is_isomorphic)
+
+    def unique_key(self, resource: Resource) -> tuple[Any, ...] | None:
+        """What no other resource of the type may share, where it has such a thing: the file's path, the user's name.
+
+        Raises where the title has none of the forms that the type knows.
+        """
+        declared = self.find(resource.type_name)
+        if declared is None:
+            return None
+        if not declared.has_form_for(resource.title):
+            raise issues.NO_TITLE_PATTERN.error(
+                resource.source, resource.span, title=resource.title, ref=resource.ref, type=resource.type_name
+            )
+        if not declared.is_isomorphic:
+            return None
+        values: dict[str, Any] = dict(declared.names_of_title(resource.title))
+        values |= {
+            name: value for name in declared.attributes | {"name"} if (value := resource.value(name)) is not None
+        }
+        named = values.get(declared.title_attribute) or values.get("name") or resource.title
+        values.setdefault(declared.title_attribute, named)
+        values.setdefault("name", named)
+        return tuple(values.get(name) for name in sorted(declared.namevars))
+
+    def with_title(self, resource: Resource) -> dict[str, Any]:
+        """The parameters' values, first those that the title stands for; what only repeats the title is left out."""
+        values = {name: parameter.value for name, parameter in resource.parameters.items()}
+        if resource.is_class:
+            return values
+        declared = self.find(resource.type_name) if resource.definition is None else None
+        naming = "name" if declared is None else declared.title_attribute
+        if declared is not None:
+            values = {**declared.names_of_title(resource.title), **values}
+        if naming != "name" and values.get("name") is not None and not _has_name(declared):
+            values[naming] = values.pop("name")
+        if resource.title_value is not resource.title:
+            values.setdefault(naming, resource.title)
+        if values.get(naming) == resource.title_value:
+            del values[naming]
+        return values
+
+    def _of_module(self, name: str) -> ManagedType | None:
+        path = self._loader.module_file(f"lib/puppet/type/{name}.rb")
+        if path is None:
+            return self._of_plugin(name)
+        # Reads Ruby, which a catalog without types of modules has no need of.
+        from precast.lang.compiler.types.module_types import type_in
+
+        return type_in(path, name, self._loader, self._inputs)
+
+    def _of_plugin(self, name: str) -> ManagedType | None:
+        """A type that a module brings in Python alone: the node that runs it knows its attributes, so all are taken here."""
+        if self._loader.module_file(f"precast/types/{name}.py") is None:
+            return None
+        return ManagedType(name, "A type that a module brings in Python.", {}, {}, is_open=True)
+
+
+def _has_name(declared: ManagedType | None) -> bool:
+    """Whether name is an attribute of its own rather than another word for what names the resource."""
+    return declared is not None and "name" in declared.attributes

@@ -1,0 +1,397 @@
+"""Turns the code of a template into tokens.
+
+What Ruby decides by looking around is decided here by the token before: whether `/` divides or begins a pattern, whether `[` indexes,
+whether a line end ends a statement. Text between tags is a token of its own, as is the beginning and end of what is put out.
+"""
+
+import re
+from typing import Any, NamedTuple, NoReturn
+
+from precast.base.spans import Source, Span
+from precast.lang.issues import erb as issues
+from precast.lang.ruby.erb import scanner
+
+KEYWORDS = frozenset(
+    (
+        *(
+            "if",
+            "elsif",
+            "else",
+            "end",
+            "unless",
+            "while",
+            "until",
+            "for",
+            "in",
+            "do",
+            "case",
+            "when",
+            "then",
+            "begin",
+            "rescue",
+        ),
+        *(
+            "ensure",
+            "and",
+            "or",
+            "not",
+            "nil",
+            "true",
+            "false",
+            "return",
+            "next",
+            "break",
+            "self",
+            "yield",
+            "defined?",
+            "def",
+        ),
+        *("class", "module", "redo", "retry", "alias", "undef", "super"),
+    )
+)
+# After these an operator follows, or nothing.
+_VALUES = frozenset(
+    (
+        *("number", "string", "symbol", "ivar", "global", "constant", "words", "pattern"),
+        *(")", "]", "}", "end", "nil", "true", "false", "self"),
+    )
+)
+_BLANK = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
+_COMMENT = re.compile(r"#[^\n]*")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_VARIABLE = re.compile(r"@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d+|[~&!@;,/\\.<>_0*$?:\"])")
+_SYMBOL = re.compile(r":(?:@{0,2}[A-Za-z_]\w*(?:[?!]|=(?![>=~]))?(?![\w]))|:(?:\[\]=?|<=>|[=!]=|=~|\+|-|\*|/|<<)")
+_OPERATOR = re.compile(
+    r"\*\*=|<=>|===|\.\.\.|<<=|>>=|&&=|\|\|=|\*\*|==|!=|=~|!~|<=|>=|&&|\|\||<<|>>|\+=|-=|\*=|/=|%=|\|=|&=|=>|->|::|\.\.|&\.|"
+    r"[-+*/%=<>!&|^~?:,.;(){}\[\]]"
+)
+# `#@name` in a string, which needs no braces.
+_BARE = re.compile(r"#(@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d))")
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "s": " ",
+    "0": "\0",
+    "e": "\x1b",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+}
+
+
+class Token(NamedTuple):
+    """`sort` is the text of an operator or keyword, or what it is: name, ivar, number, string, pattern, words, label, text …"""
+
+    sort: str
+    value: Any
+    span: Span
+    is_spaced: bool = False  # whether a blank stands before it
+
+
+class Interpolated(NamedTuple):
+    """A string with code in it: texts, and tokens of code."""
+
+    pieces: list[Any]
+
+
+def lex(source: Source) -> list[Token]:
+    """The tokens of a whole template. Raises InputError LANG-900."""
+    tokens: list[Token] = []
+    for part in scanner.parts(source):
+        place = Span(part.at, part.at + len(part.text))
+        if part.sort == "text":
+            tokens += [Token("\n", None, place), Token("text", part.text, place), Token("\n", None, place)]
+        elif part.sort == "output":
+            tokens.append(Token("output", None, place))
+            tokens += CodeLexer(source, part.text, part.at).run()
+            tokens += [Token("output end", None, place), Token("\n", None, place)]
+        else:
+            tokens += CodeLexer(source, part.text, part.at).run()
+            tokens.append(Token("\n", None, place))
+    end = len(source.text)
+    return [*tokens, Token("end of template", None, Span(end, end))]
+
+
+class CodeLexer:
+    """One piece of code."""
+
+    def __init__(self, source: Source, text: str, at: int) -> None:
+        self.source, self.text, self.base = source, text, at
+        self.at = 0
+        self.depth = 0
+        self.tokens: list[Token] = []
+
+    def fail(self, problem: str, hint: str = "write it more simply") -> NoReturn:
+        place = self.base + min(self.at, len(self.text))
+        raise issues.NO_SYNTAX.error(self.source, Span(place, place + 1), problem=problem, hint=hint)
+
+    def run(self) -> list[Token]:
+        while True:
+            start = self.at
+            if (blank := _BLANK.match(self.text, self.at)) is not None:
+                self.at = blank.end()
+            if (comment := _COMMENT.match(self.text, self.at)) is not None:
+                self.at = comment.end()
+            if self.at >= len(self.text):
+                return self.tokens
+            self._step(self.at > start)
+
+    def _step(self, is_spaced: bool) -> None:
+        text, at = self.text, self.at
+        char = text[at]
+        if char == "\n":
+            self.at += 1
+            self._end_line()
+        elif char in "\"'`":
+            self._quoted(is_spaced)
+        elif (found := _NUMBER.match(text, at)) is not None:
+            self._add("number", _number(found[0]), found.end(), is_spaced)
+        elif (found := _VARIABLE.match(text, at)) is not None:
+            sort = "ivar" if char == "@" else "global"
+            self._add(sort, found[0].lstrip("@$"), found.end(), is_spaced)
+        elif char == ":" and text[at + 1 : at + 2] == '"' and self._may_be_symbol():
+            self.at += 1
+            self._quoted(is_spaced, "symbol")
+        elif (
+            char == ":"
+            and text[at : at + 2] != "::"
+            and (found := _SYMBOL.match(text, at)) is not None
+            and self._may_be_symbol()
+        ):
+            self._add("symbol", found[0][1:], found.end(), is_spaced)
+        elif _NAME.match(text, at) is not None:
+            self._name(is_spaced)
+        elif char == "%" and self._is_value_next(is_spaced) and re.match(r"%[wWqQiIr]?[\(\[\{<|!/]", text[at:]):
+            self._percent(is_spaced)
+        elif char == "/" and self._is_value_next(is_spaced):
+            self._pattern("/", at + 1, is_spaced)
+        else:
+            self._operator(is_spaced)
+
+    def _add(self, sort: str, value: Any, end: int, is_spaced: bool) -> None:
+        self.tokens.append(Token(sort, value, Span(self.base + self.at, self.base + end), is_spaced))
+        self.at = end
+
+    def _end_line(self) -> None:
+        """A line end counts unless the statement plainly goes on."""
+        if self.depth or (self.tokens and self.tokens[-1].sort == "\n"):
+            return
+        if self.tokens and self._goes_on(self.tokens[-1]):
+            return
+        rest = re.match(r"(?:\s|#[^\n]*\n)*(&?\.)(?!\.)", self.text[self.at :])
+        if rest is None:
+            self.tokens.append(Token("\n", None, Span(self.base + self.at, self.base + self.at)))
+
+    @staticmethod
+    def _goes_on(last: Token) -> bool:
+        return last.value is None and last.sort in (
+            *(
+                "+",
+                "-",
+                "*",
+                "/",
+                "%",
+                "=",
+                "==",
+                "!=",
+                "<",
+                ">",
+                "<=",
+                ">=",
+                "&&",
+                "||",
+                "and",
+                "or",
+                "not",
+                ",",
+                ".",
+                "&.",
+            ),
+            *("?", ":", "=>", "<<", "=~", "!~", "+=", "||=", "<=>", "::", "!"),
+        )
+
+    def _is_value_next(self, is_spaced: bool) -> bool:
+        """Whether a value may begin here, by what stands before."""
+        if not self.tokens:
+            return True
+        last = self.tokens[-1]
+        if last.sort in _VALUES:
+            return False
+        if last.sort == "name":
+            # `foo /x/` and `foo %w[a]` have a blank before and none after.
+            following = self.text[self.at + 1 : self.at + 2]
+            return is_spaced and not following.isspace() and following != "="
+        return True
+
+    def _may_be_symbol(self) -> bool:
+        # In `a ? b :c` the colon belongs to the question; a value before it without a blank says so.
+        return (
+            not self.tokens
+            or self._is_value_next(True)
+            or (self.text[self.at - 1 : self.at].isspace() and self._has_no_question())
+        )
+
+    def _has_no_question(self) -> bool:
+        for token in reversed(self.tokens):
+            if token.sort == "\n":
+                break
+            if token.sort == "?":
+                return False
+        return True
+
+    def _name(self, is_spaced: bool) -> None:
+        found = _NAME.match(self.text, self.at)
+        assert found is not None
+        name, end = found[0], found.end()
+        following = self.text[end : end + 2]
+        after_dot = bool(self.tokens) and self.tokens[-1].sort in (".", "&.")
+        if following[:1] in ("?", "!") and (following[1:2] != "=" or self.text[end + 2 : end + 3] in ("=", "~")):
+            name, end = name + following[0], end + 1
+            following = self.text[end : end + 2]
+        if following[:1] == ":" and following != "::" and not after_dot and self._is_label(end):
+            self._add("label", name, end + 1, is_spaced)
+        elif name in KEYWORDS and not after_dot:
+            self._add(name, None, end, is_spaced)
+        else:
+            self._add("constant" if name[0].isupper() and not after_dot else "name", name, end, is_spaced)
+
+    def _is_label(self, end: int) -> bool:
+        """`name: value` in a hash or call; after an open question it is the other answer."""
+        if self._has_no_question():
+            return True
+        follows = bool(self.tokens) and self.tokens[-1].sort in ("{", ",", "(")
+        return follows and self.text[end + 1 : end + 2].isspace()
+
+    def _operator(self, is_spaced: bool) -> None:
+        found = _OPERATOR.match(self.text, self.at)
+        if found is None:
+            self.fail(f"{self.text[self.at]!r} begins nothing")
+        sort = found[0]
+        if sort in ("(", "[", "{"):
+            # Inside braces statements may stand, so line ends count there.
+            self.depth += sort != "{"
+        elif sort in (")", "]"):
+            self.depth = max(0, self.depth - 1)
+        self._add("\n" if sort == ";" else sort, None, found.end(), is_spaced)
+
+    def _quoted(self, is_spaced: bool, sort: str = "string") -> None:
+        quote = self.text[self.at]
+        if quote == "`":
+            raise issues.NOT_IN_SUBSET.error(
+                self.source, Span(self.base + self.at, self.base + self.at + 1), construct="commands in backquotes"
+            )
+        start = self.at
+        pieces, end = self._string(self.at + 1, quote, quote == '"')
+        if (
+            sort == "string"
+            and self.text[end : end + 1] == ":"
+            and self.text[end : end + 2] != "::"
+            and self._is_label(end)
+        ):
+            self.at = start
+            self._add("label", _plain(pieces), end + 1, is_spaced)
+            return
+        self.at = start
+        value = _plain(pieces)
+        self._add(sort, value, end, is_spaced)
+
+    def _percent(self, is_spaced: bool) -> None:
+        kind = self.text[self.at + 1]
+        at = self.at + (2 if kind.isalpha() else 1)
+        if kind == "r":
+            self._pattern(_PAIRS.get(self.text[at], self.text[at]), at + 1, is_spaced, self.text[at])
+            return
+        opening = self.text[at]
+        closing = _PAIRS.get(opening, opening)
+        pieces, end = self._string(at + 1, closing, kind not in "qwi", opening if closing != opening else "")
+        if kind in "wWiI":
+            words = str(_plain(pieces)).split()
+            self._add("words", (words, kind in "iI"), end, is_spaced)
+        else:
+            self._add("string", _plain(pieces), end, is_spaced)
+
+    def _pattern(self, closing: str, begin: int, is_spaced: bool, opening: str = "") -> None:
+        pieces, end = self._string(begin, closing, True, opening, is_pattern=True)
+        flags = re.match(r"[imxounse]*", self.text[end:])
+        assert flags is not None
+        self._add("pattern", (_plain(pieces), flags[0]), end + flags.end(), is_spaced)
+
+    def _string(
+        self, at: int, closing: str, has_escapes: bool, opening: str = "", *, is_pattern: bool = False
+    ) -> tuple[list[Any], int]:
+        """Texts and code up to the closing mark, and where it ends."""
+        text, pieces, plain, depth = self.text, list[Any](), list[str](), 0
+        while at < len(text):
+            char = text[at]
+            if char == closing and depth == 0:
+                return [*pieces, "".join(plain)], at + 1
+            if opening and char in (opening, closing):
+                depth += 1 if char == opening else -1
+            if char == "\\" and at + 1 < len(text):
+                piece, at = self._escape(at, closing, has_escapes, is_pattern)
+                plain.append(piece)
+            elif has_escapes and char == "#" and text[at + 1 : at + 2] in ("{", "@", "$"):
+                tokens, at = self._code(at + 2) if text[at + 1] == "{" else self._bare(at)
+                pieces += ["".join(plain), tokens] if tokens else []
+                plain = [] if tokens else [*plain, char]
+            else:
+                plain.append(char)
+                at += 1
+        return self.fail("a string is not closed", f"close it with {closing}")
+
+    def _escape(self, at: int, closing: str, has_escapes: bool, is_pattern: bool) -> tuple[str, int]:
+        following = self.text[at + 1]
+        if is_pattern:
+            return (following if following == "/" else f"\\{following}"), at + 2
+        if not has_escapes:
+            return (following if following in (closing, "\\") else f"\\{following}"), at + 2
+        if (
+            found := re.compile(r"u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{1,2})").match(self.text, at + 1)
+        ) is not None:
+            return chr(int(found[1] or found[2] or found[3], 16)), found.end()
+        if following == "\n":
+            return "", at + 2
+        return _ESCAPES.get(following, following), at + 2
+
+    def _bare(self, at: int) -> tuple[list[Token], int]:
+        """The tokens of `#@name`, and where it ends; none if it is but a hash sign."""
+        found = _BARE.match(self.text, at)
+        if found is None:
+            return [], at + 1
+        place = Span(self.base + at, self.base + found.end())
+        sort = "ivar" if found[1][0] == "@" else "global"
+        return [Token(sort, found[1].lstrip("@$"), place), Token("end of template", None, place)], found.end()
+
+    def _code(self, at: int) -> tuple[list[Token], int]:
+        """The tokens of `#{…}`, and where it ends."""
+        inner = type(self)(self.source, self.text, self.base)
+        inner.at, depth = at, 0
+        while inner.at < len(inner.text):
+            if (blank := _BLANK.match(inner.text, inner.at)) is not None:
+                inner.at = blank.end()
+            if inner.text[inner.at : inner.at + 1] == "}" and depth == 0:
+                place = self.base + inner.at
+                return [*inner.tokens, Token("end of template", None, Span(place, place))], inner.at + 1
+            if inner.at >= len(inner.text):
+                break
+            inner._step(blank is not None)
+            depth += {"{": 1, "}": -1}.get(inner.tokens[-1].sort, 0) if inner.tokens else 0
+        return self.fail("#{ has no }", "close it with }")
+
+
+def _number(text: str) -> int | float:
+    text = text.replace("_", "")
+    if text[:2] in ("0x", "0X", "0b", "0B"):
+        return int(text, 0)
+    if any(mark in text for mark in ".eE"):
+        return float(text)
+    return int(text, 8) if len(text) > 1 and text[0] == "0" else int(text)
+
+
+def _plain(pieces: list[Any]) -> Any:
+    """One text if there is no code in it."""
+    return pieces[0] if len(pieces) == 1 else Interpolated(pieces)

@@ -1,0 +1,102 @@
+"""Tokens of an EPP template: text between tags becomes RENDER_STRING, code between them is lexed as in a manifest.
+
+`<%-` takes the blanks before it away, `-%>` the blanks and one line break after it; `<%#` is a comment, `<%%` and `%%>` are the
+tags themselves as text. The tokens of `<%= … %>` stand between RENDER_START and RENDER_END; other tags leave no token, so that a
+block may begin in one tag and end in another.
+"""
+
+import re
+from typing import Final
+
+from precast.base.spans import Source
+from precast.lang.issues import syntax as issues
+from precast.lang.syntax import tokens as t
+from precast.lang.syntax.lexer import EPP_CODE, Lexer
+
+_TAG: Final = re.compile(r"<%%|%%>|<%[#=-]?")
+_COMMENT_END: Final = re.compile(r"-?%>")
+_AFTER: Final = re.compile(r"[ \t]*(?:\r?\n)?")
+
+
+class EppLexer(Lexer):
+    """Lexes text up to a tag, the code in the tag, and so on."""
+
+    def __init__(self, source: Source, tokens: t.Tokens) -> None:
+        super().__init__(source, source.text, tokens, patterns=EPP_CODE)
+        self._tag_start = 0
+        self._renders = False
+
+    def lex_template(self) -> None:
+        pos = self.lex_text(0)
+        if pos is not None:
+            self.run(pos)
+
+    def lex_text(self, pos: int, is_trimmed: bool = False) -> int | None:
+        """Puts out the text up to the next tag; returns where its code begins, None at the end of the template.
+
+        Blanks that were taken away count as text at the end: what comes before is then not the last statement.
+        """
+        text = self.text
+        parts: list[str] = []
+        first = start = pos
+        while (found := _TAG.search(text, pos)) is not None:
+            tag = found.group()
+            pos = found.end()
+            parts.append(text[start : found.start()])
+            start = pos
+            if tag in ("<%%", "%%>"):
+                parts.append(tag.replace("%%", "%"))
+            elif tag == "<%#":
+                pos = start = self._comment_end(found.start(), pos)
+            else:
+                if tag == "<%-":
+                    parts = ["".join(parts).rstrip(" \t")]
+                self._add_text(parts, first, found.start())
+                self._tag_start = found.start()
+                self._renders = tag == "<%="
+                if self._renders:
+                    self.tokens.add(t.RENDER_START, tag, found.start(), pos)
+                return pos
+        if is_trimmed and first == len(text):
+            self.tokens.add(t.RENDER_STRING, "", first, first)
+        self._add_text([*parts, text[start:]], first, len(text))
+        self.tokens.add(t.END, "", len(text), len(text))
+        return None
+
+    def _comment_end(self, start: int, pos: int) -> int:
+        ending = _COMMENT_END.search(self.text, pos)
+        if ending is None:
+            self.fail(issues.UNCLOSED_TAG, start, start + 3)
+        return self._after(ending.group(), ending.end())
+
+    def _after(self, tag: str, pos: int) -> int:
+        if tag.startswith("-"):
+            found = _AFTER.match(self.text, pos)
+            assert found is not None
+            return found.end()
+        return pos
+
+    def _add_text(self, parts: list[str], start: int, end: int) -> None:
+        value = "".join(parts)
+        if value:
+            self.tokens.add(t.RENDER_STRING, value, start, end)
+
+    def special(self, group: str, start: int, end: int, is_nested: bool) -> int | None:
+        if group == "tag_end":
+            if is_nested:
+                self.tokens.add(t.OTHER, self.text[start:end], start, end)
+                return end
+            if self._renders:
+                self.tokens.add(t.RENDER_END, self.text[start:end], start, end)
+            pos = self._after(self.text[start:end], end)
+            return self.lex_text(pos, is_trimmed=pos > end)
+        if group == "end" and not is_nested:
+            self.fail(issues.UNCLOSED_TAG, self._tag_start, self._tag_start + 2)
+        return super().special(group, start, end, is_nested)
+
+
+def lex_epp(source: Source) -> t.Tokens:
+    """The tokens of a template."""
+    tokens = t.Tokens()
+    EppLexer(source, tokens).lex_template()
+    return tokens

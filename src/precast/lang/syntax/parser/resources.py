@@ -1,0 +1,143 @@
+"""Resources in every form: declared, virtual, exported, their defaults and overrides, and collectors.
+
+What stands in the braces decides: bodies with titles make a resource of whatever expression comes before; attributes alone make
+defaults of a type, an override of a reference, and after a plain name no resource at all but a hash, as Puppet reads it.
+"""
+
+from precast.base.spans import Span
+from precast.lang.issues import syntax as issues
+from precast.lang.syntax import ast
+from precast.lang.syntax import tokens as t
+from precast.lang.syntax.parser.advice import NO_TITLE, attribute_advice, resource_advice
+from precast.lang.syntax.parser.core import INFIX, POSTFIX, RESOURCE, STATEMENT_CALLS, Parser
+
+_FORMS: dict[str, ast.Form] = {"@": "virtual", "@@": "exported"}
+
+
+def _resource(p: Parser, head: ast.Node | None) -> ast.Node:
+    """The resource whose type expression is `head`, or which begins here with `@`, `@@` or `class`."""
+    form: ast.Form = "regular"
+    start = head.span.start if head is not None else p.starts[p.at]
+    if head is None:
+        if p.kinds[p.at] in _FORMS:
+            form = _FORMS[p.kinds[p.at]]
+            p.at += 1
+        head = _class_word(p) if p.kinds[p.at] == "class" else p.expression()
+        if p.kinds[p.at] != "{":
+            p.unexpected("'{'", "a virtual or exported resource is @type { 'title': … }")
+    if p.kinds[p.at + 1] == "}" and _may_be_empty(head):
+        return _untitled(p, form, head, start)
+    opening = p.at
+    p.at += 1
+    if _begins_attributes(p):
+        p.at = opening
+        return _untitled(p, form, head, start)
+    bodies = _bodies(p)
+    return ast.Resource(p.span_from(start), form, head, bodies)
+
+
+def _untitled(p: Parser, form: ast.Form, head: ast.Node, start: int) -> ast.Node:
+    """Attributes without a title."""
+    opening = p.at
+    p.at += 1
+    operations = _operations(p)
+    if _begins_attributes(p):
+        p.unexpected("','", "a comma is missing before it")
+    p.take("}", "attributes are name => value, with commas between them")
+    span = p.span_from(start)
+    if type(head) is ast.QualifiedReference:
+        return ast.ResourceDefaults(span, form, head, operations)
+    if type(head) is ast.Access:
+        return ast.ResourceOverride(span, form, head, operations)
+    if form != "regular":
+        name = "Virtual (@)" if form == "virtual" else "Exported (@@)"
+        p.fail(issues.NOT_VIRTUAL, Span(start, head.span.end), form=name)
+    if type(head) is not ast.QualifiedName:
+        p.fail(issues.NOT_A_RESOURCE, head.span, advice=resource_advice(p.tokens, start, opening))
+    return _name_and_hash(p, head, operations, opening)
+
+
+def _class_word(p: Parser) -> ast.Node:
+    span = p.token_span()
+    p.at += 1
+    return ast.QualifiedName(span, "class")
+
+
+def _may_be_empty(head: ast.Node) -> bool:
+    return not (type(head) is ast.QualifiedName and head.value == "class")
+
+
+def _begins_attributes(p: Parser) -> bool:
+    kind, following = p.kinds[p.at], p.kinds[p.at + 1]
+    if kind == "*":
+        return following == "=>"
+    return (kind == t.NAME or kind in t.KEYWORDS) and following in ("=>", "+>")
+
+
+def _name_and_hash(p: Parser, head: ast.QualifiedName, operations: tuple[ast.Operation, ...], opening: int) -> ast.Node:
+    """`name { key => value }`: a call without parentheses with a hash, or two statements."""
+    pairs = []
+    for each in operations:
+        if not isinstance(each, ast.AttributeOp) or each.op != "=>":
+            p.fail(issues.NOT_A_RESOURCE, head.span, advice=NO_TITLE)
+        pairs.append(ast.KeyedEntry(each.span, ast.LiteralString(each.span, each.name), each.value))
+    argument = ast.LiteralHash(p.span_from(p.starts[opening]), tuple(pairs))
+    span = p.span_from(head.span.start)
+    if head.value in STATEMENT_CALLS:
+        return ast.Call(span, head, (argument,), None, True)
+    return ast.Block(span, (head, argument))
+
+
+def _bodies(p: Parser) -> tuple[ast.ResourceBody, ...]:
+    """`title: attributes; …` and the closing brace."""
+    found = []
+    while True:
+        title = p.expression()
+        p.take(":", "a resource is type { 'title': attribute => value, … }")
+        found.append(ast.ResourceBody(title.span, title, _operations(p)))
+        if p.took("}"):
+            return tuple(found)
+        if _begins_attributes(p):
+            p.unexpected("','", "a comma is missing before it")
+        if p.kinds[p.at] != ";":
+            p.unexpected("'}'", attribute_advice(p.tokens, p.at) if p.kinds[p.at] != t.END else "")
+        p.at += 1
+        if p.took("}"):
+            return tuple(found)
+
+
+def _operations(p: Parser) -> tuple[ast.Operation, ...]:
+    """`name => value, * => hash, …`, up to what is no attribute."""
+    kinds = p.kinds
+    found: list[ast.Operation] = []
+    while _begins_attributes(p):
+        at = p.at
+        name, op = p.values[at], kinds[at + 1]
+        p.at = at + 2
+        value = p.expression()
+        if kinds[at] == "*":
+            found.append(ast.AttributesOp(Span(p.starts[at], value.span.end), value))
+        else:
+            found.append(ast.AttributeOp(Span(p.starts[at], p.ends[at]), name, op, value))
+        if kinds[p.at] != ",":
+            break
+        p.at += 1
+    return tuple(found)
+
+
+def _collector(p: Parser, left: ast.Node) -> ast.Node:
+    is_virtual = p.kinds[p.at] == "<|"
+    closing = "|>" if is_virtual else "|>>"
+    p.at += 1
+    query = None if p.kinds[p.at] == closing else p.expression()
+    p.take(closing)
+    operations: tuple[ast.Operation, ...] = ()
+    if p.took("{"):
+        operations = _operations(p)
+        p.take("}", "attributes are name => value, with commas between them")
+    form: ast.Form = "virtual" if is_virtual else "exported"
+    return ast.Collector(p.span_from(left.span.start), form, left, query, operations)
+
+
+RESOURCE.append(_resource)
+INFIX["<|"] = INFIX["<<|"] = (POSTFIX, _collector)

@@ -1,0 +1,152 @@
+"""Everything that can be said about a net before it runs, in the words of whoever wrote it."""
+
+from typing import NamedTuple
+
+from precast.base.errors import Issue
+from precast.net import issues
+from precast.net.analysis.cycles import shortest_cycles
+from precast.net.analysis.deadlock import Answer, Verdict, find_deadlock
+from precast.net.analysis.prospects import Gains, Lack, Prospects
+from precast.net.analysis.waiting import Waiting
+from precast.net.model.plain import firing_name
+from precast.net.model.structure import Net
+
+# More names than this in one sentence, and more transitions that can never start, help nobody.
+NAMES, DEAD = 5, 20
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong (`error`) or worth a look (`warning`)."""
+
+    severity: str
+    code: str
+    message: str
+    hint: str
+
+
+class Report(NamedTuple):
+    """All findings, gravest first, and what is known about deadlocks."""
+
+    findings: tuple[Finding, ...]
+    deadlock: Answer
+
+    @property
+    def is_sound(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+def check(net: Net, bound: int | None = None) -> Report:
+    """Check structure, then look for deadlocks in at most `bound` states."""
+    prospects = Prospects(net)
+    findings = [*_dead_transitions(prospects), *_goal(prospects), *_unused_places(net)]
+    answer = find_deadlock(net, prospects, bound)
+    if answer.verdict == Verdict.FOUND:
+        findings.append(_deadlock(net, answer))
+    elif answer.verdict == Verdict.NOT_PROVEN:
+        findings.append(_finding("warning", issues.NOT_PROVEN, states=answer.states, more=answer.states * 10))
+    findings.sort(key=lambda finding: finding.severity != "error")
+    return Report(tuple(findings), answer)
+
+
+def _finding(severity: str, issue: Issue, **values: object) -> Finding:
+    error = issue.error(**values)
+    return Finding(severity, error.code, error.message, error.hint)
+
+
+def _dead_transitions(prospects: Prospects) -> list[Finding]:
+    """Causes first: cycles and places that stay too empty; then one line for each transition caught behind those."""
+    dead = prospects.dead()
+    if not dead:
+        return []
+    net = prospects.net
+    lacks = {t: prospects.lacks(t) for t in dead}
+    before = _dead_givers(prospects, dead)
+    graph: dict[int, list[int]] = {t: [] for t in dead}
+    for t in dead:
+        for lack in lacks[t]:
+            for giver in before.get(lack.place, ()):
+                graph[giver].append(t)
+    findings = []
+    in_cycle = set()
+    for cycle in shortest_cycles(graph):
+        in_cycle.update(cycle)
+        names = " → ".join(net.transition_name(t) for t in [*cycle, cycle[0]])
+        findings.append(_finding("error", issues.CYCLE, cycle=names))
+    others = [t for t in dead if t not in in_cycle]
+    findings += [_why_dead(prospects, lacks[t], before) for t in others[:DEAD]]
+    if more := others[DEAD:]:
+        findings.append(_finding("error", issues.MANY_MORE, count=len(more), name=net.transition_name(more[0])))
+    return findings
+
+
+def _dead_givers(prospects: Prospects, dead: list[int]) -> dict[int, list[int]]:
+    """By place, the dead transitions that would give to it."""
+    givers: dict[int, list[int]] = {}
+    gains_of = Gains(prospects.net)
+    for t in dead:
+        for place in gains_of(t):
+            givers.setdefault(place, []).append(t)
+    return givers
+
+
+def _why_dead(prospects: Prospects, lacks: list[Lack], before: dict[int, list[int]]) -> Finding:
+    net = prospects.net
+    name = net.transition_name(lacks[0].transition)
+    for t, place, wanted in lacks:
+        if prospects.is_fillable[place]:
+            most = prospects.most(place)
+            return _finding("error", issues.TOO_SMALL, name=name, wanted=wanted, place=net.place_name(place), most=most)
+        if not [giver for giver in before.get(place, ()) if giver != t]:
+            return _finding(
+                "error",
+                issues.NOBODY_FILLS,
+                name=name,
+                wanted=wanted,
+                place=net.place_name(place),
+                tokens=net.initial[place],
+            )
+    behind = dict.fromkeys(net.transition_name(giver) for lack in lacks for giver in before[lack.place])
+    return _finding("error", issues.CAUGHT_BEHIND, name=name, behind=_some(list(behind)))
+
+
+def _goal(prospects: Prospects) -> list[Finding]:
+    net = prospects.net
+    return [
+        _finding("error", issues.UNREACHABLE_GOAL, place=net.place_name(place), wanted=wanted)
+        for place, wanted in net.goal
+        if (most := prospects.most(place)) is not None and most < wanted
+    ]
+
+
+def _unused_places(net: Net) -> list[Finding]:
+    used = {name for name, _ in net.declared.goal}
+    for transition in map(net.declared.transitions.__getitem__, net.with_arcs):
+        for arcs in (transition.takes, transition.reads, transition.holds, transition.gives):
+            used.update(name for name, _ in arcs)
+        for end in (transition.on_failure, transition.on_skip):
+            used.update(name for name, _ in end or ())
+    return [
+        _finding("warning", issues.UNUSED_PLACE, place=place.name)
+        for place in net.declared.places
+        if place.name not in used
+    ]
+
+
+def _deadlock(net: Net, answer: Answer) -> Finding:
+    if not answer.tokens:
+        return _finding("error", issues.DEADLOCK, reason=answer.reason, waiting="see what can never start")
+    steps = _some([firing_name(net, firing) for firing in answer.trace], " → ", 12) or "the start"
+    waiting = Waiting(net, answer.tokens)
+    first = [waiting.reasons(t)[0] for t in waiting.waiting()]
+    waits = [waiting.sentence(wait) for wait in [wait for wait in first if wait.on] or first]
+    return _finding(
+        "error",
+        issues.DEADLOCK,
+        reason=f"after {steps} nothing can start and the goal is not met",
+        waiting=_some(waits, "; ") or "declare a goal if the net is meant to end there",
+    )
+
+
+def _some(names: list[str], between: str = ", ", most: int = NAMES) -> str:
+    more = f"{between}… ({len(names) - most} more)" if len(names) > most else ""
+    return between.join(names[:most]) + more

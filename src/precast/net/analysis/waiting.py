@@ -1,0 +1,81 @@
+"""Says who waits for whom, and through which place: at any point of a run, and in a marking that nothing leads out of."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from precast.net.analysis.prospects import Gains
+from precast.net.execution.execution import Execution
+from precast.net.model.structure import Net
+
+
+class Wait(NamedTuple):
+    """One reason why a transition cannot start now.
+
+    `on` are the transitions it waits for: those that run and hold what is wanted, or else all that could give it.
+    """
+
+    transition: int
+    place: int
+    has: int
+    wants: int
+    on: tuple[int, ...]
+
+
+class Waiting:
+    """The waits in one marking. `running` are the transitions that hold tokens now."""
+
+    def __init__(self, net: Net, tokens: Sequence[int], running: Collection[int] = ()) -> None:
+        self._net = net
+        self._tokens = tokens
+        self._running = running
+        self._givers: dict[int, list[int]] = {}
+        gains_of = Gains(net)
+        for t in range(net.transition_count):
+            for place in gains_of(t):
+                self._givers.setdefault(place, []).append(net.step_of(t))
+
+    @classmethod
+    def of(cls, execution: Execution) -> "Waiting":
+        return cls(execution.net, execution.tokens, execution.running.keys())
+
+    def waiting(self) -> list[int]:
+        """The declared transitions that have not ended, do not run and cannot start; of steps only those still to do."""
+        net, tokens = self._net, self._tokens
+        return [
+            t
+            for t, to_do in enumerate(net.to_do)
+            if (to_do < 0 or tokens[to_do]) and t not in self._running and self.reasons(t)
+        ]
+
+    def reasons(self, t: int) -> list[Wait]:
+        """Everything that t wants and that is not there."""
+        return [
+            Wait(t, place, self._tokens[place], wants, self._awaited(place, t))
+            for place, wants in self._net.tested(t).items()
+            if self._tokens[place] < wants
+        ]
+
+    def _awaited(self, place: int, t: int) -> tuple[int, ...]:
+        holders = tuple(other for other in self._running if any(p == place for p, _ in self._net.taken(other)))
+        givers = self._givers.get(place, ())
+        return holders or tuple(dict.fromkeys(giver for giver in givers if giver != t))
+
+    def chain(self, t: int) -> list[Wait]:
+        """From t along the first reason of each to what runs, can start, or waits for something already in the chain."""
+        waits: list[Wait] = []
+        seen: set[int] = set()
+        while t not in seen and t not in self._running and (reasons := self.reasons(t)):
+            seen.add(t)
+            waits.append(reasons[0])
+            if not reasons[0].on:
+                break
+            t = reasons[0].on[0]
+        return waits
+
+    def sentence(self, wait: Wait) -> str:
+        """A wait in words."""
+        net = self._net
+        who, place = net.transition_name(wait.transition), net.place_name(wait.place)
+        on = ", ".join(net.transition_name(other) for other in wait.on[:3]) + (" …" if len(wait.on) > 3 else "")
+        count = f"{wait.has} of {wait.wants}" if wait.wants > 1 else "no token"
+        return f"{who} waits for {on or 'nobody, as nothing gives it,'} through {place} ({count} there)"

@@ -1,0 +1,212 @@
+"""Decides where the nodes of a picture stand: in columns from left to right, along the arrows.
+
+The usual four steps. Arrows that would close a circle are turned round for the time being; every node goes one column behind the last of
+its predecessors; long arrows get a bend in each column they cross; and the nodes of a column are sorted towards their neighbours, a few
+times there and back. Then rows are pulled level without changing the order. Nothing is random, so a net always looks the same.
+"""
+
+import itertools
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from precast.net.drawing.picture import Link
+
+SWEEPS = 8
+# Kinds of links that are not the normal course of things.
+ASIDE = ("failure", "skip")
+
+
+class Spot(NamedTuple):
+    """The middle of a node or bend."""
+
+    x: float
+    y: float
+
+
+class Layout(NamedTuple):
+    """Where each node stands, how wide its column is, and the bends of each link from its source to its target."""
+
+    nodes: list[Spot]
+    column_widths: list[float]
+    bends: list[list[Spot]]
+    width: float
+    height: float
+
+
+def lay_out(
+    sizes: Sequence[tuple[float, float]], links: Sequence[Link], gap_x: float, gap_y: float, loose: Collection[int] = ()
+) -> Layout:
+    """Place nodes of these widths and heights so that none overlap.
+
+    Loose nodes, and links that are not the normal course of things, have no say in the columns of the others.
+    """
+    firm = [link for link in links if link.kind not in ASIDE and link.source not in loose and link.target not in loose]
+    column = _columns(len(sizes), _forward(len(sizes), firm))
+    _put_others(column, links, loose, {node for link in firm for node in (link.source, link.target)})
+    edges = [
+        (link.source, link.target) if column[link.source] <= column[link.target] else (link.target, link.source)
+        for link in links
+    ]
+    grid = _Grid(sizes, column)
+    chains = [grid.chain(source, target) for source, target in edges]
+    grid.sort()
+    spots, width, height = grid.place(gap_x, gap_y)
+    widths = grid.widths()
+    bends = []
+    for link, chain in zip(links, chains, strict=True):
+        # Two bends in each column it crosses: through the column the line runs straight.
+        inner = [
+            Spot(spots[node].x + side * widths[node] / 2, spots[node].y) for node in chain[1:-1] for side in (-1, 1)
+        ]
+        bends.append(inner if chain[0] == link.source else inner[::-1])
+    return Layout(spots[: len(sizes)], widths[: len(sizes)], bends, width, height)
+
+
+def _forward(count: int, links: Sequence[Link]) -> list[tuple[int, int]]:
+    """The links as edges without a circle: those that go back to a node still open are turned round."""
+    following: list[list[int]] = [[] for _ in range(count)]
+    for number, link in enumerate(links):
+        following[link.source].append(number)
+    edges = [(link.source, link.target) for link in links]
+    state = bytearray(count)  # 1: open, 2: done
+    targets = {link.target for link in links}
+    for root in sorted(range(count), key=lambda node: node in targets):
+        work = [] if state[root] else [(root, iter(following[root]))]
+        state[root] = state[root] or 1
+        while work:
+            node, rest = work[-1]
+            for number in rest:
+                target = links[number].target
+                if state[target] == 1:
+                    edges[number] = (target, node)
+                elif not state[target]:
+                    state[target] = 1
+                    work.append((target, iter(following[target])))
+                    break
+            else:
+                state[node] = 2
+                work.pop()
+    return edges
+
+
+def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
+    """One behind the last predecessor; nodes without one stand right before their first successor."""
+    before: list[list[int]] = [[] for _ in range(count)]
+    after: list[list[int]] = [[] for _ in range(count)]
+    for source, target in edges:
+        if source != target:
+            before[target].append(source)
+            after[source].append(target)
+    column = [0] * count
+    left = [len(nodes) for nodes in before]
+    ready = [node for node in range(count) if not left[node]]
+    for node in ready:
+        for target in after[node]:
+            column[target] = max(column[target], column[node] + 1)
+            left[target] -= 1
+            if not left[target]:
+                ready.append(target)  # the queue grows while it is read
+    for node in range(count):
+        if not before[node] and after[node]:
+            column[node] = min(column[target] for target in after[node]) - 1
+    return column
+
+
+def _put_others(column: list[int], links: Sequence[Link], loose: Collection[int], firm: set[int]) -> None:
+    """Put each loose node before the first of its neighbours, and what is only reached aside from the normal course behind the last."""
+    for node in range(len(column)):
+        before = [column[link.source] for link in links if link.target == node]
+        after = [column[link.target] for link in links if link.source == node]
+        if node in loose:
+            column[node] = min([*before, *after], default=1) - 1
+        elif node not in firm and before:
+            column[node] = max(before) + 1
+    least = min(column, default=0)
+    column[:] = [place - least for place in column]
+
+
+class _Grid:
+    """Columns of nodes and bends. A bend is a node without size, numbered behind the real ones."""
+
+    def __init__(self, sizes: Sequence[tuple[float, float]], column: list[int]) -> None:
+        self._sizes = list(sizes)
+        self._column = column
+        self._columns: list[list[int]] = [[] for _ in range(max(column, default=-1) + 1)]
+        for node, place in enumerate(column):
+            self._columns[place].append(node)
+        self._before: list[list[int]] = [[] for _ in sizes]
+        self._after: list[list[int]] = [[] for _ in sizes]
+
+    def chain(self, source: int, target: int) -> list[int]:
+        """Source, a bend in each column between, target."""
+        chain = [source]
+        for place in range(self._column[source] + 1, self._column[target]):
+            chain.append(len(self._sizes))
+            self._columns[place].append(len(self._sizes))
+            self._column.append(place)
+            self._sizes.append((0.0, 0.0))
+            self._before.append([])
+            self._after.append([])
+        chain.append(target)
+        for one, other in itertools.pairwise(chain):
+            self._after[one].append(other)
+            self._before[other].append(one)
+        return chain
+
+    def sort(self) -> None:
+        """Order each column by the mean position of its neighbours in the column before, then after, and so on."""
+        position = {node: float(at) for nodes in self._columns for at, node in enumerate(nodes)}
+        for sweep in range(SWEEPS):
+            neighbours = self._before if sweep % 2 == 0 else self._after
+            for nodes in self._columns if sweep % 2 == 0 else reversed(self._columns):
+                means = {node: _mean([position[other] for other in neighbours[node]], position[node]) for node in nodes}
+                nodes.sort(key=means.__getitem__)
+                position.update({node: float(at) for at, node in enumerate(nodes)})
+
+    def place(self, gap_x: float, gap_y: float) -> tuple[list[Spot], float, float]:
+        rows = self._rows(gap_y)
+        spots = [Spot(0, 0)] * len(self._sizes)
+        left = 0.0
+        for nodes in self._columns:
+            width = max(self._sizes[node][0] for node in nodes)
+            for node in nodes:
+                spots[node] = Spot(left + width / 2, rows[node])
+            left += width + gap_x
+        top = min((rows[node] - self._sizes[node][1] / 2 for node in rows), default=0.0)
+        bottom = max((rows[node] + self._sizes[node][1] / 2 for node in rows), default=0.0)
+        return [Spot(spot.x, spot.y - top) for spot in spots], max(0.0, left - gap_x), bottom - top
+
+    def widths(self) -> list[float]:
+        """By node and bend, the width of its column."""
+        widest = [max(self._sizes[node][0] for node in nodes) for nodes in self._columns]
+        return [widest[place] for place in self._column]
+
+    def _rows(self, gap_y: float) -> dict[int, float]:
+        """Heights: stacked first, then each node drawn towards its neighbours as far as the order allows."""
+        rows: dict[int, float] = {}
+        for nodes in self._columns:
+            rows.update(zip(nodes, self._stack(nodes, [0.0] * len(nodes), gap_y), strict=True))
+        for sweep in range(SWEEPS):
+            for nodes in self._columns if sweep % 2 == 0 else reversed(self._columns):
+                wanted = [
+                    _mean([rows[other] for other in (*self._before[node], *self._after[node])], rows[node])
+                    for node in nodes
+                ]
+                rows.update(zip(nodes, self._stack(nodes, wanted, gap_y), strict=True))
+        return rows
+
+    def _stack(self, nodes: list[int], wanted: list[float], gap_y: float) -> list[float]:
+        """Heights near the wanted ones that keep order and distance: pushed down from the top, up from the bottom, and the mean taken."""
+        distance = [
+            (self._sizes[one][1] + self._sizes[other][1]) / 2 + gap_y for one, other in itertools.pairwise(nodes)
+        ]
+        down, up = list(wanted), list(wanted)
+        for at in range(1, len(nodes)):
+            down[at] = max(down[at], down[at - 1] + distance[at - 1])
+        for at in range(len(nodes) - 2, -1, -1):
+            up[at] = min(up[at], up[at + 1] - distance[at])
+        return [(low + high) / 2 for low, high in zip(down, up, strict=True)]
+
+
+def _mean(values: list[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise

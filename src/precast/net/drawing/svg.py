@@ -1,0 +1,160 @@
+"""Draws a net as SVG, by itself: no other program, font or network is needed, and all text is escaped.
+
+Steps are rounded boxes with their duration and, as tags, what they hold; transitions are plain boxes; places are circles with their tokens
+as dots. Dashed red is what happens on failure, dashed amber on skip, dotted what is only read.
+"""
+
+import itertools
+import unicodedata
+from xml.sax.saxutils import escape, quoteattr
+
+from precast.base.spans import visible
+from precast.net import issues
+from precast.net.drawing.layout import Layout, Spot, lay_out
+from precast.net.drawing.picture import Link, Node, Picture
+
+MOST_NODES = 300
+MOST_CHARS = 40
+MARGIN, GAP_X, GAP_Y, BACK = 24, 56, 22, 7
+CHAR, LINE, PLACE = 7.3, 17, 34
+_STYLE = """
+  text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1d2733; text-anchor: middle }
+  .detail { fill: #5b6875; font-size: 11px } .tag { font-size: 10px; fill: #5a3d00 }
+  .step { fill: #e8f1fb; stroke: #3b74b4 } .transition { fill: #eceff1; stroke: #455a64 }
+  .place { fill: #ffffff; stroke: #455a64 } .limit { fill: #fff6e0; stroke: #b07d00 } .chip { fill: #ffedc2; stroke: #d9a520 }
+  .dot { fill: #1d2733 } .line { fill: none; stroke: #66737f; stroke-width: 1.3 }
+  .read { stroke-dasharray: 2 3 } .failure { stroke: #b3261e; stroke-dasharray: 6 3 } .skip { stroke: #a07000; stroke-dasharray: 6 3 }
+"""
+
+
+def write_svg(picture: Picture) -> str:
+    """The SVG text. Raises InputError NET-040 for a net that no picture can show."""
+    if len(picture.nodes) > MOST_NODES:
+        raise issues.TOO_LARGE_TO_DRAW.error(nodes=len(picture.nodes), limit=MOST_NODES)
+    sizes = [_size(node) for node in picture.nodes]
+    limits = [n for n, node in enumerate(picture.nodes) if node.kind == "limit"]
+    layout = lay_out(sizes, picture.links, GAP_X, GAP_Y, limits)
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    body = [_link(link, picture, layout, number) for number, link in enumerate(picture.links)]
+    body += [_node(node, spot, size) for node, spot, size in zip(picture.nodes, layout.nodes, sizes, strict=True)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label={quoteattr(visible(picture.name))}>\n'
+        f"<title>{escape(visible(picture.name))}</title>\n<style>{_STYLE}</style>\n{_arrowheads()}\n"
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n<g transform="translate({MARGIN} {MARGIN})">\n'
+        + "\n".join(body)
+        + "\n</g>\n</svg>\n"
+    )
+
+
+def _arrowheads() -> str:
+    return (
+        "<defs>"
+        + "".join(
+            f'<marker id="{kind}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+            f'<path d="M0 0.5 L8 4 L0 7.5 z" fill="{colour}"/></marker>'
+            for kind, colour in (("arc", "#66737f"), ("failure", "#b3261e"), ("skip", "#a07000"))
+        )
+        + "</defs>"
+    )
+
+
+def _size(node: Node) -> tuple[float, float]:
+    if node.kind in ("place", "limit"):
+        return max(PLACE, _columns(_short(node.name)) * CHAR), PLACE + LINE
+    width = max(_columns(_short(node.name)), _columns(node.detail)) * CHAR + 20
+    return max(width, _tags_width(node)), 14 + LINE * (1 + bool(node.detail) + bool(node.tags))
+
+
+def _tags_width(node: Node) -> float:
+    return sum(_columns(_short(tag)) * 6.2 + 16 for tag in node.tags) + 10
+
+
+def _node(node: Node, spot: Spot, size: tuple[float, float]) -> str:
+    title = f"<title>{escape(visible(node.name))}</title>"
+    if node.kind in ("place", "limit"):
+        return f"<g>{title}{_circle(node, spot)}</g>"
+    left, top = spot.x - size[0] / 2, spot.y - size[1] / 2
+    corner = 8 if node.kind == "step" else 1
+    parts = [
+        f'<rect class="{node.kind}" x="{left:.1f}" y="{top:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}" rx="{corner}"/>'
+    ]
+    parts.append(_text(spot.x, top + LINE + 2, node.name))
+    if node.detail:
+        parts.append(_text(spot.x, top + 2 * LINE + 1, node.detail, "detail"))
+    at = spot.x - (_tags_width(node) - 10) / 2
+    for tag in node.tags:
+        wide = _columns(_short(tag)) * 6.2 + 10
+        y = top + size[1] - LINE - 4
+        parts.append(f'<rect class="chip" x="{at:.1f}" y="{y:.1f}" width="{wide:.1f}" height="15" rx="7"/>')
+        parts.append(_text(at + wide / 2, y + 11, tag, "tag"))
+        at += wide + 6
+    return f"<g>{title}{''.join(parts)}</g>"
+
+
+def _circle(node: Node, spot: Spot) -> str:
+    middle = spot.y - LINE / 2
+    parts = [f'<circle class="{node.kind}" cx="{spot.x:.1f}" cy="{middle:.1f}" r="{PLACE / 2}"/>']
+    if node.detail in ("1", "2", "3"):
+        count = int(node.detail)
+        parts += [
+            f'<circle class="dot" cx="{spot.x + (n - (count - 1) / 2) * 9:.1f}" cy="{middle:.1f}" r="3.6"/>'
+            for n in range(count)
+        ]
+    elif node.detail:
+        parts.append(_text(spot.x, middle + 4, node.detail, "detail"))
+    return "".join([*parts, _text(spot.x, middle + PLACE / 2 + 13, node.name, "detail")])
+
+
+def _link(link: Link, picture: Picture, layout: Layout, number: int) -> str:
+    """A smooth line from border to border through its bends."""
+    stops = [layout.nodes[link.source], *layout.bends[number], layout.nodes[link.target]]
+    # An arrow that goes back keeps below the one that may go there.
+    aside = BACK if stops[-1].x < stops[0].x else 0.0
+    first = _border(picture.nodes[link.source], stops[0], stops[1])
+    last = _border(picture.nodes[link.target], stops[-1], stops[-2])
+    # Out of its own column a line runs straight, so that it passes no wider neighbour.
+    leave = _edge(stops[0], layout.column_widths[link.source], stops[1], first)
+    enter = _edge(stops[-1], layout.column_widths[link.target], stops[-2], last)
+    points = [Spot(point.x, point.y + aside) for point in (leave, *stops[1:-1], enter)]
+    path = f"M{first.x:.1f} {first.y + aside:.1f}" + (f" H{leave.x:.1f}" if leave != first else "")
+    for one, other in itertools.pairwise(points):
+        bend = (other.x - one.x) / 2
+        path += f" C{one.x + bend:.1f} {one.y:.1f} {other.x - bend:.1f} {other.y:.1f} {other.x:.1f} {other.y:.1f}"
+    path += f" H{last.x:.1f}" if last != enter else ""
+    head = link.kind if link.kind in ("failure", "skip") else "arc"
+    line = f'<path class="line {link.kind}" d="{path}" marker-end="url(#{head})"/>'
+    if link.weight == 1:
+        return line
+    middle = points[len(points) // 2 - 1], points[len(points) // 2]
+    return line + _text(
+        (middle[0].x + middle[1].x) / 2, (middle[0].y + middle[1].y) / 2 - 4, str(link.weight), "detail"
+    )
+
+
+def _edge(spot: Spot, column_width: float, towards: Spot, border: Spot) -> Spot:
+    """Where a line leaves or enters the column of a node."""
+    side = 1 if towards.x >= spot.x else -1
+    return Spot(spot.x + side * column_width / 2, border.y)
+
+
+def _border(node: Node, spot: Spot, towards: Spot) -> Spot:
+    """Where a line leaves or meets a node: on the side that faces the other end, at the height of its middle."""
+    side = 1 if towards.x >= spot.x else -1
+    if node.kind in ("place", "limit"):
+        return Spot(spot.x + side * PLACE / 2, spot.y - LINE / 2)
+    return Spot(spot.x + side * _size(node)[0] / 2, spot.y)
+
+
+def _text(x: float, y: float, text: str, kind: str = "") -> str:
+    style = f' class="{kind}"' if kind else ""
+    return f'<text{style} x="{x:.1f}" y="{y:.1f}">{escape(_short(text))}</text>'
+
+
+def _short(text: str) -> str:
+    text = visible(text)
+    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS - 1] + "…"
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

@@ -1,0 +1,168 @@
+"""A compile worker: one version of one environment, in a process of its own that can reach nothing but its pipe.
+
+It reads from standard input and answers on standard output, compiles one node after the other, and asks for files when it needs
+them. It opens no file, no socket and no database. Whoever started it watches its time; its memory has a limit, so that what
+would eat the machine ends here. `python -m precast.services.compile.worker MEMORY_BYTES`.
+"""
+
+import codecs
+import contextlib
+import gc
+import importlib
+import os
+import pkgutil
+import resource
+import sys
+import traceback
+from typing import BinaryIO
+
+import msgspec
+
+from precast import lang
+from precast.base import digests
+from precast.lang.answers import NodeAnswers
+from precast.lang.compile import CompileFailure, compile_catalog
+from precast.lang.inputs import Inputs
+from precast.lang.settings import LogLine, Settings
+from precast.services.compile.messages import (
+    Begin,
+    Broke,
+    Compile,
+    Compiled,
+    Content,
+    FromWorker,
+    ToWorker,
+    Want,
+    decode_to_worker,
+    framed,
+    read_frame,
+)
+from precast.services.confinement import confine
+from precast.services.traces.chains import encode_links, link
+from precast.services.traces.files import VersionFiles
+
+# A compile keeps what it parsed for the next one. Circles are looked for between compiles only, and rarely.
+COMPILES_BETWEEN_COLLECTIONS = 50
+# The exit code of a worker that has reached its limit.
+OUT_OF_MEMORY = 71
+CODECS = ("utf-8-sig", "latin-1", "utf-16", "utf-32", "ascii", "idna", "unicode-escape")
+
+
+class Worker:
+    """Answers the requests of one server."""
+
+    def __init__(self, came: BinaryIO, gone: BinaryIO) -> None:
+        self._came, self._gone = came, gone
+        self._settings = Settings()
+        self._files = VersionFiles({}, self._fetch)
+        self._begin = Begin("", {}, {}, is_strict=False)
+        self._done = 0
+
+    def run(self) -> None:
+        """Until the server closes the pipe."""
+        while (message := self._receive()) is not None:
+            try:
+                self._obey(message)
+            except (MemoryError, EOFError, BrokenPipeError):
+                raise
+            except Exception as error:  # noqa: BLE001 - the boundary of the process: the server is told, and starts another
+                self._send(Broke(_where(error)))
+                return
+
+    def _obey(self, message: ToWorker) -> None:
+        match message:
+            case Begin():
+                self._start(message)
+            case Compile():
+                self._send(self._compiled(message))
+                self._done += 1
+                if self._done % COMPILES_BETWEEN_COLLECTIONS == 0:
+                    gc.collect()
+            case Content():
+                raise ValueError("a file came that nobody wanted")
+
+    def _start(self, begin: Begin) -> None:
+        self._begin = begin
+        strictness = Settings.puppet8() if begin.is_strict else Settings()
+        self._settings = msgspec.structs.replace(strictness, environment=begin.environment)
+        self._files = VersionFiles(begin.files, self._fetch)
+
+    def _compiled(self, asked: Compile) -> Compiled:
+        inputs = Inputs(NodeAnswers(asked.node, self._files, self._begin.constants))
+        try:
+            result = compile_catalog(inputs, self._settings)
+        except CompileFailure as failure:
+            error = failure.error
+            return Compiled(_links(inputs), _lines(failure.logs), error=error.render(), code=error.code)
+        return Compiled(
+            _links(inputs),
+            _lines(result.logs),
+            body=result.body.encoded(),
+            source_map=result.source_map.encoded(),
+            content=tuple(sorted(set(result.body.content.values()))),
+        )
+
+    def _fetch(self, digest: digests.Digest) -> bytes:
+        self._send(Want(digest))
+        match self._receive():
+            case Content(data):
+                return data
+        raise EOFError("the server has gone")
+
+    def _receive(self) -> ToWorker | None:
+        data = read_frame(self._came)
+        return None if data is None else decode_to_worker(data)
+
+    def _send(self, message: FromWorker) -> None:
+        self._gone.write(framed(message))
+        self._gone.flush()
+
+
+def _where(error: Exception) -> str:
+    """An error of ours in one line: what, and where it was raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"[:500]
+
+
+def _links(inputs: Inputs) -> bytes:
+    return encode_links(tuple(link(read.question, read.answer) for read in inputs.trace))
+
+
+def _lines(logs: tuple[LogLine, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((line.level, str(line.message)) for line in logs)
+
+
+def load_everything() -> None:
+    """Import all of the language, and the codecs it uses, while files can still be read: later nothing can be."""
+    for module in pkgutil.walk_packages(lang.__path__, f"{lang.__name__}."):
+        importlib.import_module(module.name)
+    for name in CODECS:
+        codecs.lookup(name)
+
+
+def main() -> None:
+    """The process: its pipe is taken out of the way of everything that might print."""
+    came, gone = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    load_everything()
+    memory_bytes = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    confine()
+    gc.disable()
+    sys.setrecursionlimit(20_000)
+    with (
+        os.fdopen(came, "rb") as reading,
+        os.fdopen(gone, "wb") as writing,
+        contextlib.suppress(BrokenPipeError, EOFError),
+    ):
+        try:
+            Worker(reading, writing).run()
+        except MemoryError:
+            # Nothing can be cleaned up without memory: the exit code says it.
+            os._exit(OUT_OF_MEMORY)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""The certificate authority: what signs, whom it trusts beside itself, and what shows that an earlier one trusts it.
+
+Keys are elliptic curves (P-256). The authority signs for ten years, a node for thirty days, a server for ninety. Certificates
+begin a few minutes in the past, because clocks differ.
+
+An authority that took the place of another has that one's signature on its own key. A server sends it along, so whoever trusts
+only the earlier one trusts the server. Successors keep the name: a certificate of one's own name is not counted in the length of a
+path (RFC 5280, 6.1), and the first authority allows none.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from precast.base.digests import Digest
+from precast.services.identity import certificates
+from precast.services.identity import extensions as names
+
+AUTHORITY_FOR = timedelta(days=3650)
+NODE_FOR = timedelta(days=30)
+SERVER_FOR = timedelta(days=90)
+BACKDATED = timedelta(minutes=5)
+
+
+class Authority:
+    """The key and certificate that all others come from.
+
+    `others` are trusted beside it: the one before it, or the one that will follow. `chain` leads from our certificate to one of
+    those before.
+    """
+
+    def __init__(
+        self,
+        key: ec.EllipticCurvePrivateKey,
+        certificate: x509.Certificate,
+        others: Sequence[x509.Certificate] = (),
+        chain: Sequence[x509.Certificate] = (),
+    ) -> None:
+        self.key = key
+        self.certificate = certificate
+        self.others = tuple(others)
+        # While a successor is only prepared, the chain is its own and not ours to send.
+        self.chain = tuple(chain) if chain and chain[0].public_key() == certificate.public_key() else ()
+
+    @classmethod
+    def new(cls, now: datetime, subject: x509.Name | None = None) -> "Authority":
+        """One that nobody knows yet; by a name of its own, or its predecessor's."""
+        key = ec.generate_private_key(certificates.CURVE)
+        serial = x509.random_serial_number()
+        name = subject or x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Precast authority {serial:x}"[:40])])
+        builder = _authority_builder(name, name, key.public_key(), serial, now, now + AUTHORITY_FOR)
+        return cls(key, builder.sign(key, hashes.SHA256()))
+
+    @property
+    def trusted(self) -> tuple[x509.Certificate, ...]:
+        return (self.certificate, *self.others)
+
+    @property
+    def pem(self) -> str:
+        """All that is trusted, ours first."""
+        return "".join(map(certificates.certificate_pem, self.trusted))
+
+    @property
+    def fingerprint(self) -> Digest:
+        return certificates.fingerprint(self.certificate)
+
+    def sign_successor(self, successor: "Authority", now: datetime) -> x509.Certificate:
+        """The successor's key under our signature."""
+        return cross_sign(self.key, self.certificate, successor, now)
+
+    def sign_node(
+        self, request: x509.CertificateSigningRequest, now: datetime, extensions: Mapping[str, str]
+    ) -> x509.Certificate:
+        """A certificate for a node: it may be a client, nothing else. What else the request asks for is not looked at."""
+        builder = _builder(
+            request.subject,
+            self.certificate.subject,
+            request.public_key(),
+            x509.random_serial_number(),
+            now,
+            now + NODE_FOR,
+        )
+        for extension in names.to_x509(extensions):
+            builder = builder.add_extension(extension, critical=False)
+        return self._finish(builder, [x509.DNSName(certificates.common_name(request))], ExtendedKeyUsageOID.CLIENT_AUTH)
+
+    def sign_server(self, key: ec.EllipticCurvePublicKey, hosts: Sequence[str], now: datetime) -> x509.Certificate:
+        """A certificate for a server that is reached by these names and addresses."""
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])])
+        builder = _builder(name, self.certificate.subject, key, x509.random_serial_number(), now, now + SERVER_FOR)
+        return self._finish(builder, [_general_name(host) for host in hosts], ExtendedKeyUsageOID.SERVER_AUTH)
+
+    def sign_document(self, data: bytes) -> bytes:
+        """Our signature on something that is no certificate; it must say itself of which sort it is."""
+        return self.key.sign(data, ec.ECDSA(hashes.SHA256()))
+
+    def has_signed(self, certificate: x509.Certificate) -> bool:
+        """Whether a certificate is ours or of one we trust, whatever the time."""
+        return any(is_issued_by(certificate, one) for one in self.trusted)
+
+    def _finish(
+        self, builder: x509.CertificateBuilder, hosts: Sequence[x509.GeneralName], usage: x509.ObjectIdentifier
+    ) -> x509.Certificate:
+        return (
+            builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+            .add_extension(_issuer_key(self.certificate), critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+
+
+def cross_sign(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, by: x509.Certificate, successor: Authority, now: datetime
+) -> x509.Certificate:
+    """The successor's name and key under the signature of another authority, as long as that one lasts."""
+    mine = successor.certificate
+    until = min(mine.not_valid_after_utc, by.not_valid_after_utc)
+    builder = _authority_builder(
+        mine.subject, by.subject, mine.public_key(), x509.random_serial_number(), now, until
+    ).add_extension(_issuer_key(by), critical=False)
+    return builder.sign(key, hashes.SHA256())
+
+
+def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    """Whether an authority has signed a certificate, whatever the time."""
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+def _issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    try:
+        mine = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        key = authority.public_key()
+        assert isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey), "no other key signs for us"
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(mine)
+
+
+def _authority_builder(
+    subject: x509.Name, issuer: x509.Name, key: object, serial: int, now: datetime, until: datetime
+) -> x509.CertificateBuilder:
+    return (
+        _builder(subject, issuer, key, serial, now, until)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
+    )
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: object,
+    serial: int,
+    now: datetime,
+    until: datetime,
+) -> x509.CertificateBuilder:
+    assert isinstance(key, ec.EllipticCurvePublicKey), "read_request lets no other through"
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(serial)
+        .not_valid_before(now - BACKDATED)
+        .not_valid_after(until)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False, crl_sign: bool = False) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=key_cert_sign,
+        crl_sign=crl_sign,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    with contextlib.suppress(ValueError):
+        return x509.IPAddress(ip_address(host))
+    return x509.DNSName(host)

@@ -1,0 +1,66 @@
+"""Requests and certificates: read what strangers send, and the few properties of them that we go by."""
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from precast.base import digests
+from precast.base.digests import Digest
+from precast.services import issues
+from precast.wire.identity.names import check_name
+
+CURVE = ec.SECP256R1()
+
+
+def read_request(pem: str) -> x509.CertificateSigningRequest:
+    """A request whose name, key and signature are good. Raises InputError CA-004 or WIRE-001."""
+    try:
+        request = x509.load_pem_x509_csr(pem.encode())
+        is_signed = request.is_signature_valid
+        key = request.public_key()
+        name = common_name(request)
+    except (ValueError, TypeError, UnicodeEncodeError):
+        raise issues.BAD_REQUEST.error(reason="it is not a certificate request in PEM") from None
+    if not is_signed:
+        raise issues.BAD_REQUEST.error(reason="it is not signed by its own key")
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, type(CURVE)):
+        raise issues.BAD_REQUEST.error(reason="its key is not on the curve P-256")
+    check_name(name)
+    return request
+
+
+def common_name(named: x509.CertificateSigningRequest | x509.Certificate) -> str:
+    """The one name of a request or certificate. Raises InputError CA-004 if it has none, or several."""
+    values = [attribute.value for attribute in named.subject]
+    if len(values) != 1 or named.subject.get_attributes_for_oid(NameOID.COMMON_NAME) == []:
+        raise issues.BAD_REQUEST.error(reason="its subject is not exactly one common name")
+    return str(values[0])
+
+
+def fingerprint(certificate: x509.Certificate) -> Digest:
+    return digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER))
+
+
+def key_digest(of: x509.Certificate | x509.CertificateSigningRequest) -> Digest:
+    """What tells keys apart."""
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    return digests.of_bytes(of.public_key().public_bytes(serialization.Encoding.DER, spki))
+
+
+def serial_text(certificate: x509.Certificate) -> str:
+    return f"{certificate.serial_number:x}"
+
+
+def certificate_pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def request_pem(request: x509.CertificateSigningRequest) -> bytes:
+    return request.public_bytes(serialization.Encoding.PEM)
+
+
+def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

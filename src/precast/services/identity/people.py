@@ -1,0 +1,93 @@
+"""People: known by a token, with a role, for some environments."""
+
+from datetime import timedelta
+
+import msgspec
+
+from precast.base.clock import Clock
+from precast.base.ids import Ids
+from precast.services import issues, texts
+from precast.services.identity import roles
+from precast.services.identity.secrets_source import Secrets
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.tokens import PersonToken, Tokens
+from precast.wire.identity import tokens as wire
+from precast.wire.identity.bodies import NewPersonToken, TokenBody, TokenRow
+
+MAX_VALID_S = 366 * 86400
+
+
+class Person(msgspec.Struct, frozen=True):
+    """Someone who has shown a good token."""
+
+    name: str
+    role: str
+    environments: list[str]
+
+    @property
+    def actor(self) -> str:
+        return f"person:{self.name}"
+
+
+class PeopleService:
+    """Gives out tokens and recognises them."""
+
+    def __init__(self, database: Database, tokens: Tokens, audit: AuditLog, ids: Ids, secrets: Secrets) -> None:
+        self._database = database
+        self._tokens = tokens
+        self._audit = audit
+        self._ids = ids
+        self._secrets = secrets
+
+    @property
+    def _clock(self) -> Clock:
+        return self._database.clock
+
+    async def create(self, wanted: NewPersonToken, actor: str) -> TokenBody:
+        """A new token, shown this once. Raises InputError AUTH-001 or AUTH-002."""
+        roles.check_role(wanted.role)
+        if not 0 < wanted.valid_s <= MAX_VALID_S:
+            raise issues.BAD_VALUE.error(what="the validity in seconds", least=1, most=MAX_VALID_S)
+        if not 0 < len(wanted.person) <= 100:
+            raise issues.BAD_VALUE.error(what="the length of the person's name", least=1, most=100)
+        texts.check("the person's name", wanted.person)
+        for environment in wanted.environments:
+            texts.check("the environment", environment)
+        secret = wire.PersonSecret(self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES))
+        token = PersonToken(
+            id=secret.id,
+            secret_hash=wire.hash_secret(secret.secret),
+            person=wanted.person,
+            role=wanted.role,
+            environments=wanted.environments,
+            expires_at=self._clock.now() + timedelta(seconds=wanted.valid_s),
+        )
+        await self._database.write(self._creating, token, actor)
+        return TokenBody(secret.id, str(secret), token.expires_at)
+
+    async def recognise(self, text: str) -> Person | None:
+        """Whose token this is; None if it is nobody's, or no longer good. Raises InputError WIRE-002 for what is no token."""
+        shown = wire.parse_person(text)
+        token = await self._tokens.person(shown.id)
+        if token is None or not wire.is_secret(shown.secret, token.secret_hash):
+            return None
+        if token.revoked_at is not None or token.expires_at <= self._clock.now():
+            return None
+        return Person(token.person, token.role, token.environments)
+
+    async def list(self) -> list[TokenRow]:
+        rows: list[TokenRow] = []
+        while page := await self._tokens.people(rows[-1].id if rows else ""):
+            rows += [self._row(token) for token in page]
+        return rows
+
+    def _row(self, token: PersonToken) -> TokenRow:
+        allows = f"{token.role} of {', '.join(token.environments) or 'all environments'}"
+        is_good = token.revoked_at is None and token.expires_at > self._clock.now()
+        return TokenRow(token.id, "person", token.person, allows, token.expires_at, is_good)
+
+    def _creating(self, token: PersonToken, actor: str) -> Transaction[None]:
+        yield from self._tokens.adding_person(token, actor)
+        yield from self._audit.adding(actor, "token.create", token.id, person=token.person, role=token.role)

@@ -1,0 +1,41 @@
+"""Opens a database by its location. The PostgreSQL driver is loaded only when it is asked for."""
+
+from pathlib import Path
+
+from precast.base.clock import AnchoredClock, Clock, SystemClock, from_micros
+from precast.base.ids import TimeOrderedIds
+from precast.store import issues
+from precast.store.engine import durability
+from precast.store.engine.database import Database
+from precast.store.engine.local_wakeups import LocalWakeups
+from precast.store.engine.location import Location, PostgresLocation
+from precast.store.engine.sqlite import SqliteEngine
+from precast.store.engine.wakeups import Wakeups
+
+
+async def connect(
+    location: Location, *, may_create: bool = False, clock: Clock | None = None, room: Path | None = None
+) -> Database:
+    """Open the database as it is; its schema is looked at by `migrate`.
+
+    Without a clock of the caller's, SQLite uses the machine's and PostgreSQL its own, which all servers share. `room` is a
+    directory in which processes that share a SQLite file wake each other; PostgreSQL does that by itself.
+    """
+    if isinstance(location, PostgresLocation):
+        return await _connect_postgres(location, clock)
+    engine = await SqliteEngine.open(location.path, may_create=may_create)
+    wakeups = Wakeups() if room is None else LocalWakeups(room)
+    return Database(engine, wakeups, clock or SystemClock(), committers=1)
+
+
+async def _connect_postgres(location: PostgresLocation, clock: Clock | None) -> Database:
+    try:
+        from precast.store.engine import postgres, postgres_wakeups
+    except ImportError:
+        raise issues.NO_DRIVER.error() from None
+    engine = await postgres.PostgresEngine.open(location)
+    anchored = None
+    if clock is None:
+        clock = anchored = AnchoredClock(SystemClock(), from_micros(await engine.read(durability.read_now)))
+    wakeups = postgres_wakeups.PostgresWakeups(location, TimeOrderedIds(clock).new(), anchored)
+    return Database(engine, wakeups, clock, postgres.COMMITTERS)

@@ -1,0 +1,103 @@
+"""Carries wake-ups between servers by LISTEN and NOTIFY, on one connection of its own.
+
+NOTIFY takes a lock of the whole instance at commit, so it never sits in a data transaction: topics are collected after the
+commit and sent together, one NOTIFY for many. The connection may be lost at any time; until it is back, sleepers look once a
+second by themselves.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+
+import asyncpg
+
+from precast.base.clock import AnchoredClock, from_micros
+from precast.store.engine import durability, postgres_errors
+from precast.store.engine.location import PostgresLocation
+from precast.store.engine.wakeups import Wakeups
+
+CHANNEL = "precast_wake"
+# PostgreSQL refuses payloads of 8,000 bytes and more.
+MAX_PAYLOAD_BYTES = 7_000
+RECONNECT_S = 1.0
+# The connection is looked after this often: a dead peer is noticed and the database's clock read anew.
+TEND_S = 60.0
+
+
+class PostgresWakeups(Wakeups):
+    """Wakes this process at once and the others through the database. Owns its task until `close`."""
+
+    def __init__(self, location: PostgresLocation, server_id: str, clock: AnchoredClock | None) -> None:
+        super().__init__()
+        self._location = location
+        self._server_id = server_id
+        self._clock = clock
+        # Topics, not messages: the set is as bounded as the topics are.
+        self._outgoing: set[str] = set()
+        self._is_due = asyncio.Event()
+        self._is_listening = asyncio.Event()
+        self._task = asyncio.create_task(self._run(), name="precast-wakeups")
+
+    def publish(self, topics: Iterable[str]) -> None:
+        topics = list(topics)
+        super().publish(topics)
+        self._outgoing.update(topics)
+        self._is_due.set()
+
+    async def listening(self) -> None:
+        await self._is_listening.wait()
+
+    async def close(self) -> None:
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _run(self) -> None:
+        while True:
+            with contextlib.suppress(*postgres_errors.DRIVER_ERRORS):
+                await self._serve()
+            await asyncio.sleep(RECONNECT_S)
+
+    async def _serve(self) -> None:
+        """Listen and send until the connection breaks."""
+        connection = await asyncpg.connect(self._location.url, timeout=10, command_timeout=10)
+        try:
+            connection.add_termination_listener(lambda _: self._is_due.set())
+            await connection.add_listener(CHANNEL, self._hear)
+            await self._tend(connection)
+            # What was sent while we were away is unknown: let everyone look.
+            super().publish(list(self._by_topic))
+            self._is_listening.set()
+            while not connection.is_closed():
+                self._is_due.clear()
+                await self._send(connection)
+                try:
+                    async with asyncio.timeout(TEND_S):
+                        await self._is_due.wait()
+                except TimeoutError:
+                    await self._tend(connection)
+        finally:
+            self._is_listening.clear()
+            connection.terminate()
+
+    async def _tend(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        micros = await connection.fetchval(durability.NOW.postgresql)
+        if self._clock is not None:
+            self._clock.anchor(from_micros(micros))
+
+    async def _send(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        topics = sorted(self._outgoing)
+        self._outgoing.clear()
+        payload = self._server_id
+        for topic in topics:
+            if len(payload.encode()) + len(topic.encode()) >= MAX_PAYLOAD_BYTES:
+                await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, payload)
+                payload = self._server_id
+            payload += "\n" + topic
+        if payload != self._server_id:
+            await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, payload)
+
+    def _hear(self, connection: object, pid: int, channel: str, payload: object) -> None:
+        sender, *topics = str(payload).split("\n")
+        if sender != self._server_id:
+            super().publish(topics)

@@ -1,0 +1,304 @@
+"""SQLite: one writer thread with group commit, readers beside it.
+
+WAL lets readers go on while the writer writes; `synchronous=FULL` flushes the log at every commit, so what is acknowledged is
+on the disk. Every connection belongs to one thread at a time: the writer's to the writer thread, a reader's to whoever took it
+from the shelf. Other processes may use the same file; a writer waits for them up to ten seconds.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from precast.store import issues
+from precast.store.engine import sqlite_errors
+from precast.store.engine.interface import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.engine.query import Dialect, ManyRows, Rows, Statement, Think
+
+T = TypeVar("T")
+# Has something worked out that a unit needs.
+Thinking = Callable[[Callable[[], Any]], Any]
+
+READERS = 4
+NEEDED_VERSION = (3, 37, 0)  # STRICT tables
+APPLICATION_ID = 0x50434153  # "PCAS", so that `file` and we know the file as ours
+WAL_LIMIT_BYTES = 64 * 1024 * 1024
+# What a group changes should fit: a page that has to make room is written once more at the commit.
+WRITER_CACHE_KB = 16 * 1024
+# How long the log becomes before it is brought into the file: pages that many groups change are written there once.
+CHECKPOINT_PAGES = 4_000
+# A writer waits for other processes in steps of this length: SQLite's own grow to a tenth of a second, while the lock may be free.
+BUSY_STEP_S = 0.001
+# Who waits for a thought looks so often whether the engine is being closed.
+CLOSING_STEP_S = 0.2
+
+
+def think_at_once(work: Callable[[], Any]) -> Any:
+    return work()
+
+
+class SqliteEngine:
+    """One database file, open. Reads beyond `READERS` at once wait for a connection; each is short."""
+
+    dialect = Dialect.SQLITE
+    # A page that many writers of a group change is written once: under load that is a quarter less of everything.
+    gather_s = 0.002
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.location = str(path)
+        self._writer: sqlite3.Connection | None = None
+        self._readers: list[sqlite3.Connection] = []
+        self._at_once: sqlite3.Connection | None = None
+        self._free_reader = asyncio.Semaphore(READERS)
+        self._is_closing = threading.Event()
+        self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="precast-writer")
+        self._reader_threads = ThreadPoolExecutor(READERS, thread_name_prefix="precast-reader")
+
+    @classmethod
+    async def open(cls, path: Path, *, may_create: bool) -> "SqliteEngine":
+        """Open the file, creating it (0600) if allowed.
+
+        Raises NotFoundError STORE-002, ConflictError STORE-004 for a foreign file, UnavailableError STORE-003.
+        """
+        if sqlite3.sqlite_version_info < NEEDED_VERSION:
+            needed = ".".join(map(str, NEEDED_VERSION))
+            raise issues.TOO_OLD_ENGINE.error(engine="SQLite", version=sqlite3.sqlite_version, needed=needed)
+        engine = cls(path)
+        try:
+            await engine._in(engine._writer_thread, engine._prepare, may_create)
+        except BaseException:
+            await engine.close()
+            raise
+        return engine
+
+    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+        think = partial(self._have_thought, asyncio.get_running_loop())
+        return await self._in(self._writer_thread, self._transact, units, think)
+
+    async def read(self, unit: UnitFactory) -> Any:
+        async with self._free_reader:
+            return await self._in(self._reader_threads, self._read, unit)
+
+    def read_at_once(self, statement: Statement) -> Rows | None:
+        # Rows by their key are a few pages, nearly always in memory: a thread's turn takes longer than to read them. Nobody waits
+        # here: whoever finds the file locked, while its log is being recovered, does so in a thread.
+        if self._is_closing.is_set():
+            return None
+        try:
+            if self._at_once is None:
+                self._at_once = self._connect_reader(busy_s=0.0)
+            # A lone statement is its own snapshot.
+            return self._execute(self._at_once, statement)
+        except DatabaseFailed as failure:
+            if issues.BUSY.matches(failure.error):
+                return None
+            raise failure.error from failure
+
+    async def close(self) -> None:
+        """Give back everything. Work that its caller has cancelled is waited for, but not for locks of other processes."""
+        self._is_closing.set()
+        await asyncio.to_thread(self._shut_down)
+
+    async def _in(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(threads, call, *args)
+
+    # What follows runs in a thread of ours.
+
+    def _shut_down(self) -> None:
+        # Threads first: one that is still at work has taken a connection and puts it back.
+        self._writer_thread.shutdown()
+        self._reader_threads.shutdown()
+        for connection in (self._writer, self._at_once, *self._readers):
+            if connection is not None:
+                connection.close()
+        self._writer = self._at_once = None
+        self._readers.clear()
+
+    def _prepare(self, may_create: bool) -> None:
+        try:
+            self._find(may_create)
+            self._writer = self._connect()
+            self._refuse_foreign_file(self._writer)
+            # The mode stays with the file: asking first spares the lock that setting it takes.
+            if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                self._writer.execute("PRAGMA journal_mode = WAL")
+            (mode,) = self._writer.execute("PRAGMA journal_mode").fetchone()
+            self._writer.execute(f"PRAGMA busy_timeout = {min(BUSY_STEP_S, sqlite_errors.BUSY_S) * 1000:.0f}")
+        except sqlite3.Error as error:
+            raise sqlite_errors.opening(error, self._path) from error
+        except OSError as error:
+            raise issues.CANNOT_OPEN.error(location=self._path, reason=error.strerror) from error
+        if mode != "wal":
+            raise issues.CANNOT_OPEN.error(location=self._path, reason="its file system cannot hold a write-ahead log")
+
+    def _find(self, may_create: bool) -> None:
+        """See that there is a file, or make it; SQLite takes anything else for a broken disk."""
+        try:
+            is_file = stat.S_ISREG(self._path.stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            if not may_create:
+                raise issues.NO_DATABASE.error(location=self._path) from None
+            # Ours alone from its first moment; the log and its index take the mode of the file. An existing file is not
+            # opened here: to close it would drop every lock that this process has on it.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            return
+        if not is_file:
+            raise issues.CANNOT_OPEN.error(location=self._path, reason="it is not a regular file")
+        if not os.access(self._path, os.R_OK, effective_ids=True):
+            raise issues.CANNOT_OPEN.error(location=self._path, reason=os.strerror(errno.EACCES))
+
+    def _connect(self, *, is_reader: bool = False, busy_s: float = sqlite_errors.BUSY_S) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path,
+            timeout=busy_s,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute(f"PRAGMA journal_size_limit = {WAL_LIMIT_BYTES}")
+            if is_reader:
+                connection.execute("PRAGMA query_only = ON")
+            else:
+                connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KB}")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                connection.execute("PRAGMA temp_store = MEMORY")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _refuse_foreign_file(self, connection: sqlite3.Connection) -> None:
+        # On one snapshot: another process may be making this very database.
+        connection.execute("BEGIN")
+        try:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            self._roll_back(connection)
+        if application == APPLICATION_ID:
+            return
+        if application or tables:
+            raise issues.NOT_OURS.error(location=self._path)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def _transact(self, units: Sequence[UnitFactory], think: Thinking) -> list[Done]:
+        connection = self._writer
+        assert connection is not None, "open() has prepared the writer"
+        done: list[Done] = []
+        try:
+            self._begin(connection)
+            for index, unit in enumerate(units):
+                try:
+                    done.append(self._run(connection, unit, think))
+                except DatabaseFailed:
+                    raise
+                except Exception as error:
+                    raise UnitFailed(index) from error
+            self._commit(connection)
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        return done
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Take the write lock, waiting for other processes up to `BUSY_S`."""
+        until_s = time.monotonic() + sqlite_errors.BUSY_S
+        while True:
+            try:
+                return self._command(connection, "BEGIN IMMEDIATE")
+            except DatabaseFailed as failure:
+                is_over = time.monotonic() > until_s or self._is_closing.is_set()
+                if is_over or not issues.BUSY.matches(failure.error):
+                    raise
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise DatabaseFailed(sqlite_errors.at_commit(error, self._path)) from error
+
+    def _read(self, unit: UnitFactory) -> Any:
+        try:
+            connection = self._readers.pop() if self._readers else self._connect_reader()
+            try:
+                self._command(connection, "BEGIN")
+                return self._run(connection, unit).value
+            finally:
+                self._roll_back(connection)
+                self._readers.append(connection)
+        except DatabaseFailed as failure:
+            raise failure.error from failure
+
+    def _connect_reader(self, busy_s: float = sqlite_errors.BUSY_S) -> sqlite3.Connection:
+        try:
+            return self._connect(is_reader=True, busy_s=busy_s)
+        except sqlite3.Error as error:
+            raise DatabaseFailed(sqlite_errors.translate(error, self._path, "opening")) from error
+
+    def _have_thought(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> Any:
+        """Have the event loop work something out."""
+        thought: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                thought.set_result(work())
+            except Exception as error:  # noqa: BLE001 - for whoever waits
+                thought.set_exception(error)
+
+        loop.call_soon_threadsafe(run)
+        while not thought.done():
+            if self._is_closing.is_set():
+                raise issues.CLOSED.error()
+            wait([thought], CLOSING_STEP_S)
+        return thought.result()
+
+    def _run(self, connection: sqlite3.Connection, unit: UnitFactory, think: Thinking = think_at_once) -> Done:
+        progress = Progress(unit())
+        step = progress.first()
+        while step is not None:
+            step = progress.next(think(step.work) if isinstance(step, Think) else self._execute(connection, step))
+        assert progress.done is not None, "a unit without a next statement has ended"
+        return progress.done
+
+    def _execute(self, connection: sqlite3.Connection, statement: Statement | ManyRows) -> Rows:
+        try:
+            if isinstance(statement, Statement):
+                return connection.execute(statement.query.sqlite, statement.values).fetchall()
+            if not statement.query.together:
+                connection.executemany(statement.query.numbered, statement.rows)
+                return ()
+            before = connection.total_changes
+            rows = [row for text, values in statement.together() for row in connection.execute(text, values)]
+            return [(connection.total_changes - before,)] if statement.is_counted else rows
+        except sqlite3.Error as error:
+            raise sqlite_errors.fault(error, self._path, statement.query.name) from error
+        except (UnicodeEncodeError, OverflowError) as error:  # a value that has no form in the file
+            raise issues.FAILED.error(query=statement.query.name, reason=error) from error
+
+    def _command(self, connection: sqlite3.Connection, command: str) -> None:
+        try:
+            connection.execute(command)
+        except sqlite3.Error as error:
+            raise DatabaseFailed(sqlite_errors.translate(error, self._path, command)) from error
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        # SQLite has rolled back by itself after some errors; and where the disk fails, ROLLBACK may fail too and
+        # the next BEGIN says so.
+        if connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")

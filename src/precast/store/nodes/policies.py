@@ -1,0 +1,78 @@
+"""The policies of nodes: what their agents may do by themselves, as operators have set it.
+
+A serial only grows, also over a node that was forgotten and comes again: it begins with the moment, so that an agent, which takes no
+older one than it has, is never left behind.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import from_micros, to_micros
+from precast.store.catalogs import RELEASED_TOPIC
+from precast.store.engine.database import Database
+from precast.store.engine.query import Query, Transaction, Wake
+
+SET = Query(
+    "policies.set",
+    """
+    INSERT INTO node_policy (node, serial, enforce, windows, set_by, set_at)
+    VALUES (:node, :now, :enforce, :windows, :actor, :now)
+    ON CONFLICT (node) DO UPDATE SET
+        serial = CASE WHEN node_policy.serial >= excluded.serial THEN node_policy.serial + 1 ELSE excluded.serial END,
+        enforce = excluded.enforce, windows = excluded.windows, set_by = excluded.set_by, set_at = excluded.set_at
+    WHERE node_policy.enforce <> excluded.enforce OR node_policy.windows <> excluded.windows
+    RETURNING serial
+    """,
+)
+SHOW = Query(
+    "policies.show", "SELECT node, serial, enforce, windows, set_by, set_at FROM node_policy WHERE node = :node"
+)
+SET_SINCE = Query(
+    "policies.set_since",
+    "SELECT node, serial FROM node_policy WHERE set_at >= :since ORDER BY set_at, node LIMIT :limit",
+)
+FORGET = Query("policies.forget", "DELETE FROM node_policy WHERE node = :node")
+MANY = 100_000
+
+
+class StoredPolicy(msgspec.Struct, frozen=True):
+    """A node's policy. Windows are words, as people write them."""
+
+    node: str
+    serial: int
+    enforce: str
+    windows: list[str]
+    set_by: str
+    set_at: datetime
+
+
+class Policies:
+    """The policies of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def setting(self, node: str, enforce: str, windows: list[str], actor: str) -> Transaction[bool]:
+        """Set a node's policy; False if it is so already."""
+        now = to_micros(self._database.clock.now())
+        words = msgspec.json.encode(windows).decode()
+        rows = yield SET(node=node, enforce=enforce, windows=words, actor=actor, now=now)
+        if rows:
+            yield Wake(RELEASED_TOPIC)
+        return bool(rows)
+
+    def showing(self, node: str) -> Transaction[StoredPolicy | None]:
+        for name, serial, enforce, windows, actor, at in (yield SHOW(node=node)):
+            words = msgspec.json.decode(windows, type=list[str])
+            return StoredPolicy(name, serial, enforce, words, actor, from_micros(at))
+        return None
+
+    def set_since(self, since: datetime) -> Transaction[dict[str, int]]:
+        """Serials of the policies that were set since, by node."""
+        return dict((yield SET_SINCE(since=to_micros(since), limit=MANY)))
+
+
+def forgetting(node: str) -> Transaction[None]:
+    """Remove a node's policy."""
+    yield FORGET(node=node)

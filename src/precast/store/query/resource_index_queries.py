@@ -1,0 +1,191 @@
+"""The SQL of the index of resources. Only `catalog_index` uses it, and `catalogs` what notes a release in it.
+
+A node is served the newest of its releases: no other of it has a higher number.
+"""
+
+from precast.store.engine.query import Query
+
+# Of a digest, where it is repeated for each resource of a catalog.
+ID_CHARS = 24
+
+NOTE = Query(
+    "catalogs.index_note",
+    """
+    -- One that is there is held until the commit: nobody forgets meanwhile what is released here.
+    INSERT INTO catalog_index (skeleton, id) VALUES (:skeleton, :id) ON CONFLICT (skeleton) DO UPDATE SET id = excluded.id
+    """,
+)
+NOTE_UNKNOWN = Query(
+    "catalogs.index_note_unknown",
+    """
+    -- Reads every release: when a server starts, and now and then.
+    INSERT INTO catalog_index (skeleton, id)
+    SELECT DISTINCT skeleton, substr(skeleton, 1, CAST(:chars AS INTEGER)) FROM node_release
+    WHERE NOT EXISTS (SELECT 1 FROM catalog_index WHERE catalog_index.skeleton = node_release.skeleton)
+    ON CONFLICT (skeleton) DO NOTHING
+    """,
+)
+WAITING = Query(
+    "catalogs.index_waiting",
+    "SELECT skeleton FROM catalog_index WHERE indexed_at IS NULL ORDER BY skeleton LIMIT :limit",
+)
+COUNT_WAITING = Query(
+    "catalogs.index_count_waiting", "SELECT count(skeleton) FROM catalog_index WHERE indexed_at IS NULL"
+)
+KNOWN = Query(
+    "catalogs.index_known",
+    "SELECT id FROM catalog_resource WHERE id IN (SELECT value FROM json_each(:ids))",
+    postgresql="""
+    SELECT id FROM catalog_resource WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))
+    """,
+)
+ADD = Query(
+    "catalogs.index_add",
+    """
+    INSERT INTO catalog_resource (id, type, title_key, body) VALUES (:id, :type, :title_key, :body)
+    ON CONFLICT (id) DO NOTHING
+    """,
+)
+ADD_VALUE = Query(
+    "catalogs.index_add_value",
+    """
+    INSERT INTO catalog_value (name, value_key, type, resource) VALUES (:name, :value_key, :type, :resource)
+    ON CONFLICT (name, value_key, type, resource) DO NOTHING
+    """,
+)
+ADD_MEMBER = Query(
+    "catalogs.index_add_member",
+    """
+    INSERT INTO catalog_member (resource, catalog) VALUES (:resource, :catalog)
+    ON CONFLICT (resource, catalog) DO NOTHING
+    """,
+)
+FINISH = Query("catalogs.index_finish", "UPDATE catalog_index SET indexed_at = :now WHERE skeleton = :skeleton")
+BY_REFERENCE = Query(
+    "catalogs.index_by_reference",
+    """
+    SELECT id, type, body FROM catalog_resource WHERE type = :type AND title_key = :title_key AND id > :after_id
+    ORDER BY id LIMIT :limit
+    """,
+)
+BY_TITLE = Query(
+    "catalogs.index_by_title",
+    """
+    SELECT id, type, body FROM catalog_resource WHERE title_key = :title_key AND (type, id) > (:after_type, :after_id)
+    ORDER BY type, id LIMIT :limit
+    """,
+)
+BY_TYPE = Query(
+    "catalogs.index_by_type",
+    """
+    SELECT id, type, body FROM catalog_resource WHERE type = :type AND (title_key, id) > (:after_key, :after_id)
+    ORDER BY title_key, id LIMIT :limit
+    """,
+)
+BY_VALUE = Query(
+    "catalogs.index_by_value",
+    """
+    SELECT r.id, r.type, r.body FROM catalog_value AS v JOIN catalog_resource AS r ON r.id = v.resource
+    WHERE v.name = :name AND v.value_key = :value_key AND (v.type, v.resource) > (:after_type, :after_id)
+    ORDER BY v.type, v.resource LIMIT :limit
+    """,
+)
+BY_VALUE_AND_TYPE = Query(
+    "catalogs.index_by_value_and_type",
+    """
+    SELECT r.id, r.type, r.body FROM catalog_value AS v JOIN catalog_resource AS r ON r.id = v.resource
+    WHERE v.name = :name AND v.value_key = :value_key AND v.type = :type AND v.resource > :after_id
+    ORDER BY v.resource LIMIT :limit
+    """,
+)
+EVERYTHING = Query(
+    "catalogs.index_everything",
+    """
+    SELECT id, type, body FROM catalog_resource WHERE (type, title_key, id) > (:after_type, :after_key, :after_id)
+    ORDER BY type, title_key, id LIMIT :limit
+    """,
+)
+OF_CATALOGS = Query(
+    "catalogs.index_of_catalogs",
+    """
+    -- Of a few catalogs, sorted here: they have some thousand resources together.
+    SELECT id, type, body FROM catalog_resource
+    WHERE id IN (SELECT resource FROM catalog_member WHERE catalog IN (SELECT value FROM json_each(:ids)))
+        AND (type, title_key, id) > (:after_type, :after_key, :after_id)
+    ORDER BY type, title_key, id LIMIT :limit
+    """,
+    postgresql="""
+    SELECT id, type, body FROM catalog_resource
+    WHERE id IN (SELECT resource FROM catalog_member
+                 WHERE catalog = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB)))))
+        AND (type, title_key, id) > (:after_type, :after_key, :after_id)
+    ORDER BY type, title_key, id LIMIT :limit
+    """,
+)
+HOLDERS = Query(
+    "catalogs.index_holders",
+    """
+    SELECT r.node, r.environment, r.fill FROM catalog_member AS m
+    JOIN catalog_index AS i ON i.id = m.catalog JOIN node_release AS r ON r.skeleton = i.skeleton
+    WHERE m.resource = :resource AND r.node > :after_node
+        AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = r.node AND n.number > r.number)
+    ORDER BY r.node LIMIT :limit
+    """,
+)
+COUNT_HOLDERS = Query(
+    "catalogs.index_count_holders",
+    """
+    SELECT m.resource, r.environment, count(*) FROM catalog_member AS m
+    JOIN catalog_index AS i ON i.id = m.catalog JOIN node_release AS r ON r.skeleton = i.skeleton
+    WHERE m.resource IN (SELECT value FROM json_each(:ids))
+        AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = r.node AND n.number > r.number)
+    GROUP BY m.resource, r.environment
+    """,
+    postgresql="""
+    SELECT m.resource, r.environment, count(*) FROM catalog_member AS m
+    JOIN catalog_index AS i ON i.id = m.catalog JOIN node_release AS r ON r.skeleton = i.skeleton
+    WHERE m.resource = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))
+        AND NOT EXISTS (SELECT 1 FROM node_release AS n WHERE n.node = r.node AND n.number > r.number)
+    GROUP BY m.resource, r.environment
+    """,
+)
+SKELETONS = Query(
+    "catalogs.index_skeletons",
+    """
+    SELECT m.resource, i.skeleton FROM catalog_member AS m JOIN catalog_index AS i ON i.id = m.catalog
+    WHERE m.resource IN (SELECT value FROM json_each(:ids))
+    """,
+    postgresql="""
+    SELECT m.resource, i.skeleton FROM catalog_member AS m JOIN catalog_index AS i ON i.id = m.catalog
+    WHERE m.resource = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))
+    """,
+)
+UNUSED = Query(
+    "catalogs.index_unused",
+    """
+    -- Looks at every catalog of the index: now and then.
+    SELECT skeleton FROM catalog_index
+    WHERE NOT EXISTS (SELECT 1 FROM node_release WHERE node_release.skeleton = catalog_index.skeleton)
+    ORDER BY skeleton LIMIT :limit
+    """,
+)
+FORGET_MEMBERS = Query(
+    "catalogs.index_forget_members",
+    """
+    DELETE FROM catalog_member WHERE catalog = :catalog AND resource IN (
+        SELECT resource FROM catalog_member WHERE catalog = :catalog ORDER BY resource LIMIT :limit
+    ) RETURNING resource
+    """,
+)
+FORGET_CATALOG = Query("catalogs.index_forget_catalog", "DELETE FROM catalog_index WHERE skeleton = :skeleton")
+ORPHANS = Query(
+    "catalogs.index_orphans",
+    """
+    -- Resources that no catalog holds any more, some at a time.
+    SELECT id FROM catalog_resource WHERE id > :after_id
+        AND NOT EXISTS (SELECT 1 FROM catalog_member WHERE catalog_member.resource = catalog_resource.id)
+    ORDER BY id LIMIT :limit
+    """,
+)
+FORGET_VALUES = Query("catalogs.index_forget_values", "DELETE FROM catalog_value WHERE resource = :resource")
+FORGET_RESOURCE = Query("catalogs.index_forget_resource", "DELETE FROM catalog_resource WHERE id = :resource")

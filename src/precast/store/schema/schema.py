@@ -1,0 +1,150 @@
+"""Brings the schema to where this program needs it, once, however many servers start at the same moment.
+
+Everything pending happens in one transaction under a lock that all servers respect, so a crash in the middle leaves the old
+schema whole. A program runs on a newer schema as long as that schema says it may (`runs_with`, until it is contracted).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from precast.base.clock import from_micros, to_micros
+from precast.store import issues
+from precast.store.engine.database import Database
+from precast.store.engine.query import Query, Transaction
+from precast.store.schema.migrations import SCHEMA_S, Migration
+from precast.store.schema.migrations.all import MIGRATIONS
+
+LOCK = Query(
+    "schema.lock",
+    "SELECT 1 -- the write transaction is the lock",
+    # An arbitrary number of ours; released with the transaction.
+    postgresql="SELECT pg_advisory_xact_lock(5791290347)",
+    limit_s=SCHEMA_S,
+)
+CREATE = Query(
+    "schema.create",
+    """
+    -- Which migrations this database has seen.
+    CREATE TABLE IF NOT EXISTS schema_migration (
+        number INTEGER PRIMARY KEY, name TEXT NOT NULL, runs_with INTEGER NOT NULL,
+        expanded_at BIGINT NOT NULL, contracted_at BIGINT
+    )
+    """,
+)
+EXISTS = Query(
+    "schema.exists",
+    "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_migration'",
+    postgresql="SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'schema_migration'",
+)
+FOREIGN = Query(
+    "schema.foreign",
+    "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'schema_migration'",
+    postgresql="SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename <> 'schema_migration'",
+)
+APPLIED = Query(
+    "schema.applied", "SELECT number, name, runs_with, expanded_at, contracted_at FROM schema_migration ORDER BY number"
+)
+EXPANDED = Query(
+    "schema.expanded",
+    "INSERT INTO schema_migration (number, name, runs_with, expanded_at) VALUES (:number, :name, :runs_with, :now)",
+)
+CONTRACTED = Query("schema.contracted", "UPDATE schema_migration SET contracted_at = :now WHERE number = :number")
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """A migration this database has seen."""
+
+    number: int
+    name: str
+    runs_with: int
+    expanded_at: datetime
+    contracted_at: datetime | None
+
+
+class Schema:
+    """The schema of one database, seen by a program that knows these migrations."""
+
+    def __init__(self, database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+        self._database = database
+        self._migrations = migrations
+        self.known = migrations[-1].number
+
+    async def applied(self) -> list[Applied]:
+        return await self._database.read(self._read_applied)
+
+    async def expand(self, up_to: int | None = None) -> list[Migration]:
+        """Apply what is pending; the migrations this call applied, none if another was faster.
+
+        Raises ConflictError STORE-020 if the database is newer than this program can use.
+        """
+        return await self._database.write(self.expanding, self.known if up_to is None else up_to)
+
+    async def contract(self) -> list[Migration]:
+        """Remove what only programs of earlier releases needed; the migrations this call contracted."""
+        return await self._database.write(self._contracting)
+
+    async def verify(self) -> None:
+        """Raise ConflictError unless this program can use the database as it is."""
+        applied = await self.applied()
+        self._refuse_newer(applied)
+        found = applied[-1].number if applied else 0
+        if found < self.known:
+            raise issues.NOT_MIGRATED.error(found=found, known=self.known)
+
+    def expanding(self, up_to: int) -> Transaction[list[Migration]]:
+        """The unit behind `expand`, for a restore that fills the tables in the same transaction."""
+        yield LOCK()
+        yield CREATE()
+        applied = yield from self._read_applied()
+        self._refuse_newer(applied)
+        if not applied:
+            yield from self._refuse_foreign()
+        seen = {row.number for row in applied}
+        pending = [one for one in self._migrations if one.number not in seen and one.number <= up_to]
+        for migration in pending:
+            for query in migration.expanding(self._database.dialect):
+                yield query()
+            yield EXPANDED(
+                number=migration.number, name=migration.name, runs_with=migration.runs_with, now=self._now_micros()
+            )
+        return pending
+
+    def _refuse_foreign(self) -> Transaction[None]:
+        """A database that holds somebody else's tables, and none of ours, is not for us to fill."""
+        ((tables,),) = yield FOREIGN()
+        if tables:
+            raise issues.NOT_OURS.error(location=self._database.location)
+
+    def _contracting(self) -> Transaction[list[Migration]]:
+        yield LOCK()
+        applied = yield from self._read_applied()
+        self._refuse_newer(applied)
+        open_numbers = {row.number for row in applied if row.contracted_at is None}
+        ripe = [one for one in self._migrations if one.contract and one.number in open_numbers]
+        for migration in ripe:
+            for query in migration.contracting(self._database.dialect):
+                yield query()
+            yield CONTRACTED(number=migration.number, now=self._now_micros())
+        return ripe
+
+    def _read_applied(self) -> Transaction[list[Applied]]:
+        ((exists,),) = yield EXISTS()
+        if not exists:
+            return []
+        rows = yield APPLIED()
+        return [
+            Applied(
+                number, name, runs_with, from_micros(expanded), None if contracted is None else from_micros(contracted)
+            )
+            for number, name, runs_with, expanded, contracted in rows
+        ]
+
+    def _refuse_newer(self, applied: Sequence[Applied]) -> None:
+        needed = max((one.number if one.contracted_at else one.runs_with for one in applied), default=0)
+        if needed > self.known:
+            raise issues.NEWER_SCHEMA.error(found=applied[-1].number, needed=needed, known=self.known)
+
+    def _now_micros(self) -> int:
+        return to_micros(self._database.clock.now())

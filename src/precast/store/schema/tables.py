@@ -1,0 +1,222 @@
+"""Every table that holds data, with its columns and key: what a backup carries. A test compares it with the real schema."""
+
+from typing import NamedTuple
+
+from precast.store.engine.query import Query, Row, Statement
+
+# Rows that are read at once, where they are not large.
+PAGE_ROWS = 200
+
+
+class Table(NamedTuple):
+    """A table; the key comes first among its columns and gives a total order."""
+
+    name: str
+    key: tuple[str, ...]
+    others: tuple[str, ...]
+    page_rows: int = PAGE_ROWS
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.key + self.others
+
+    def first_page(self, limit: int) -> Statement:
+        sql = f"SELECT {', '.join(self.columns)} FROM {self.name} ORDER BY {', '.join(self.key)} LIMIT :limit"
+        return Query(f"tables.{self.name}.first", sql)(limit=limit)
+
+    def page_after(self, row: Row, limit: int) -> Statement:
+        """The rows after this one, which has the table's columns."""
+        key, after = ", ".join(self.key), ", ".join(f":{name}" for name in self.key)
+        sql = f"SELECT {', '.join(self.columns)} FROM {self.name} WHERE ({key}) > ({after}) ORDER BY {key} LIMIT :limit"
+        return Query(f"tables.{self.name}.next", sql)(limit=limit, **dict(zip(self.key, row, strict=False)))
+
+    def insert(self, columns: list[str]) -> Query:
+        values = ", ".join(f":{name}" for name in columns)
+        return Query(f"tables.{self.name}.insert", f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({values})")
+
+
+# Parents before children, as a restore needs them.
+TABLES: tuple[Table, ...] = (
+    Table(
+        "work_item",
+        ("kind", "key"),
+        (
+            "lane",
+            "payload",
+            "generation",
+            "turn",
+            "due_at",
+            "ready_at",
+            "queued_at",
+            "attempts",
+            "last_error",
+            "owner",
+            "fence",
+            "claimed_generation",
+        ),
+    ),
+    Table("work_dead", ("kind", "key"), ("lane", "payload", "attempts", "last_error", "queued_at", "died_at")),
+    Table("node", ("name",), ("created_at", "deactivated_at", "environment", "role", "classes", "parameters")),
+    Table(
+        "certificate",
+        ("serial",),
+        (
+            *("node", "key_digest", "extensions", "issued_at", "not_after", "revoked_at", "revoked_why"),
+            *("authority", "seen_at", "superseded_at"),
+        ),
+    ),
+    Table(
+        "enrolment_request",
+        ("node", "key_digest"),
+        ("request", "address", "requested_at", "expires_at", "certificate", "rejected_at"),
+    ),
+    Table(
+        "enrolment_token",
+        ("id",),
+        (
+            *("secret_hash", "pattern", "extensions", "uses_left"),
+            *("expires_at", "created_at", "created_by", "revoked_at"),
+        ),
+    ),
+    Table(
+        "person_token",
+        ("id",),
+        (
+            *("secret_hash", "person", "role", "environments"),
+            *("expires_at", "created_at", "created_by", "revoked_at"),
+        ),
+    ),
+    Table("web_session", ("id",), ("secret_hash", "token", "created_at", "expires_at")),
+    Table("fact_inbox", ("node",), ("digest", "stable", "volatile", "received_at")),
+    Table(
+        "fact_set",
+        ("node",),
+        ("digest", "stable", "received_at", "decision", "decided_at", "allowed_at", "recent"),
+    ),
+    Table("fact_brief", ("node",), ("digest", "body")),
+    Table("fact_volatile", ("node",), ("body", "received_at", "submissions")),
+    Table("fact_change", ("node", "at", "path"), ("before", "after")),
+    Table("server", ("id",), ("name", "started_at", "lease_until", "connections")),
+    Table(
+        "session",
+        ("node",),
+        (
+            *("epoch", "server", "instance", "attempt", "address", "boot_id", "agent"),
+            *("connected_at", "disconnected_at", "lost", "clone_at", "clone_address"),
+        ),
+    ),
+    Table("session_stream", ("node", "instance"), ("received", "at")),
+    Table("fact_history", ("node", "at"), ("count", "changes")),
+    Table("blob", ("digest",), ("size", "created_at", "whole_at")),
+    Table("blob_chunk", ("digest", "number"), ("data",), page_rows=8),
+    Table("blob_reference", ("digest", "owner"), ()),
+    Table("environment", ("name",), ("version", "number", "policy", "changed_at")),
+    Table(
+        "environment_version",
+        ("environment", "number"),
+        ("version", "source", "commit_id", "deployed_by", "deployed_at"),
+    ),
+    Table(
+        "node_said",
+        ("node", "source"),
+        ("detail", "environment", "role", "classes", "parameters", "said_at", "problem", "problem_at"),
+    ),
+    Table(
+        "node_rule",
+        ("number",),
+        ("name", "extensions", "environment", "role", "classes", "parameters", "created_by", "created_at"),
+    ),
+    Table("document", ("digest",), ("body", "size", "stored_at")),
+    Table(
+        "trace_chain",
+        ("id",),
+        (
+            "environment",
+            "parent",
+            "position",
+            "answer",
+            "links",
+            "leaf",
+            "made_at",
+            "used_at",
+            "value",
+            "catalog",
+            "source_map",
+        ),
+    ),
+    Table("compile_waiter", ("branch", "node"), ("since",)),
+    Table(
+        "node_catalog",
+        ("node",),
+        ("environment", "version", "facts", "chain", "skeleton", "digest", "fill", "decided_at", "changed_at"),
+    ),
+    Table(
+        "node_release",
+        ("node", "number"),
+        ("digest", "skeleton", "fill", "environment", "version", "released_at", "released_by"),
+    ),
+    Table(
+        "report",
+        ("id",),
+        (
+            *(
+                "node",
+                "state",
+                "mode",
+                "reason",
+                "order_id",
+                "catalog",
+                "release",
+                "environment",
+                "version",
+                "resources",
+            ),
+            *(
+                "changed",
+                "pending",
+                "failed",
+                "skipped",
+                "waiting",
+                "corrective",
+                "is_complete",
+                "is_stale",
+                "events",
+                "got",
+            ),
+            *("began_at", "ended_at", "took", "received_at", "heard_at", "why", "detail"),
+        ),
+    ),
+    Table("report_page", ("report", "first", "at"), ("last", "body"), page_rows=8),
+    Table("report_event", ("report", "number", "at"), ("node", "resource", "status", "is_corrective", "message")),
+    Table(
+        "node_change",
+        ("node",),
+        ("at", "environment", "old_version", "version", "old_digest", "digest", "told", "number"),
+    ),
+    Table("fact_flap", ("node", "path"), ("times", "since", "last_at")),
+    Table("node_policy", ("node",), ("serial", "enforce", "windows", "set_by", "set_at")),
+    Table("catalog_index", ("skeleton",), ("id", "indexed_at")),
+    Table("catalog_resource", ("id",), ("type", "title_key", "body")),
+    Table("catalog_value", ("name", "value_key", "type", "resource"), ()),
+    Table("catalog_member", ("resource", "catalog"), ()),
+    Table("audit", ("id",), ("at", "actor", "action", "target", "detail")),
+    Table("stream", ("name",), ("last", "trimmed")),
+    Table("stream_record", ("stream", "number"), ("body", "at")),
+    Table(
+        "run",
+        ("id",),
+        (
+            *("kind", "body", "made_by", "made_at", "state", "stopped_by", "ended_at", "nodes", "allowed", "changes"),
+            *("owner", "fence", "lease_until"),
+        ),
+    ),
+    Table(
+        "run_step",
+        ("run", "node"),
+        (
+            *("place", "batch", "state", "number", "due_at", "ordered_at", "began_at", "ended_at"),
+            *("report", "message", "result"),
+        ),
+    ),
+    Table("run_output", ("run", "node", "first"), ("number", "lines", "size", "at")),
+)

@@ -1,0 +1,209 @@
+"""Every query of the store: valid on both databases, owned by one module, and quick where it is hot."""
+
+import importlib
+import json
+import pkgutil
+import re
+
+import precast.store
+from precast.store.engine.database import Database
+from precast.store.engine.query import Dialect, Query, Row, Transaction, named_queries
+from precast.store.queue import queries as work_queries
+from precast.store.schema.tables import TABLES
+from precast.store.sessions import streams
+
+MODULES = [
+    importlib.import_module(f"precast.store.{info.name}") for info in pkgutil.iter_modules(precast.store.__path__)
+]
+QUERIES = sorted({query.name: query for module in MODULES for query in named_queries(vars(module))}.items())
+# What only one database can answer.
+ONE_SIDED = {
+    "durability.settings": Dialect.POSTGRESQL,
+    "durability.now": Dialect.POSTGRESQL,
+    "health.replicas": Dialect.POSTGRESQL,
+    "reports.parts": Dialect.POSTGRESQL,
+    "check.quick_check": Dialect.SQLITE,
+    "check.foreign_keys": Dialect.SQLITE,
+    "check.synchronous": Dialect.SQLITE,
+}
+TEXTS = {
+    *("kind", "key", "lane", "owner", "error", "stream", "name", "after_kind", "after_key"),
+    *("node", "serial", "key_digest", "why", "after_node", "after_serial", "after_digest", "address", "authority"),
+    *("until_node", "environment", "enforce", "windows"),
+    *("id", "person", "role", "created_by", "pattern", "actor", "action", "target"),
+    *("digest", "decision"),
+    *("version", "source", "commit_id", "deployed_by", "policy", "classes", "parameters", "problem", "which", "marks"),
+    *("parent", "answer", "leaf", "branch", "default_environment", "facts", "chain", "skeleton", "fill"),
+    *("state", "mode", "reason", "order_id", "catalog", "report", "resource", "status", "message", "before_id"),
+    *("path", "value", "old_version", "old_digest", "told", "source_map"),
+    "token",
+    *("type", "title_key", "value_key", "resource", "catalog", "after_id", "after_type"),
+    *("run", "state", "message", "report", "result", "never_began", "never_ended"),
+    *("server", "instance", "attempt", "address", "boot_id", "agent", "prefix"),
+}
+BYTES = {
+    "payload",
+    "body",
+    "extensions",
+    "environments",
+    "secret_hash",
+    "detail",
+    "stable",
+    "volatile",
+    "recent",
+    "changes",
+    "request",
+    "certificate",
+    "data",
+    "links",
+    "lines",
+}
+
+# Many values as one JSON list.
+LISTS = {"names", "nodes", "keys", "items", "serials", "digests", "ids"}
+
+
+def sample(query: Query) -> dict[str, object]:
+    # Streams go on after a number, all others after a key.
+    texts = TEXTS if query.name.startswith("streams.") else TEXTS | {"after", "before"}
+    return {
+        name: b"x" if name in BYTES else "x" if name in texts else "[]" if name in LISTS else 1
+        for name in query.parameters
+    }
+
+
+def explain(query: Query, dialect: Dialect) -> Query:
+    if dialect is Dialect.SQLITE:
+        return Query("test.explain", f"EXPLAIN QUERY PLAN {query.sqlite}")
+    # Plain EXPLAIN of a statement with values in it, as the planner sees it when it knows them.
+    return Query("test.explain", query.sqlite, postgresql=f"EXPLAIN (FORMAT JSON) {_named(query)}")
+
+
+def _named(query: Query) -> str:
+    text = query.postgresql
+    for at, name in reversed(list(enumerate(query.parameters, start=1))):
+        text = text.replace(f"${at}", f":{name}")
+    return text
+
+
+def run(query: Query, values: dict[str, object]) -> Transaction[list[Row]]:
+    return list((yield query(**values)))
+
+
+async def test_every_query_is_valid_on_both_databases(database: Database) -> None:
+    mine = [query for name, query in QUERIES if ONE_SIDED.get(name, database.dialect) is database.dialect]
+    for query in mine:
+        is_plannable = re.search(r"^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)", query.sqlite, re.MULTILINE)
+        # An error names the query.
+        await database.write(run, explain(query, database.dialect) if is_plannable else query, sample(query))
+    assert len(mine) > 25
+
+
+def test_every_table_is_used_by_one_module_only() -> None:
+    """S1.9: no component reads another's storage."""
+    users: dict[str, set[str]] = {}
+    for name, query in QUERIES:
+        for table in TABLES:
+            if re.search(rf"\b(FROM|INTO|UPDATE|JOIN)\s+{table.name}\b", query.sqlite):
+                users.setdefault(table.name, set()).add(name.split(".")[0])
+    assert users == {
+        "work_item": {"work"},
+        "work_dead": {"work"},
+        "node": {"nodes"},
+        "certificate": {"nodes"},
+        "enrolment_request": {"requests"},
+        "enrolment_token": {"tokens"},
+        "person_token": {"tokens"},
+        "web_session": {"web_sessions"},
+        "audit": {"audit"},
+        "fact_inbox": {"facts"},
+        "fact_set": {"facts"},
+        "fact_volatile": {"facts"},
+        "fact_brief": {"facts"},
+        "fact_change": {"facts"},
+        "fact_history": {"facts"},
+        "fact_flap": {"facts"},
+        "server": {"sessions"},
+        "session": {"sessions"},
+        "session_stream": {"sessions"},
+        "blob": {"blobs"},
+        "blob_chunk": {"blobs"},
+        "blob_reference": {"blobs"},
+        "environment": {"environments"},
+        "environment_version": {"environments"},
+        "node_said": {"classification"},
+        "node_rule": {"classification"},
+        "document": {"catalogs"},
+        "node_catalog": {"catalogs"},
+        "node_release": {"catalogs"},
+        "node_change": {"catalogs"},
+        "node_policy": {"policies"},
+        "catalog_index": {"catalogs"},
+        "catalog_resource": {"catalogs"},
+        "catalog_value": {"catalogs"},
+        "catalog_member": {"catalogs"},
+        "trace_chain": {"traces"},
+        "compile_waiter": {"traces"},
+        "report": {"reports"},
+        "report_page": {"reports"},
+        "report_event": {"reports"},
+        "run": {"runs"},
+        "run_step": {"runs"},
+        "run_output": {"runs"},
+        "stream": {"streams"},
+        "stream_record": {"streams"},
+    }
+
+
+async def fill(database: Database) -> None:
+    """Enough rows that the planner has a choice, in the shape of a busy day: few claimed, most waiting."""
+
+    def insert() -> Transaction[None]:
+        table = next(table for table in TABLES if table.name == "work_item")
+        rows = [
+            (f"kind{n % 3}", f"key{n}", f"lane{n % 50}", b"x", 1, n, n, n, n, 0, None, None, 0, None)
+            for n in range(6000)
+        ]
+        columns = list(table.columns)
+        yield table.insert(columns).many(dict(zip(columns, row, strict=True)) for row in rows)
+        for name in ("a", "b", "c"):
+            yield streams.NUMBER(stream=name, count=3000)
+            yield streams.APPEND.many({"stream": name, "number": n, "body": b"x", "now": n} for n in range(1, 3001))
+        yield Query("test.analyze", "ANALYZE")()
+
+    await database.write(insert)
+
+
+HOT = [
+    (work_queries.CLAIM, "work_item_turn"),
+    (work_queries.ENQUEUE, "work_item_lane"),
+    (work_queries.EXISTS, "work_item"),
+    (work_queries.EXTEND, "work_item"),
+    (work_queries.REMOVE_DONE, "work_item"),
+    (work_queries.REMOVE_MANY_DONE, "work_item"),
+    (work_queries.COUNT_KNOWN, "work_item"),
+    (work_queries.ENQUEUE_MANY, "work_item_lane"),
+    (streams.READ, "stream_record"),
+    (streams.REMOVE, "stream_record"),
+]
+
+
+async def test_hot_queries_go_by_index(database: Database) -> None:
+    await fill(database)
+    for query, index in HOT:
+        await expect_index(database, query, index)
+
+
+async def expect_index(database: Database, query: Query, index: str) -> None:
+    values = sample(query) | {"kind": "kind1", "lane": "lane1", "key": "key1", "now": 5000, "fence": 9, "limit": 10}
+    values = {name: values[name] for name in query.parameters} | (
+        {"stream": "a"} if "stream" in query.parameters else {}
+    )
+    plan = json.dumps([list(row) for row in await database.write(run, explain(query, database.dialect), values)])
+    assert index in plan, query.name
+    if database.dialect is Dialect.SQLITE:
+        assert not re.search(r"SCAN (work_item|stream_record|stream)\b(?! USING)", plan), query.name
+        assert "TEMP B-TREE" not in plan, query.name
+    else:
+        assert "Seq Scan" not in plan, query.name
+        assert '"Node Type\\": \\"Sort' not in plan, query.name

@@ -1,0 +1,107 @@
+"""One server's services on a database, and machines that ask them: what the tests of identity share."""
+
+import base64
+import secrets
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from precast.base.errors import PrecastError
+from precast.base.ids import TimeOrderedIds
+from precast.services.identity.authority import Authority
+from precast.services.identity.authority_files import HeldAuthority
+from precast.services.identity.enrolment import EnrolmentService
+from precast.services.identity.people import PeopleService
+from precast.services.identity.recognition import RecognitionService
+from precast.services.identity.requests import RequestService
+from precast.services.identity.rotation import RotationService
+from precast.services.nodes.classification import Classifier
+from precast.services.work_kinds import ASK_ENC, DECIDE
+from precast.store.engine.database import Database
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.certificates import Nodes
+from precast.store.identity.requests import Requests
+from precast.store.identity.tokens import Tokens
+from precast.store.nodes.classification import Classifications
+from precast.store.nodes.nodes import Fleet
+from precast.store.queue.queue import WorkQueue
+from precast.wire.identity import tokens as wire
+from precast.wire.identity.bodies import (
+    CertificateBody,
+    EnrolBody,
+    NewEnrolmentToken,
+    RenewBody,
+    RequestAnswer,
+    RequestBody,
+)
+
+Key = ec.EllipticCurvePrivateKey
+
+
+def new_key() -> Key:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def request_of(key: Key, name: str) -> str:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    made = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
+    return made.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def renewal(old_key: Key, old: str, new: Key, name: str) -> RenewBody:
+    pem = request_of(new, name)
+    der = x509.load_pem_x509_csr(pem.encode()).public_bytes(serialization.Encoding.DER)
+    proof = old_key.sign(der, ec.ECDSA(hashes.SHA256()))
+    return RenewBody(pem, old, base64.b64encode(proof).decode())
+
+
+class Site:
+    """One server: its services on a database."""
+
+    def __init__(self, database: Database, authority: HeldAuthority) -> None:
+        self.database = database
+        self.held = authority
+        ids = TimeOrderedIds(database.clock)
+        self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
+        self.fleet = Fleet(database)
+        self.recognition = RecognitionService(database, self.nodes, self.audit)
+        self.work = WorkQueue(database, [DECIDE, ASK_ENC])
+        self.classifier = Classifier(self.fleet, Classifications(database), self.work)
+        self.enrolment = EnrolmentService(
+            database, self.nodes, self.tokens, self.audit, authority, self.recognition, ids, secrets, self.classifier
+        )
+        self.rotation = RotationService(database, self.nodes, self.audit, authority, settle_s=0)
+        self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
+        self.requests = RequestService(database, self.nodes, Requests(database), self.audit, authority, self.classifier)
+
+    @property
+    def authority(self) -> Authority:
+        return self.held.current
+
+    async def token(self, pattern: str = "*", uses: int = 1, **extensions: str) -> str:
+        wanted = NewEnrolmentToken(pattern, extensions, uses)
+        return (await self.enrolment.create_token(wanted, "person:ann")).token
+
+    async def enrol(self, name: str, token: str, key: Key | None = None) -> CertificateBody:
+        return await self.enrolment.enrol(EnrolBody(request_of(key or new_key(), name), token))
+
+    async def ask(self, name: str, key: Key, address: str = "192.0.2.1") -> RequestAnswer:
+        return await self.requests.ask(RequestBody(request_of(key, name)), address)
+
+    async def uses_left(self, token: str) -> int:
+        found = await self.tokens.enrolment(wire.parse_enrolment(token).id)
+        assert found is not None
+        return found.uses_left
+
+    async def deeds(self) -> list[tuple[str, str, str]]:
+        return [(one.actor, one.action, one.target) for one in reversed(await self.audit.latest())]
+
+
+async def code_of(attempt: object) -> str:
+    """The code that an attempt is refused with."""
+    with pytest.raises(PrecastError) as caught:
+        await attempt  # type: ignore[misc] # any awaitable
+    return caught.value.code

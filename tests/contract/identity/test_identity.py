@@ -1,0 +1,303 @@
+"""Enrolment, renewal, people and the audit log on both databases."""
+
+import asyncio
+import base64
+from collections.abc import Callable
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from precast.base.clock import ManualClock
+from precast.base.errors import PrecastError
+from precast.services.identity.authority import NODE_FOR, Authority
+from precast.services.identity.issuance import GRACE_S
+from precast.store.engine.query import Transaction
+from precast.store.schema.tables import TABLES
+from precast.wire.identity import tokens as wire
+from precast.wire.identity.bodies import NewEnrolmentToken, NewPersonToken, RenewBody
+from tests.contract.identity.identity_site import Site, code_of, new_key, renewal, request_of
+
+# enrolment
+
+
+async def test_enrolment_with_a_good_token_gives_a_certificate_of_ours(site: Site, clock: ManualClock) -> None:
+    token = await site.token("web*", pp_role="web")
+    came = await site.enrol("web1.example.com", token)
+    certificate = x509.load_pem_x509_certificate(came.certificate.encode())
+    assert site.authority.has_signed(certificate)
+    assert came.authority == site.authority.pem
+    (row,) = await site.nodes.certificates()
+    assert row.serial == f"{certificate.serial_number:x}"
+    assert (row.node, row.extensions, row.issued_at) == ("web1.example.com", {"pp_role": "web"}, clock.now())
+    assert [node.name for node in await site.fleet.list()] == ["web1.example.com"]
+    assert [deed[:2] for deed in await site.deeds()] == [
+        ("person:ann", "token.create"),
+        ("node:web1.example.com", "certificate.enrol"),
+    ]
+
+
+async def test_concurrent_enrolments_on_two_servers_take_exactly_the_uses(site: Site, other_site: Site) -> None:
+    token = await site.token(uses=5)
+    attempts = [(site, other_site)[n % 2].enrol(f"node{n}", token) for n in range(12)]
+    results = await asyncio.gather(*attempts, return_exceptions=True)
+    denied = [one.code for one in results if isinstance(one, PrecastError)]
+    assert denied == ["CA-006"] * 7
+    assert len(await site.nodes.certificates()) == 5
+    assert await site.uses_left(token) == 0
+    # Who was denied is not known either.
+    assert len(await site.fleet.list()) == 5
+
+
+async def test_concurrent_requests_for_one_name_are_won_by_one(site: Site, other_site: Site) -> None:
+    token = await site.token(uses=10)
+    results = await asyncio.gather(
+        *((site, other_site)[n % 2].enrol("web1", token) for n in range(6)), return_exceptions=True
+    )
+    assert sorted(one.code for one in results if isinstance(one, PrecastError)) == ["CA-005"] * 5
+    assert len(await site.nodes.certificates()) == 1
+    assert await site.uses_left(token) == 9
+
+
+async def test_token_that_is_not_good_gets_one_answer_for_every_reason(site: Site, clock: ManualClock) -> None:
+    over = await site.token()
+    clock.advance(3600)
+    revoked = await site.token()
+    await site.enrolment.revoke_token(wire.parse_enrolment(revoked).id, "person:ann")
+    good = wire.parse_enrolment(await site.token("web*"))
+    used = await site.token()
+    await site.enrol("first", used)
+    cases = {
+        "expired": over,
+        "revoked": revoked,
+        "of another name": str(good),
+        "with a wrong secret": str(good._replace(secret=bytes(32))),
+        "unknown": str(good._replace(id="00000000-0000-7000-8000-000000000000")),
+        "used up": used,
+    }
+    answers = set()
+    for token in cases.values():
+        with pytest.raises(PrecastError) as caught:
+            await site.enrol("db1", token)
+        answers.add((caught.value.code, caught.value.message, caught.value.hint))
+    assert {answer[0] for answer in answers} == {"CA-006"}
+    assert len(answers) == 1
+    assert [node.name for node in await site.fleet.list()] == ["first"]
+
+
+async def test_same_key_asking_again_is_answered_without_a_further_use(site: Site) -> None:
+    token, key = await site.token(), new_key()
+    first = await site.enrol("web1", token, key)
+    again = await site.enrol("web1", token, key)
+    assert first.certificate != again.certificate
+    assert await site.uses_left(token) == 0
+
+
+async def test_same_key_with_a_revoked_token_is_denied(site: Site) -> None:
+    token, key = await site.token(uses=2), new_key()
+    await site.enrol("web1", token, key)
+    await site.enrolment.revoke_token(wire.parse_enrolment(token).id, "person:ann")
+    assert await code_of(site.enrol("web1", token, key)) == "CA-006"
+
+
+async def test_same_key_with_a_used_up_token_of_other_extensions_gets_none_of_them(site: Site) -> None:
+    powerful, key = await site.token(pp_role="vault"), new_key()
+    await site.enrol("vault1", powerful)
+    await site.enrol("web1", await site.token(pp_role="web"), key)
+    assert await code_of(site.enrol("web1", powerful, key)) == "CA-005"
+    assert [row.extensions for row in await site.nodes.certificates() if row.node == "web1"] == [{"pp_role": "web"}]
+
+
+async def test_other_key_for_a_live_name_is_refused_until_it_is_cleaned(site: Site, clock: ManualClock) -> None:
+    token = await site.token(uses=3)
+    await site.enrol("web1", token)
+    assert await code_of(site.enrol("web1", token)) == "CA-005"
+    assert await site.uses_left(token) == 2
+    (serial,) = await site.enrolment.clean("web1", "person:ann", "made anew")
+    await site.enrol("web1", token)
+    rows = {row.serial: row.revoked_why for row in await site.nodes.certificates()}
+    assert len(rows) == 2
+    assert rows[serial] == "made anew"
+
+
+@pytest.mark.parametrize("name", ["nobody", "../x", "a\0b", "*"])
+async def test_revocation_of_an_unknown_name_is_not_found(site: Site, name: str) -> None:
+    assert await code_of(site.enrolment.revoke(name, "person:ann", "")) == "NODE-001"
+    assert await site.deeds() == []
+
+
+@pytest.mark.parametrize("text", ["a\0b", "line\nend", "\x1b[2J"])
+async def test_text_with_a_control_character_is_refused_before_it_is_stored(site: Site, text: str) -> None:
+    await site.enrol("web1", await site.token())
+    before = await site.deeds()
+    attempts: list[object] = [
+        site.enrolment.revoke("web1", "person:ann", text),
+        site.people.create(NewPersonToken(text, "viewer"), "system"),
+        site.people.create(NewPersonToken("ann", "viewer", [text]), "system"),
+        site.token(text),
+        site.token(pp_role=text),
+    ]
+    assert [await code_of(attempt) for attempt in attempts] == ["AUTH-005"] * 5
+    assert await site.deeds() == before
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (NewEnrolmentToken("*", {"role": "x"}), "AUTH-004"),
+        (NewEnrolmentToken("*", {"pp_role": "x" * 501}), "AUTH-002"),
+        (NewEnrolmentToken("*", uses=0), "AUTH-002"),
+        (NewEnrolmentToken("*", uses=10**30), "AUTH-002"),
+        (NewEnrolmentToken("*", valid_s=-1), "AUTH-002"),
+        (NewEnrolmentToken(""), "AUTH-002"),
+    ],
+)
+async def test_enrolment_token_beyond_the_limits_is_refused(site: Site, wanted: NewEnrolmentToken, code: str) -> None:
+    assert await code_of(site.enrolment.create_token(wanted, "person:ann")) == code
+    assert await site.tokens.enrolments() == []
+
+
+# renewal
+
+
+async def test_renewal_by_proof_gives_the_same_name_and_extensions_to_the_new_key(site: Site) -> None:
+    key, new = new_key(), new_key()
+    old = (await site.enrol("web1", await site.token(pp_role="web"), key)).certificate
+    came = await site.enrolment.renew(renewal(key, old, new, "web1"))
+    assert x509.load_pem_x509_certificate(came.certificate.encode()).public_key() == new.public_key()
+    assert [row.extensions for row in await site.nodes.certificates()] == [{"pp_role": "web"}] * 2
+    assert (await site.deeds())[-1] == ("node:web1", "certificate.renew", "web1")
+
+
+async def test_renewal_is_granted_until_the_grace_is_over(site: Site, clock: ManualClock) -> None:
+    key = new_key()
+    old = (await site.enrol("web1", await site.token(), key)).certificate
+    clock.advance(NODE_FOR.total_seconds() + GRACE_S - 1)
+    await site.enrolment.renew(renewal(key, old, new_key(), "web1"))
+    clock.advance(1)
+    assert await code_of(site.enrolment.renew(renewal(key, old, new_key(), "web1"))) == "CA-007"
+
+
+async def test_renewal_without_a_good_proof_is_denied(site: Site, clock: ManualClock) -> None:
+    key = new_key()
+    old = (await site.enrol("web1", await site.token(), key)).certificate
+    other = (await site.enrol("web2", await site.token())).certificate
+    foreign = Authority.new(clock.now())
+    strange = foreign.sign_node(x509.load_pem_x509_csr(request_of(key, "web1").encode()), clock.now(), {})
+    good = renewal(key, old, new_key(), "web1")
+    bad: dict[str, RenewBody] = {
+        "another's certificate": renewal(key, other, new_key(), "web2"),
+        "wrong key": renewal(new_key(), old, new_key(), "web1"),
+        "other name": renewal(key, old, new_key(), "web2"),
+        "foreign authority": renewal(key, strange.public_bytes(serialization.Encoding.PEM).decode(), new_key(), "web1"),
+        "authority itself": renewal(key, site.authority.pem, new_key(), "web1"),
+        "proof of another request": RenewBody(request_of(new_key(), "web1"), old, good.proof),
+        "no base64": RenewBody(good.request, old, "ü"),
+        "empty proof": RenewBody(good.request, old, ""),
+        "no certificate": RenewBody(good.request, "x", good.proof),
+    }
+    found = {name: await code_of(site.enrolment.renew(body)) for name, body in bad.items()}
+    assert found == dict.fromkeys(bad, "CA-007")
+    await site.enrolment.renew(good)
+
+
+async def test_renewal_after_revocation_is_denied(site: Site) -> None:
+    key = new_key()
+    old = (await site.enrol("web1", await site.token(), key)).certificate
+    await site.enrolment.revoke("web1", "person:ann", "")
+    assert await code_of(site.enrolment.renew(renewal(key, old, new_key(), "web1"))) == "CA-007"
+
+
+# audit
+
+
+async def test_audit_entry_is_there_exactly_if_the_deed_is(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = await site.token()
+    before = await site.deeds()
+    adding: Callable[..., Transaction[None]] = site.nodes.adding
+
+    def failing(*given: object) -> Transaction[None]:
+        yield from adding(*given)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(site.nodes, "adding", failing)
+    with pytest.raises(ZeroDivisionError):
+        await site.enrol("web1", token)
+    assert (await site.deeds(), await site.fleet.list(), await site.uses_left(token)) == (before, [], 1)
+
+    def unaudited(*given: object, **detail: object) -> Transaction[None]:
+        raise ZeroDivisionError
+        yield
+
+    monkeypatch.setattr(site.nodes, "adding", adding)
+    monkeypatch.setattr(site.audit, "adding", unaudited)
+    with pytest.raises(ZeroDivisionError):
+        await site.enrol("web1", token)
+    assert (await site.nodes.certificates(), await site.uses_left(token)) == ([], 1)
+
+
+# people
+
+
+async def test_person_is_recognised_until_the_token_is_over(site: Site, clock: ManualClock) -> None:
+    made = await site.people.create(NewPersonToken("ann", "operator", ["test"], valid_s=60), "system")
+    who = await site.people.recognise(made.token)
+    assert who is not None
+    assert (who.name, who.role, who.environments, who.actor) == ("ann", "operator", ["test"], "person:ann")
+    clock.advance(60)
+    assert await site.people.recognise(made.token) is None
+
+
+async def test_person_with_a_revoked_token_is_nobody(site: Site) -> None:
+    made = await site.people.create(NewPersonToken("ann", "viewer"), "system")
+    await site.enrolment.revoke_token(made.id, "person:bob")
+    assert await site.people.recognise(made.token) is None
+    assert await code_of(site.enrolment.revoke_token(made.id, "person:bob")) == "AUTH-003"
+    assert [deed[:2] for deed in await site.deeds()] == [("system", "token.create"), ("person:bob", "token.revoke")]
+
+
+async def test_unknown_token_and_wrong_secret_are_answered_alike(site: Site) -> None:
+    made = wire.parse_person((await site.people.create(NewPersonToken("ann", "viewer"), "system")).token)
+    assert await site.people.recognise(str(made._replace(secret=bytes(32)))) is None
+    assert await site.people.recognise(str(made._replace(id="00000000-0000-7000-8000-000000000000"))) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (NewPersonToken("ann", "root"), "AUTH-001"),
+        (NewPersonToken("", "viewer"), "AUTH-002"),
+        (NewPersonToken("a" * 101, "viewer"), "AUTH-002"),
+        (NewPersonToken("ann", "viewer", valid_s=0), "AUTH-002"),
+    ],
+)
+async def test_person_token_beyond_the_limits_is_refused(site: Site, wanted: NewPersonToken, code: str) -> None:
+    assert await code_of(site.people.create(wanted, "system")) == code
+    assert await site.tokens.people() == []
+
+
+# secrets
+
+
+def everything() -> Transaction[list[object]]:
+    found: list[object] = []
+    for table in TABLES:
+        for row in (yield table.first_page(1000)):
+            found += list(row)
+    return found
+
+
+async def test_no_secret_is_anywhere_in_the_database(site: Site) -> None:
+    token = await site.token()
+    person = (await site.people.create(NewPersonToken("ann", "admin"), "system")).token
+    await site.enrol("web1", token)
+    values = await site.database.read(everything)
+    stored = b"\n".join(value if isinstance(value, bytes) else str(value).encode() for value in values)
+    ids = [wire.parse_enrolment(token).id, wire.parse_person(person).id]
+    assert all(id_.encode() in stored for id_ in ids)
+    for text, secret in (
+        (token, wire.parse_enrolment(token).secret),
+        (person, wire.parse_person(person).secret),
+    ):
+        for form in (secret, secret.hex().encode(), text.split(".")[2].encode(), base64.b64encode(secret)):
+            assert form not in stored

@@ -1,0 +1,113 @@
+"""Policies on both databases: operators set them, the audit log knows, the authority signs them for one node."""
+
+import base64
+from pathlib import Path
+
+import msgspec
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from precast.base.clock import ManualClock
+from precast.base.errors import InputError, NotFoundError
+from precast.base.ids import TimeOrderedIds
+from precast.services.identity.authority import Authority
+from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.nodes.policies import GOOD_FOR, PolicyService
+from precast.services.query.known_nodes import KnownNodes
+from precast.services.query.targets import TargetService
+from precast.store.engine.database import Database
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.certificates import Nodes
+from precast.store.nodes.nodes import Fleet
+from precast.store.nodes.policies import Policies
+from precast.store.sessions.sessions import Sessions
+from precast.wire.nodes.bodies import TargetsBody
+from precast.wire.nodes.policy import Enforce, NodesPolicy, Policy, PolicyView, SignedPolicy, signed_bytes
+
+
+class House:
+    def __init__(self, database: Database, directory: Path) -> None:
+        self.database = database
+        files = AuthorityFiles(directory / "authority")
+        with files.creating(Authority.new(database.clock.now())):
+            pass
+        self.authority = HeldAuthority(files)
+        self.audit = AuditLog(database, TimeOrderedIds(database.clock))
+        known = KnownNodes(database, Fleet(database), Sessions(database))
+        targets = TargetService(known, database.clock)
+        self.nodes = Nodes(database)
+        self.service = PolicyService(
+            database, Policies(database), self.nodes, known, targets, self.audit, self.authority
+        )
+
+    async def set(self, targets: str, enforce: Enforce, *windows: str) -> list[str]:
+        body = NodesPolicy(TargetsBody([targets]), enforce, list(windows), "a test")
+        return (await self.service.set(body, "person:ann")).touched
+
+    async def signed(self, node: str) -> SignedPolicy:
+        _, body = await self.service.sign(node, 0)
+        assert body is not None
+        return msgspec.json.decode(body, type=SignedPolicy)
+
+
+@pytest.fixture
+async def house(database: Database, tmp_path: Path) -> House:
+    made = House(database, tmp_path)
+    for name in ("web1", "web2", "db1"):
+        await database.write(made.nodes.taking, name)
+    return made
+
+
+async def test_policy_is_set_shown_and_audited_once(house: House) -> None:
+    assert await house.service.show("web1") == PolicyView("web1")
+    assert await house.set("web*", "window", "sun 2:00 240m", "daily 22:00 1h") == ["web1", "web2"]
+    assert await house.set("web1", "window", "Sun 02:00 4h", "daily 22:00 1h") == []
+    view = await house.service.show("web1")
+    assert (view.enforce, view.windows, view.set_by) == ("window", ["Sun 02:00 4h", "daily 22:00 1h"], "person:ann")
+    assert (await house.service.show("db1")).serial == 0
+    deeds = [(one.action, one.target, one.detail["enforce"]) for one in await house.audit.latest()]
+    assert deeds == [("node.policy", "web2", "window"), ("node.policy", "web1", "window")]
+
+
+@pytest.mark.parametrize(
+    ("enforce", "windows", "told"),
+    [
+        ("window", [], "nothing says when"),
+        ("always", ["Sun 02:00 4h"], "exclude each other"),
+        ("never", ["Sun 02:00 4h"], "exclude each other"),
+        ("window", ["Sun"], "is no window"),
+        ("window", ["Sun 02:00 4h"] * 21, "too many"),
+    ],
+)
+async def test_policy_that_makes_no_sense_is_refused(
+    house: House, enforce: Enforce, windows: list[str], told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        await house.set("web1", enforce, *windows)
+    assert (await house.service.show("web1")).serial == 0
+
+
+async def test_nobody_is_told_by_name(house: House) -> None:
+    with pytest.raises(NotFoundError, match="no node nobody"):
+        await house.service.show("nobody")
+    with pytest.raises(NotFoundError, match="runs only look"):
+        await house.service.sign("web1", 0)
+
+
+async def test_signature_is_the_authoritys_over_node_serial_and_end(house: House, clock: ManualClock) -> None:
+    await house.set("web1", "triggered")
+    signed = await house.signed("web1")
+    key = house.authority.current.certificate.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    signature = base64.b64decode(signed.signature)
+    key.verify(signature, signed_bytes(signed.policy), ec.ECDSA(hashes.SHA256()))
+    with pytest.raises(InvalidSignature):
+        key.verify(signature, signed.policy.encode(), ec.ECDSA(hashes.SHA256()))
+    serial = (await house.service.show("web1")).serial
+    now = clock.now()
+    assert msgspec.json.decode(signed.policy, type=Policy) == Policy(
+        "web1", serial, "triggered", [], now, now + GOOD_FOR
+    )
+    assert await house.service.sign("web1", serial) == (serial, None)

@@ -1,0 +1,53 @@
+"""The certificate of a server that runs for months: made anew on an open port, while a connection goes on."""
+
+import asyncio
+import ssl
+from datetime import UTC, datetime
+from http.client import HTTPSConnection
+from pathlib import Path
+
+import uvloop
+
+from precast.api.http.tls import RENEW_BEFORE
+from precast.base import https
+from precast.base.clock import ManualClock
+from precast.services.identity.authority import SERVER_FOR
+from tests.e2e.in_process import serving
+from tests.e2e.precast_command import DEADLINE_S
+
+PERIOD = SERVER_FOR - RENEW_BEFORE
+
+
+def ask(connection: HTTPSConnection) -> bytes:
+    """Asks for health; the certificate that the server has shown."""
+    connection.request("GET", "/health/live")
+    came = connection.getresponse()
+    assert (came.status, came.read()) == (200, b'{"status":"live"}')
+    assert isinstance(connection.sock, ssl.SSLSocket)
+    return connection.sock.getpeercert(binary_form=True) or b""
+
+
+async def story(directory: Path) -> None:
+    # OpenSSL goes by the machine's time, so the story must end about now.
+    clock = ManualClock(datetime.now(UTC) - PERIOD)
+    async with serving(directory, clock) as (tls, port, authority):
+
+        def open_connection() -> HTTPSConnection:
+            return HTTPSConnection("127.0.0.1", port, context=https.trusting(authority), timeout=DEADLINE_S)
+
+        early, late = open_connection(), open_connection()
+        try:
+            before = await asyncio.to_thread(ask, early)
+            clock.advance(PERIOD.total_seconds())
+            assert tls.look()
+            after = await asyncio.to_thread(ask, late)
+            assert after != before
+            assert await asyncio.to_thread(ask, early) == before
+        finally:
+            early.close()
+            late.close()
+
+
+def test_server_certificate_is_renewed_on_an_open_port(tmp_path: Path) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(story(tmp_path))

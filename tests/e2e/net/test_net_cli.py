@@ -1,0 +1,163 @@
+"""`precast net` as a person uses it: the real command, real files, and every mistake one clear line."""
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PRECAST = Path(sys.executable).with_name("precast")
+EXAMPLES = ROOT / "examples"
+UPGRADE = str(EXAMPLES / "rolling-upgrade.net")
+LOCKS = str(EXAMPLES / "two-locks.net")
+
+
+def precast(*arguments: str, given: str | bytes = "") -> subprocess.CompletedProcess[str]:
+    data = given.encode() if isinstance(given, str) else given
+    done = subprocess.run([PRECAST, *arguments], input=data, capture_output=True, timeout=60, check=False)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_check_of_a_sound_net_says_why_and_exits_0() -> None:
+    done = precast("net", "check", UPGRADE)
+    assert done.returncode == 0
+    assert "no deadlock: all work is steps in an order without cycles" in done.stdout
+
+
+def test_check_of_a_deadlock_shows_the_way_there_and_exits_1() -> None:
+    done = precast("net", "check", LOCKS)
+    assert done.returncode == 1
+    assert "after backup.lock-disk → restore.lock-tape nothing can start" in done.stdout
+    assert "backup.copy waits for restore.copy through tape" in done.stdout
+
+
+def test_check_of_names_with_control_characters_sends_none_to_the_terminal() -> None:
+    done = precast("net", "check", "-", given='net "\\u001b[31m"\nstep "\\u0007"\n needs "\\u0007"\n')
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    assert "\\u{7} → \\u{7}" in done.stdout
+
+
+def test_check_as_json_is_one_document() -> None:
+    done = precast("net", "check", "--json", LOCKS)
+    report = json.loads(done.stdout)
+    assert report["sound"] is False
+    assert report["deadlock"]["verdict"] == "found"
+    assert report["deadlock"]["trace"] == ["backup.lock-disk", "restore.lock-tape"]
+
+
+def test_check_with_a_small_bound_says_not_proven() -> None:
+    done = precast(
+        "net", "check", "-", "--bound", "10", given="place a = 1\nplace b\ntransition t\n takes a\n gives a, b\n"
+    )
+    assert done.returncode == 0
+    assert "not proven: the search stopped after 10 states" in done.stdout
+
+
+def test_simulate_shows_length_critical_path_and_limits() -> None:
+    done = precast("net", "simulate", UPGRADE)
+    assert done.returncode == 0
+    assert "takes 10m55s\n" in done.stdout
+    assert "limit batch: " in done.stdout
+    assert "critical path (*): Exec[backup database] → " in done.stdout
+
+
+def test_simulate_with_changes_compares_with_the_net_as_it_is() -> None:
+    done = precast("net", "simulate", UPGRADE, "--limit", "batch=3", "--with", "Package[web3/shop]=1m")
+    assert "2m25s shorter than without the changes (10m55s)" in done.stdout
+    failed = json.loads(precast("net", "simulate", "--json", UPGRADE, "--fail", "Exec[migrate schema]").stdout)
+    assert {run["outcome"] for run in failed["runs"]} == {"success", "failure", "skipped"}
+    shorter = json.loads(precast("net", "simulate", "--json", UPGRADE, "--without", "Exec[smoke test]").stdout)
+    assert shorter["makespan_without_changes_ms"] - shorter["makespan_ms"] == 30_000
+
+
+def test_simulate_of_a_net_that_gets_stuck_exits_1() -> None:
+    done = precast("net", "simulate", LOCKS)
+    assert done.returncode == 1
+    assert "stuck: backup.copy waits for restore.copy through tape" in done.stdout
+
+
+def test_draw_writes_svg_or_dot(tmp_path: Path) -> None:
+    svg = tmp_path / "net.svg"
+    assert precast("net", "draw", UPGRADE, "-o", str(svg)).returncode == 0
+    assert "Service[web1/shop]" in "".join(ElementTree.parse(svg).getroot().itertext())
+    assert [path.name for path in tmp_path.iterdir()] == ["net.svg"]
+    assert precast("net", "draw", UPGRADE, "--format", "dot").stdout.startswith('digraph "rolling-upgrade"')
+
+
+def test_picture_in_the_documentation_is_the_one_drawn_today() -> None:
+    picture = ROOT / "docs" / "pictures" / "rolling-upgrade.svg"
+    assert picture.read_text(encoding="utf-8") == precast("net", "draw", UPGRADE).stdout
+
+
+def test_examples_in_the_reference_are_sound() -> None:
+    text = (ROOT / "docs" / "reference" / "net-notation.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    assert [precast("net", "check", "-", given=block).returncode for block in blocks] == [0, 0]
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.net")), ids=lambda path: path.name)
+def test_export_and_import_lead_back_to_the_same_net(example: Path, tmp_path: Path) -> None:
+    pnml, text = tmp_path / "x.pnml", tmp_path / "x.net"
+    assert precast("net", "export", str(example), "-o", str(pnml)).returncode == 0
+    assert precast("net", "import", str(pnml), "-o", str(text)).returncode == 0
+    again = precast("net", "export", str(text)).stdout
+    assert again == pnml.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "code", "part"),
+    [
+        (["check", "no-such.net"], "", 66, "cannot read no-such.net: No such file or directory [CLI-010]"),
+        (["check", "/"], "", 66, "cannot read /: Is a directory [CLI-010]"),
+        (["check", "-"], b"\xff\xfe", 64, "standard input is no text in UTF-8: byte 0 does not fit [CLI-011]"),
+        (["check", "-"], b"step\0", 64, "it holds a NUL byte [CLI-011]"),
+        (["check", "-"], "stepp a", 64, "standard input:1:1: error: 'stepp' begins no line"),
+        (["check", "-", "--bound", "0"], "", 64, "'0' is no whole number from 1"),
+        (["chekc", "-"], "", 64, "did you mean 'check'?"),
+        (["draw", "-", "--format", "png"], "", 64, "unknown --format 'png'; it is one of: svg, dot"),
+        (["simulate", UPGRADE, "--fail", "Exec[smoke tset]"], "", 66, "did you mean Exec[smoke test]? [NET-030]"),
+        (["simulate", UPGRADE, "--with", "x"], "", 64, "x says nothing that can be changed [NET-031]"),
+        (["draw", "-"], "".join(f"step s{n}\n" for n in range(400)), 64, "more than 300 shows nothing [NET-040]"),
+        (["import", UPGRADE], "", 64, "this is no XML"),
+        (["import", "-"], "<!DOCTYPE a><pnml/>", 64, "[NET-021]"),
+        (
+            ["export", UPGRADE, "-o", "/no/such/dir/x.pnml"],
+            "",
+            75,
+            "cannot write /no/such/dir/x.pnml: No such file or directory",
+        ),
+        (["export", UPGRADE, "-o", "/dev/full"], "", 75, "cannot write /dev/full: No space left on device"),
+    ],
+)
+def test_mistake_is_one_clear_error_with_a_hint_and_no_traceback(
+    arguments: list[str], given: str | bytes, code: int, part: str
+) -> None:
+    done = precast("net", *arguments, given=given)
+    assert done.returncode == code
+    assert part in done.stderr
+    assert "\n  hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_output_that_does_not_fit_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    target = tmp_path / "kept.pnml"
+    target.write_text("old")
+    done = subprocess.run(
+        [PRECAST, "net", "export", UPGRADE, "-o", target],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000)),
+    )
+    assert done.returncode == 75
+    assert b"cannot write" in done.stderr
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.pnml"]

@@ -1,0 +1,224 @@
+"""Roles of servers: where no compiler runs, nodes are served all the same, and what waits for one is done when one comes.
+
+Every route and every message that a node may send is asked here, by name: one that is added without being added here fails.
+"""
+
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from lab.postgres import PostgresServer
+from lab.server_process import PRECAST
+from lab.session import Peer, Store
+from lab.site import Site
+from precast.agent.identity.enrolment import Identity
+from precast.api.sessions import records
+from precast.base import digests, https
+from precast.wire import sessions as session
+from precast.wire.reports import records as wire_reports
+from precast.wire.reports.records import RunBegan, RunEnded, RunEvents
+from precast.wire.sessions import Ack, Hello, LossBody, Record, Resend, Want
+from tests.e2e.precast_command import assert_refused
+from tests.e2e.precast_server import precast
+
+DEADLINE_S = 60.0
+CODE = {
+    "manifests/site.pp": "include motd\n",
+    "modules/motd/manifests/init.pp": """
+class motd {
+  file { '/etc/motd': content => "A ${facts['os']['name']}.\\n" }
+  file { '/etc/issue': source => 'puppet:///modules/motd/issue' }
+}
+""",
+    "modules/motd/files/issue": "an issue\n",
+}
+
+
+class Fleet:
+    """A site with one node, whose server has had all roles until its catalog was released."""
+
+    def __init__(self, site: Site, directory: Path) -> None:
+        self.site, self.code = site, directory / "code"
+        self.node: Identity = site.enrol("web1")
+        for path, text in CODE.items():
+            (self.code / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.code / path).write_text(text)
+
+    def facts(self, system: str) -> https.Answer:
+        stable = {"os": {"name": system}}
+        body = {"digest": digests.of_value(stable), "volatile": {"uptime": 1}, "stable": stable}
+        return self.ask("POST", "/v1/facts", json.dumps(body).encode())
+
+    def ask(self, method: str, path: str, body: bytes = b"") -> https.Answer:
+        return https.call(self.site.url, self.node.context(), method, path, body)
+
+    def deploy(self) -> None:
+        self.site.run("env", "deploy", "production", "--from", str(self.code))
+
+    def until_staged(self, other_than: str = "") -> str:
+        end_s = time.monotonic() + DEADLINE_S
+        while time.monotonic() < end_s:
+            done = subprocess.run(
+                [PRECAST, "catalog", "show", "web1", "--json"],
+                env=self.site.environment,
+                capture_output=True,
+                check=False,
+            )
+            if done.returncode == 0 and (staged := json.loads(done.stdout)["staged"]) not in (None, other_than):
+                return str(staged)
+        raise AssertionError(f"nothing was staged: {done.stderr.decode()}")
+
+    def waiting(self) -> dict[str, int]:
+        return {one["kind"]: one["waiting"] + one["held"] for one in self.site.run("status")["queues"]}
+
+
+@pytest.fixture(scope="module")
+def fleet(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    directory = tmp_path_factory.mktemp("roles")
+    with Site(directory / "site", postgres.url(postgres.create_database())) as site:
+        made = Fleet(site, directory)
+        assert made.facts("Debian").status == 200
+        made.deploy()
+        made.until_staged()
+        site.run("release", "web1")
+        site.run("node", "policy", "set", "web1", "--enforce", "triggered")
+        site.stop()
+        site.words = ["--role", "api,scheduler"]
+        site.start()
+        yield made
+
+
+def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> None:
+    content = digests.of_bytes(CODE["modules/motd/files/issue"].encode())
+    asked = {
+        ("post", "/v1/facts"): lambda: fleet.facts("Debian"),
+        ("get", "/v1/catalog"): lambda: fleet.ask("GET", "/v1/catalog"),
+        ("get", "/v1/policy"): lambda: fleet.ask("GET", "/v1/policy"),
+        ("get", "/v1/content/{digest}"): lambda: fleet.ask("GET", f"/v1/content/{content}"),
+        # The connection itself is the next test's.
+        ("get", "/v1/session"): None,
+    }
+    description = json.loads(https.call(fleet.site.url, _trusting(fleet), "GET", "/v1/openapi.json").body)
+    for_nodes = {
+        (method, path)
+        for path, methods in description["paths"].items()
+        for method, one in methods.items()
+        if {"node": []} in one.get("security", [])
+    }
+    assert for_nodes == set(asked)
+    for name, ask in asked.items():
+        if ask is not None:
+            assert ask().status == 200, name
+
+
+async def test_every_message_of_nodes_is_answered_while_no_compiler_runs(fleet: Fleet) -> None:
+    now = datetime.now(UTC)
+    began = RunBegan(str(uuid.UUID(int=1)), "noop", "hand", now)
+    plain = {
+        session.LOSS: LossBody("facts", 1, now, now),
+        wire_reports.BEGAN: began,
+        wire_reports.EVENTS: RunEvents(began.report, 1, []),
+        wire_reports.ENDED: RunEnded(began, "ended", now),
+    }
+    declared = re.findall(r"messages\.add\(\s*(\w+)\.(\w+),", _source(records))
+    assert {getattr(getattr(records, module), name) for module, name in declared} == {session.FACTS, *plain}
+    assert set(get_args(session.FromNode)) == {Hello, Record, Ack, Resend}
+    store, stable = Store(), {"os": {"name": "Debian"}, "unread": 1}
+    async with Peer(fleet.site.url, fleet.node.context(), store) as node:
+        await node.greet()
+        for kind, body in plain.items():
+            await node.acknowledged(await node.send(kind, body))
+        # Facts of which the server has only the digest are wanted whole.
+        number = await node.send(session.FACTS, {"digest": digests.of_value(stable), "volatile": {}})
+        assert {type(await node.hear()), type(await node.hear())} == {Ack, Want}
+        whole = {"digest": digests.of_value(stable), "volatile": {}, "stable": stable}
+        assert await node.send(session.FACTS, whole) == number + 1
+        await node.acknowledged(number + 1)
+        order = await _collected(fleet, node)
+        await node.say(Resend(order - 1))
+        assert (await node.expect(Record)).number == order
+        await node.say(Ack(order))
+
+
+async def _collected(fleet: Fleet, node: Peer) -> int:
+    """The number of an order that somebody gives the node."""
+    await asyncio.to_thread(fleet.site.run, "facts", "collect", "web1")
+    return (await node.expect(Record)).number
+
+
+def test_work_for_the_compiler_waits_until_one_comes(fleet: Fleet) -> None:
+    served = fleet.ask("GET", "/v1/catalog")
+    staged = fleet.until_staged()
+    (fleet.code / "modules/motd/files/issue").write_text("another issue\n")
+    fleet.deploy()
+    assert fleet.facts("Fedora").status == 200
+    end_s = time.monotonic() + DEADLINE_S
+    while not {"decide", "redecide"} <= set(fleet.waiting()):
+        assert time.monotonic() < end_s, fleet.waiting()
+    assert fleet.until_staged() == staged
+    assert fleet.ask("GET", "/v1/catalog").body == served.body
+    assert _processes_below(fleet.site.pid) == []
+    waited = subprocess.run(
+        [PRECAST, "release", "web1", "--wait", "1s"], env=fleet.site.environment, capture_output=True, text=True
+    )
+    assert (waited.returncode, "[CLI-053]" in waited.stderr) == (75, True), waited.stderr
+    assert fleet.ask("GET", "/v1/catalog").body == served.body
+
+    compiler = fleet.site.twin()
+    compiler.words = ["--role", "compiler"]
+    compiler.start()
+    try:
+        after = fleet.until_staged(other_than=staged)
+        named = [one["name"] for one in fleet.site.run("status")["servers"] if not one["has_port"]]
+        assert [name.partition(" ")[2] for name in named] == ["[compiler]"]
+        while fleet.waiting():
+            assert time.monotonic() < end_s, fleet.waiting()
+        after = fleet.until_staged()
+        fleet.site.run("release", "web1")
+    finally:
+        compiler.close()
+    came = fleet.ask("GET", "/v1/catalog")
+    assert digests.of_bytes(came.body) == after
+    assert b"A Fedora." in came.body
+    assert fleet.ask("GET", f"/v1/content/{digests.of_bytes(b'another issue' + bytes([10]))}").status == 200
+
+
+def test_server_without_the_role_api_listens_nowhere(fleet: Fleet) -> None:
+    compiler = fleet.site.twin()
+    compiler.words = ["--role", "compiler,scheduler", "--workers", "2"]
+    compiler.start()
+    try:
+        with socket.create_connection(("127.0.0.1", fleet.site.port), DEADLINE_S):
+            pass
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", compiler.port), DEADLINE_S)
+    finally:
+        compiler.close()
+
+
+@pytest.mark.parametrize("word", ["", "compilers", "api;compiler"])
+def test_role_that_there_is_not_is_refused(tmp_path: Path, word: str) -> None:
+    ran = precast("server", "--data", tmp_path, "--role", word)
+    assert_refused(ran, 64, "CONFIG-005", "some of api, compiler, scheduler")
+
+
+def _trusting(fleet: Fleet) -> Any:
+    return https.trusting(Path(fleet.site.environment["PRECAST_CA"]).read_text())
+
+
+def _source(module: Any) -> str:
+    return Path(module.__file__).read_text()
+
+
+def _processes_below(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -1,0 +1,278 @@
+"""Sessions against a real server over real TLS, said by hand: epochs, replay, fencing, clones, revocation, draining."""
+
+import asyncio
+import base64
+import json
+import ssl
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from lab.session import Peer, Store
+from lab.site import Site
+from precast.agent.identity.enrolment import Identity
+from precast.base import canonical, digests
+from precast.wire import sessions as session
+from precast.wire.sessions import Ack, FromNode, Hello, Reconnect, Record, Refused, Resend, Want
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with Site(tmp_path_factory.mktemp("site") / "data") as running:
+        yield running
+
+
+def facts_of(stable: dict[str, Any], *, is_whole: bool = True) -> dict[str, Any]:
+    body = {"digest": digests.of_bytes(canonical.encode(stable)), "volatile": {"uptime": 1}}
+    return {**body, "stable": stable} if is_whole else body
+
+
+def peer(site: Site, context: ssl.SSLContext, store: Store | None = None) -> Peer:
+    return Peer(site.url, context, store or Store())
+
+
+async def test_records_are_acknowledged_and_not_taken_twice(site: Site) -> None:
+    context = site.enrol("twice1").context()
+    store = Store()
+    async with peer(site, context, store) as node:
+        welcome = await node.greet()
+        assert (welcome.epoch, welcome.received, welcome.facts_digest) == (1, 0, "")
+        await node.acknowledged(await node.send(session.FACTS, facts_of({"tier": "one"})))
+        first = store.records[0]
+        await node.say(first)
+        assert await node.expect(Ack) == Ack(1)
+    async with peer(site, context, store) as node:
+        welcome = await node.greet()
+        assert (welcome.epoch, welcome.received) == (2, 1)
+        assert welcome.facts_digest == facts_of({"tier": "one"})["digest"]
+
+
+async def test_gap_is_asked_for_again(site: Site) -> None:
+    async with peer(site, site.enrol("gap1").context()) as node:
+        await node.greet()
+        await node.acknowledged(await node.send(session.FACTS, facts_of({"n": 1})))
+        third = Record(3, session.FACTS, node.store.records[0].at, node.store.records[0].body)
+        await node.say(third)
+        assert await node.expect(Ack) == Ack(1)
+        assert await node.expect(Resend) == Resend(1)
+
+
+async def test_digest_the_server_lacks_is_wanted(site: Site) -> None:
+    async with peer(site, site.enrol("want1").context()) as node:
+        await node.greet()
+        body = facts_of({"tier": "two"}, is_whole=False)
+        number = await node.send(session.FACTS, body)
+        assert await node.expect(Ack) == Ack(number)
+        assert await node.expect(Want) == Want(body["digest"])
+        await node.acknowledged(await node.send(session.FACTS, facts_of({"tier": "two"})))
+
+
+async def test_record_that_cannot_be_used_does_not_stop_the_stream(site: Site) -> None:
+    async with peer(site, site.enrol("poison1").context()) as node:
+        await node.greet()
+        await node.send("weather", {"sun": True})
+        await node.send(session.FACTS, {"digest": 1})
+        wrong = facts_of({"a": 1}) | {"digest": "0" * 64}
+        await node.send(session.FACTS, wrong)
+        await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 1})))
+    assert site.session_of("poison1")["lost"] == 3
+
+
+async def test_volatile_part_that_is_packed_is_found_by_queries_and_one_that_is_none_is_not(site: Site) -> None:
+    stable = {"os": {"name": "Plan9"}}
+    volatile = canonical.encode({"uptime": 7, "mountpoints": {f"/srv/volume{number}": number for number in range(100)}})
+    streams = {"packed1": zlib.compress(volatile), "packed2": zlib.compress(b"[]," * 100_000), "packed3": b"\xff{}"}
+    for name, stream in streams.items():
+        async with peer(site, site.enrol(name).context()) as node:
+            await node.greet()
+            packed = {"volatile": {}, "packed_volatile": base64.b64encode(stream).decode()}
+            await node.acknowledged(await node.send(session.FACTS, facts_of(stable) | packed))
+            await node.acknowledged(await node.send(session.FACTS, facts_of(stable, is_whole=False) | packed))
+    shown = {name: site.run("facts", "show", name)["facts"] for name in streams}
+    assert shown == {"packed1": stable | json.loads(volatile), "packed2": stable, "packed3": stable}
+    found = {query: site.run("node", "list", query) for query in ("facts.os.name = 'Plan9'", "facts.uptime = 7")}
+    assert [[row["name"] for row in rows] for rows in found.values()] == [list(streams), ["packed1"]]
+
+
+async def test_second_connection_closes_the_first(site: Site) -> None:
+    context, store = site.enrol("fence1").context(), Store()
+    async with peer(site, context, store) as first:
+        assert (await first.greet()).epoch == 1
+        async with peer(site, context, store) as second:
+            assert (await second.greet()).epoch == 2
+            assert await first.closed() == session.CLOSE_FENCED
+            await second.acknowledged(await second.send(session.FACTS, facts_of({"a": 1})))
+
+
+async def test_clone_is_refused_while_the_node_is_here_and_said_so(site: Site) -> None:
+    context, store = site.enrol("clone1").context(), Store()
+    async with peer(site, context, store) as original:
+        await original.greet()
+        copied = store.copy()
+    async with peer(site, context, store) as original:
+        await original.greet()
+        async with peer(site, context, copied) as clone:
+            copied.attempts.insert(0, "0123456789abcdef")
+            await clone.say(copied.hello())
+            refused = await clone.expect(Refused)
+            assert refused.code == "SESSION-001"
+            assert await clone.closed() == session.CLOSE_REFUSED
+        await original.acknowledged(await original.send(session.FACTS, facts_of({"a": 1})))
+    shown = site.session_of("clone1")
+    assert shown["clone_address"] == "127.0.0.1"
+    deeds = [row["action"] for row in site.run("audit") if row["target"] == "clone1"]
+    assert deeds.count("session.clone") == 1
+
+
+async def test_clone_is_noted_when_it_comes_while_the_node_is_away(site: Site) -> None:
+    context, store = site.enrol("clone2").context(), Store()
+    async with peer(site, context, store) as original:
+        await original.greet()
+    copied = store.copy()
+    async with peer(site, context, copied) as clone:
+        await clone.greet()
+    await _until(site, "clone2", lambda shown: shown["server"] is None)
+    async with peer(site, context, store) as original:
+        await original.greet()
+    assert site.session_of("clone2")["clone_at"] is not None
+
+
+async def test_store_that_begins_anew_counts_anew(site: Site) -> None:
+    context = site.enrol("anew1").context()
+    async with peer(site, context) as node:
+        await node.greet()
+        await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 1})))
+    await _until(site, "anew1", lambda shown: shown["server"] is None)
+    async with peer(site, context, Store()) as node:
+        assert (await node.greet()).received == 0
+        await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 2})))
+    assert site.session_of("anew1")["clone_at"] is None
+
+
+async def test_revocation_closes_the_connection(site: Site) -> None:
+    context = site.enrol("stolen1").context()
+    async with peer(site, context) as node:
+        await node.greet()
+        await asyncio.to_thread(site.run, "ca", "revoke", "stolen1")
+        assert await node.closed() == session.CLOSE_REVOKED
+    with pytest.raises(InvalidStatus) as refused:
+        async with peer(site, context):
+            pass
+    assert refused.value.response.status_code == 401
+
+
+@pytest.mark.parametrize("deed", [["deactivate"], ["purge", "--force"]])
+async def test_node_that_is_taken_out_of_service_is_disconnected_and_comes_no_more(site: Site, deed: list[str]) -> None:
+    name = f"out-{deed[0]}1"
+    context = site.enrol(name).context()
+    async with peer(site, context) as node:
+        await node.greet()
+        await asyncio.to_thread(site.run, "node", *deed, name)
+        assert await node.closed() == session.CLOSE_REVOKED
+    with pytest.raises(InvalidStatus) as refused:
+        async with peer(site, context):
+            pass
+    assert refused.value.response.status_code == 401
+
+
+async def test_presence_tells_where_and_since_when(site: Site) -> None:
+    context = site.enrol("seen1").context()
+    async with peer(site, context) as node:
+        await node.greet()
+        here = await asyncio.to_thread(site.session_of, "seen1")
+        assert here["server"].endswith(f":{site.port}")
+        assert here["away_since"] is None
+    away = await _until(site, "seen1", lambda shown: shown["server"] is None)
+    assert away["away_since"] is not None
+
+
+async def test_order_reaches_the_node_and_is_repeated_until_confirmed(site: Site) -> None:
+    context, store = site.enrol("order1").context(), Store()
+    async with peer(site, context, store) as node:
+        await node.greet()
+        await asyncio.to_thread(site.run, "facts", "collect", "order1")
+        order = await node.expect(Record)
+        assert (order.number, order.kind) == (1, session.COLLECT)
+    async with peer(site, context, store) as node:
+        await node.greet()
+        assert (await node.expect(Record)).number == 1
+        store.received = 1
+        await node.say(Ack(1))
+        await asyncio.to_thread(site.run, "facts", "collect", "order1")
+        assert (await node.expect(Record)).number == 2
+
+
+async def test_order_made_while_the_node_is_away_is_there_when_it_comes(site: Site) -> None:
+    context = site.enrol("order2").context()
+    await asyncio.to_thread(site.run, "facts", "collect", "order2")
+    async with peer(site, context) as node:
+        await node.greet()
+        assert (await node.expect(Record)).kind == session.COLLECT
+
+
+@pytest.mark.parametrize(
+    "opening", [b"", b"hello", b'{"type":"ack","through":1}', b"\xff\xff", b'{"type":"hello"}', b"[" * 100_000]
+)
+async def test_anything_but_hello_ends_the_connection(site: Site, opening: bytes) -> None:
+    context = _known(site, "rude1")
+    async with peer(site, context) as node:
+        await node.socket.send(opening)
+        assert await node.closed() == session.CLOSE_PROTOCOL
+
+
+async def test_wrong_frame_later_ends_the_connection(site: Site) -> None:
+    for frame in (b"{}", b"\xff", session.encode(Hello([1], "i", ["a"], "b", "0"))):
+        async with peer(site, _known(site, "rude2")) as node:
+            await node.greet()
+            await node.socket.send(frame)
+            assert await node.closed() == session.CLOSE_PROTOCOL
+
+
+async def test_unknown_version_is_refused_with_both_sides_named(site: Site) -> None:
+    async with peer(site, _known(site, "future1")) as node:
+        await node.say(Hello([7, 8], "i", ["a"], "b", "9.9"))
+        refused = await node.expect(Refused)
+        assert refused.code == "SESSION-002"
+        assert "7, 8" in refused.message
+
+
+async def test_every_message_needs_a_node(site: Site) -> None:
+    """The walk over the messages: none can be said without a certificate, whatever else is shown."""
+    authority = Path(site.environment["PRECAST_CA"]).read_text()
+    nobody = ssl.create_default_context(cadata=authority)
+    for message in msgspec.inspect.type_info(FromNode).types:  # type: ignore[attr-defined] # a union
+        with pytest.raises(InvalidStatus) as refused:
+            async with Peer(site.url, nobody, Store()) as node:
+                await node.socket.send(json.dumps({"type": message.tag}))
+        assert refused.value.response.status_code == 401
+
+
+async def test_stopping_server_sends_nodes_away_with_a_word(tmp_path: Path) -> None:
+    with Site(tmp_path / "data") as other:
+        context = other.enrol("drain1").context()
+        async with Peer(other.url, context, Store()) as node:
+            await node.greet()
+            stopping = asyncio.create_task(asyncio.to_thread(other.stop))
+            assert "stopping" in (await node.expect(Reconnect)).why
+            assert await node.closed() == session.CLOSE_RECONNECT
+            await stopping
+
+
+def _known(site: Site, name: str) -> ssl.SSLContext:
+    identity = Identity(site.directory / "nodes" / name)
+    return identity.context() if identity.certificate.exists() else site.enrol(name).context()
+
+
+async def _until(site: Site, node: str, is_so: Any) -> dict[str, Any]:
+    """The node's session as soon as it is so; the server learns of an end a moment after we do."""
+    async with asyncio.timeout(30):
+        while not is_so(shown := await asyncio.to_thread(site.session_of, node)):
+            pass
+    return dict(shown)

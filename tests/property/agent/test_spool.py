@@ -1,0 +1,218 @@
+"""The agent's spool against a simple model: any order of making, sending, acknowledging, losing room, crashing, coming back."""
+
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from precast.agent.state.spool import Importance, Limits, Spool
+from precast.agent.state.store import LocalStore
+from precast.base.clock import ManualClock
+from precast.wire.sessions import FACTS, LOSS, LossBody, Record
+
+LIMITS = Limits(records=7, bytes=3000)
+HORIZON_S = 60.0
+SEEN: Counter[str] = Counter()
+# Thousands of stores are made; what a crash does to a disk is tested elsewhere.
+MEMORY = Path("/dev/shm")
+
+
+@dataclass
+class Kept:
+    """A record as the model has it."""
+
+    kind: str
+    importance: int
+    text: str
+    order: int
+    acked_s: float | None = None
+    losses: Counter[str] = field(default_factory=Counter)
+
+
+class SpoolMachine(RuleBasedStateMachine):
+    """Compares what is in the spool after every step, and that a number never means something else than before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = ManualClock()
+        self.directory = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.ids = count(1)
+        self.open()
+        self.unsent: list[Kept] = []
+        self.numbered: dict[int, Kept] = {}
+        self.given = 0
+        self.orders = count(1)
+        self.horizon = 0.0
+        # What was ever sent under a number: it never means anything else.
+        self.sent: dict[int, str] = {}
+
+    def open(self) -> None:
+        self.store = LocalStore.open(Path(self.directory.name), lambda: f"instance-{next(self.ids)}", self.clock)
+        self.spool = Spool(self.store, LIMITS)
+
+    @rule(
+        kind=st.sampled_from(["event", "result"]),
+        importance=st.sampled_from(list(Importance)),
+        length=st.integers(2, 900),
+    )
+    def put(self, kind: str, importance: Importance, length: int) -> None:
+        order = next(self.orders)
+        text = f'"{order}{"x" * length}"'
+        self.spool.put(kind, text.encode(), importance)
+        self.unsent.append(Kept(kind, importance, text, order))
+        self.make_room()
+
+    @rule()
+    def put_facts(self) -> None:
+        order = next(self.orders)
+        text = f'{{"digest":"{order}","volatile":{{}},"stable":{{}}}}'
+        self.spool.put(FACTS, text.encode(), Importance.ROUTINE, supersedes=True)
+        self.unsent = [one for one in self.unsent if one.kind != FACTS] + [Kept(FACTS, 10, text, order)]
+        self.make_room()
+
+    def make_room(self) -> None:
+        while self.is_over():
+            acked = [number for number, one in self.numbered.items() if one.acked_s is not None]
+            if acked:
+                del self.numbered[min(acked)]
+                SEEN["acknowledged removed for room"] += 1
+                continue
+            free = [one for one in self.unsent if one.kind != LOSS]
+            if not free:
+                return
+            lost = min(free, key=lambda one: (one.importance, one.order))
+            self.unsent.remove(lost)
+            SEEN["lost"] += 1
+            known = [one for one in self.unsent if one.kind == LOSS and lost.kind in one.losses]
+            if not known:
+                self.unsent.append(Kept(LOSS, 30, "", next(self.orders)))
+            (known or self.unsent[-1:])[0].losses[lost.kind] += 1
+
+    def is_over(self) -> bool:
+        kept = [*self.numbered.values(), *self.unsent]
+        # A loss has a size of its own, which the spool alone knows; so has the file.
+        size = sum(len(one.text) + 100 for one in kept if one.kind != LOSS) + self.loss_bytes(kept)
+        return len(kept) > LIMITS.records or size > LIMITS.bytes
+
+    def loss_bytes(self, kept: list[Kept]) -> int:
+        moment = self.clock.now()
+        return sum(
+            len(msgspec.json.encode(LossBody(kind, number, moment, moment))) + 100
+            for one in kept
+            for kind, number in one.losses.items()
+        )
+
+    @rule(records=st.integers(1, 4), size_bytes=st.sampled_from([1, 500, 100_000]), again=st.integers(0, 3))
+    def send(self, records: int, size_bytes: int, again: int) -> None:
+        first = min(self.numbered, default=self.given + 1)
+        after = max(first - 1, self.given - again)
+        came = self.spool.batch(after, records, size_bytes)
+        if after == self.given and came:
+            for _ in came:
+                self.given += 1
+                self.numbered[self.given] = self.unsent.pop(0)
+        assert [record.number for record in came] == list(range(after + 1, after + 1 + len(came)))
+        assert bool(came) == (after < self.given)
+        for record in came:
+            assert self.is_same(record, self.numbered[record.number])
+            assert self.sent.setdefault(record.number, bytes(record.body).decode()) == bytes(record.body).decode()
+
+    @staticmethod
+    def is_same(record: Record, kept: Kept) -> bool:
+        if record.kind == LOSS:
+            body = msgspec.json.decode(record.body, type=LossBody)
+            return kept.losses == Counter({body.kind: body.count})
+        return (record.kind, bytes(record.body).decode()) == (kept.kind, kept.text)
+
+    @precondition(lambda self: self.numbered)
+    @rule(data=st.data())
+    def acknowledge(self, data: st.DataObject) -> None:
+        through = data.draw(st.integers(0, self.given))
+        self.spool.acknowledge(through)
+        now = self.clock.monotonic_s()
+        for number, one in list(self.numbered.items()):
+            if number <= through and one.acked_s is None:
+                one.acked_s = now
+            if one.acked_s is not None and one.acked_s < now - self.horizon:
+                del self.numbered[number]
+                SEEN["past the horizon"] += 1
+        self.make_room()
+
+    @rule(data=st.data())
+    def welcome(self, data: st.DataObject) -> None:
+        received = data.draw(st.integers(0, self.given + 2))
+        begins = self.spool.welcomed("a", 1, received, HORIZON_S, "")
+        self.horizon = HORIZON_S
+        SEEN["a server that knows less"] += any(
+            number > received and one.acked_s is not None for number, one in self.numbered.items()
+        )
+        if received > self.given:
+            self.given, self.numbered = received, {}
+        for number, one in self.numbered.items():
+            if number <= received and one.acked_s is None:
+                one.acked_s = self.clock.monotonic_s()
+            elif number > received:
+                one.acked_s = None
+        self.make_room()
+        assert begins == max(received, min(self.numbered, default=self.given + 1) - 1)
+
+    @rule(seconds=st.sampled_from([1.0, 50.0, 100.0]))
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @rule()
+    def crash(self) -> None:
+        instance = self.store.standing().instance
+        self.store.close()
+        self.open()
+        assert self.store.standing().instance == instance
+
+    @invariant()
+    def equals_the_model(self) -> None:
+        SEEN["steps"] += 1
+        numbers = sorted(self.numbered)
+        rows = self.store.read("SELECT number, kind, body, acked_at FROM record ORDER BY number IS NULL, number, id")
+        expected = [(number, self.numbered[number]) for number in numbers] + [(None, one) for one in self.unsent]
+        assert [(number, kind, acked is not None) for number, kind, _, acked in rows] == [
+            (number, one.kind, one.acked_s is not None) for number, one in expected
+        ]
+        for (_, kind, body, _), (_, one) in zip(rows, expected, strict=True):
+            if kind == LOSS:
+                loss = msgspec.json.decode(body, type=LossBody)
+                assert one.losses == Counter({loss.kind: loss.count})
+            else:
+                assert body.decode() == one.text
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True, "a gap"
+        assert self.spool.span() == (numbers[0] if numbers else self.given + 1, self.given)
+
+    @invariant()
+    def is_bounded(self) -> None:
+        ((records, size_bytes),) = self.store.read("SELECT records, bytes FROM session")
+        assert (records, size_bytes) == self.store.read("SELECT count(*), coalesce(sum(size), 0) FROM record")[0]
+        droppable = [one for one in self.unsent if one.kind != LOSS]
+        acked = [one for one in self.numbered.values() if one.acked_s is not None]
+        assert not self.is_over() or not (droppable or acked)
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.directory.cleanup()
+
+
+def explore(examples: int) -> None:
+    SEEN.clear()
+    run_state_machine_as_test(
+        SpoolMachine, settings=settings(max_examples=examples, stateful_step_count=50, deadline=None)
+    )
+    print(f"\nspool: {dict(SEEN)}")
+    assert SEEN["steps"] > examples
+    assert SEEN["lost"] > 0  # in every second step something is put into a spool for seven
+
+
+def test_spool_equals_its_model() -> None:
+    explore(100)

@@ -1,0 +1,129 @@
+"""A compile on this machine is done again only if something it read has changed."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from precast.cli.compile.local_compile import DIRECTORY, Compiled, compile_here
+from precast.lang import compile as language
+
+COMPILES: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    COMPILES.clear()
+    real = language.compile_catalog
+
+    def counting(*args: object) -> object:
+        COMPILES.append("compile")
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(language, "compile_catalog", counting)
+
+
+class Site:
+    """A root with an environment of one module, and facts in a file."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.facts = {"tier": "gold", "other": "1"}
+        self.write("manifests/site.pp", "include m")
+        self.write("modules/m/manifests/init.pp", "class m { file { '/x': content => template('m/x.erb') } }")
+        self.write("modules/m/templates/x.erb", "tier <%= @tier %>")
+
+    def write(self, path: str, text: str) -> None:
+        place = self.root / "env" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+    def compile(self, code: str | None = None, node: str = "n") -> Compiled:
+        (self.root / "facts.json").write_text(json.dumps(self.facts))
+        args = argparse.Namespace(
+            environment=str(self.root / "env"),
+            modulepath=None,
+            facts=str(self.root / "facts.json"),
+            strict=False,
+            execute=code,
+            manifest=None,
+            root=self.root,
+            state=None,
+        )
+        return compile_here(args, node)
+
+    def content(self) -> object:
+        (found,) = [each for each in self.compile().body.resources if each.type == "File"]
+        return found.parameters["content"]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_nothing_changed_compiles_once_and_gives_the_same(site: Site) -> None:
+    first, second = site.compile(), site.compile()
+    assert len(COMPILES) == 1
+    assert first.body.digest() == second.body.digest()
+    assert first.places == second.places
+
+
+def test_fact_that_nobody_reads_compiles_nothing(site: Site) -> None:
+    site.compile()
+    site.facts["other"] = "2"
+    site.compile()
+    assert len(COMPILES) == 1
+
+
+def test_what_was_read_and_has_changed_compiles_again(site: Site) -> None:
+    assert site.content() == "tier gold"
+    site.facts["tier"] = "silver"
+    assert site.content() == "tier silver"
+    site.write("modules/m/templates/x.erb", "Tier <%= @tier %>")
+    assert site.content() == "Tier silver"
+    site.write("manifests/site.pp", "include m\nnotify { 'more': }")
+    assert len(site.compile().body.resources) == 5
+    assert len(COMPILES) == 4
+
+
+def test_file_that_was_looked_for_and_is_there_now_compiles_again(site: Site) -> None:
+    site.compile("$x = find_file('m/late') if $x { notify { 'late': } }")
+    site.write("modules/m/files/late", "")
+    assert any(
+        each.ref == "Notify[late]"
+        for each in site.compile("$x = find_file('m/late') if $x { notify { 'late': } }").body.resources
+    )
+
+
+def test_another_node_or_other_code_is_another_compile(site: Site) -> None:
+    site.compile()
+    site.compile(node="other")
+    site.compile("notify { 'x': }")
+    assert len(COMPILES) == 3
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "notice('said each time')",
+        "file { '/s': content => Sensitive('secret') }",
+        "notify { 'x': message => [Sensitive('a')] }",
+    ],
+)
+def test_what_speaks_or_holds_a_secret_is_not_kept(site: Site, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    site.compile(code)
+    site.compile(code)
+    assert len(COMPILES) == 2
+    assert not list(site.root.rglob(f"{DIRECTORY}/*"))
+
+
+def test_damaged_record_is_compiled_over(site: Site) -> None:
+    site.compile()
+    (kept,) = site.root.rglob(f"{DIRECTORY}/*.json")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    kept.write_text("{}")
+    site.compile()
+    site.compile()
+    assert len(COMPILES) == 2

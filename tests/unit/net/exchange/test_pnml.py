@@ -1,0 +1,140 @@
+"""PNML of other tools, of hostile people, and of our own."""
+
+import pytest
+
+from precast.base.errors import PrecastError
+from precast.base.spans import Source
+from precast.net.exchange.notation import parse
+from precast.net.exchange.pnml_reader import read_pnml
+from precast.net.exchange.pnml_writer import PT_NET, write_pnml
+from precast.net.exchange.writer import write
+
+HEAD = f'<pnml xmlns="http://www.pnml.org/version-2009/grammar/pnml"><net id="n" type="{PT_NET}">'
+TAIL = "</net></pnml>"
+PAGES = (
+    HEAD
+    + """<name><text>pages</text></name>
+  <page id="g1">
+    <place id="p1"><name><graphics/><text>in</text></name><initialMarking><text> 2 </text></initialMarking></place>
+    <transition id="t1"/>
+    <arc id="a1" source="p1" target="t1"/>
+    <page id="g2">
+      <referencePlace id="r2" ref="r1"/><referencePlace id="r1" ref="p1"/>
+      <place id="p2"/><transition id="t2"><name><text>back</text></name></transition>
+      <arc id="a2" source="t1" target="p2"><inscription><text>3</text></inscription></arc>
+      <arc id="a3" source="p2" target="t2"/><arc id="a4" source="p2" target="t2"/>
+      <arc id="a5" source="t2" target="r2"/>
+    </page>
+  </page>"""
+    + TAIL
+)
+
+
+def read(text: str) -> str:
+    return write(read_pnml("x.pnml", text.encode()).declared)
+
+
+def test_net_on_nested_pages_with_references_is_flattened() -> None:
+    assert read(PAGES) == (
+        "net pages\n\nplace in = 2\nplace p2\n\n"
+        "transition t1\n  takes in\n  gives 3*p2\n\n"
+        "transition back\n  takes 2*p2\n  gives in\n"
+    )
+
+
+def test_net_with_equal_labels_keeps_its_nodes_apart() -> None:
+    text = HEAD + "".join(f'<place id="p{n}"><name><text>x</text></name></place>' for n in (1, 2)) + TAIL
+    assert read(text) == 'net n\n\nplace "x (p1)"\nplace "x (p2)"\n'
+
+
+def test_net_without_namespace_type_and_page_is_read() -> None:
+    assert "place p = 1" in read(
+        '<pnml><net id="n"><place id="p"><initialMarking><value>1</value></initialMarking></place></net></pnml>'
+    )
+
+
+def test_own_export_changed_by_another_tool_is_read_as_it_is_now() -> None:
+    net = parse(Source("x", "limit slots = 2\nstep a\n holds slots\n"))
+    text = write_pnml(net)
+    assert read_pnml("x", text.encode()).declared == net.declared
+    changed = read_pnml("x", text.replace("<text>2</text>", "<text>5</text>").encode())
+    assert changed.declared.places[0].tokens == 5
+    assert not changed.declared.transitions[0].is_step
+
+
+def test_own_export_with_names_that_xml_cannot_hold_is_restored() -> None:
+    net = parse(Source("x", r'place "<&>]]>\u0001\ufffe"' + "\n" + r'step "\u001b[31m"'))
+    assert read_pnml("x", write_pnml(net).encode()).declared == net.declared
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "part"),
+    [
+        ("not xml", "NET-020", "no XML"),
+        ("", "NET-020", "no element found"),
+        ("<pnml><net>", "NET-020", "no element found"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><pnml/>', "NET-021", "document type"),
+        ("<html/>", "NET-022", "<html> holds 0 nets"),
+        ("<pnml/>", "NET-022", "holds 0 nets"),
+        ("<pnml><net id='a'/><net id='b'/></pnml>", "NET-022", "holds 2 nets"),
+        (
+            "<pnml><net id='n' type='http://www.pnml.org/version-2009/grammar/symmetricnet'/></pnml>",
+            "NET-023",
+            "symmetricnet",
+        ),
+        (HEAD + "<place/>" + TAIL, "NET-022", "<place> has no id"),
+        (HEAD + "<place id='p'/><transition id='p'/>" + TAIL, "NET-022", "the id p is there twice"),
+        (HEAD + "<place id='p'/><arc id='a' source='p' target='q'/>" + TAIL, "NET-022", "there is no node q"),
+        (
+            HEAD + "<place id='p'/><place id='q'/><arc id='a' source='p' target='q'/>" + TAIL,
+            "NET-022",
+            "two nodes of the same kind",
+        ),
+        (
+            HEAD + "<place id='p'><initialMarking><text>-1</text></initialMarking></place>" + TAIL,
+            "NET-022",
+            "'-1' is no number",
+        ),
+        (
+            HEAD + "<place id='p'><initialMarking><text>²</text></initialMarking></place>" + TAIL,
+            "NET-022",
+            "is no number",
+        ),
+        (
+            HEAD
+            + "<place id='p'/><transition id='t'/><arc id='a' source='p' target='t'><inscription><text>0</text></inscription></arc>"
+            + TAIL,
+            "NET-022",
+            "'0' is no number from 1",
+        ),
+        (
+            HEAD
+            + "<place id='p'/><transition id='t'/><arc id='a' source='p' target='t'><type value='inhibitor'/></arc>"
+            + TAIL,
+            "NET-022",
+            "an arc is of type inhibitor",
+        ),
+        (
+            HEAD
+            + "<referencePlace id='r' ref='s'/><referencePlace id='s' ref='r'/><arc id='a' source='r' target='s'/>"
+            + TAIL,
+            "NET-022",
+            "round in a circle",
+        ),
+        ("<pnml>" + "<page>" * 200 + "</page>" * 200 + "</pnml>", "NET-022", "nested deeper than 100"),
+    ],
+)
+def test_file_that_is_no_such_net_is_refused_at_its_place(text: str, code: str, part: str) -> None:
+    with pytest.raises(PrecastError) as caught:
+        read_pnml("x.pnml", text.encode())
+    assert caught.value.code == code
+    assert part in caught.value.message
+    assert caught.value.render().startswith("x.pnml:")
+
+
+def test_billion_laughs_is_refused_before_it_laughs() -> None:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
+    text = f'<?xml version="1.0"?><!DOCTYPE pnml [<!ENTITY l0 "ha">{entities}]><pnml>&l11;</pnml>'
+    with pytest.raises(PrecastError) as caught:
+        read_pnml("x.pnml", text.encode())
+    assert caught.value.code == "NET-021"

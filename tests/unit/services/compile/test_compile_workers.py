@@ -1,0 +1,152 @@
+"""Compile workers, as real processes: what they compile, what happens when one dies, and that nothing leaks between them."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from precast.base import digests
+from precast.base.clock import SystemClock
+from precast.base.errors import PrecastError
+from precast.catalog import body
+from precast.lang.answers import NodeData
+from precast.services.compile.messages import Compiled
+from precast.services.compile.workers import Limits, Version, Workers
+from precast.services.traces.chains import decode_links
+
+NODE = NodeData.local("a.example.org", {"os": {"name": "Debian"}})
+
+
+class Site:
+    """Files of versions, and the workers that compile from them."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._contents: dict[str, bytes] = {}
+        self.loaded: list[str] = []
+        self.workers = Workers(self._load, SystemClock(), limits)
+
+    def version(self, files: Mapping[str, str], environment: str = "production") -> Version:
+        known = {path: digests.of_bytes(text.encode()) for path, text in files.items()}
+        self._contents.update((known[path], text.encode()) for path, text in files.items())
+        return Version(environment, digests.of_bytes(repr(sorted(known.items())).encode()), known, {})
+
+    async def _load(self, digest: str) -> bytes:
+        self.loaded.append(digest)
+        return self._contents[digest]
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    made = Site()
+    yield made
+    await made.workers.close()
+
+
+def titles(compiled: Compiled) -> list[str]:
+    assert compiled.error is None
+    return [one.title for one in body.decode(compiled.body).resources if one.type == "Notify"]
+
+
+def children() -> set[int]:
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+async def test_worker_compiles_with_what_it_fetches_and_says_what_it_read(site: Site) -> None:
+    version = site.version(
+        {
+            "manifests/site.pp": "include web",
+            "modules/web/manifests/init.pp": "class web { notify { \"on ${facts['os']['name']}\": } }",
+            "modules/web/files/big": "x" * 1000,
+        }
+    )
+    compiled = await site.workers.compile(version, NODE)
+    assert titles(compiled) == ["on Debian"]
+    asked = [link.question for link in decode_links(compiled.links)]
+    assert len(asked) == len(set(asked)) > 3
+    # What nobody read was not fetched, and what was read once is not fetched again.
+    assert len(site.loaded) == 2
+    await site.workers.compile(version, NODE)
+    assert len(site.loaded) == 2
+
+
+async def test_error_of_the_language_is_a_result_with_its_place(site: Site) -> None:
+    compiled = await site.workers.compile(site.version({"manifests/site.pp": "include nowhere"}), NODE)
+    assert compiled.code is not None
+    assert compiled.code.startswith("LANG-")
+    assert "manifests/site.pp:1:" in (compiled.error or "")
+    assert decode_links(compiled.links)
+
+
+async def test_versions_that_define_the_same_names_never_see_each_other(site: Site) -> None:
+    def files(word: str) -> dict[str, str]:
+        return {
+            "manifests/site.pp": "include same",
+            "modules/same/manifests/init.pp": f"class same {{ notify {{ same::word(): }} $x = '{word}' notify {{ \"x $x\": }} }}",
+            "modules/same/functions/word.pp": f"function same::word() {{ 'function {word}' }}",
+        }
+
+    one, two = site.version(files("one"), "one"), site.version(files("two"), "two")
+    for _ in range(3):
+        assert titles(await site.workers.compile(one, NODE)) == ["function one", "x one"]
+        assert titles(await site.workers.compile(two, NODE)) == ["function two", "x two"]
+
+
+async def test_worker_that_is_killed_fails_one_compile_and_the_next_works(site: Site) -> None:
+    version = site.version(
+        {"manifests/site.pp": "Integer[1, 3000].each |$n| { Integer[1, 1000].each |$m| { $x = $m } }"}
+    )
+    before = children()
+    running = asyncio.create_task(site.workers.compile(version, NODE))
+    while not (started := children() - before):
+        await asyncio.sleep(0)
+    os.kill(started.pop(), signal.SIGKILL)
+    with pytest.raises(PrecastError) as caught:
+        await running
+    assert caught.value.code == "COMPILE-003"
+    fine = site.version({"manifests/site.pp": "notify { 'fine': }"})
+    assert titles(await site.workers.compile(fine, NODE)) == ["fine"]
+
+
+async def test_loop_without_end_is_ended_and_the_next_compile_works() -> None:
+    site = Site(Limits(compile_s=1.0))
+    endless = site.version(
+        {"manifests/site.pp": "Integer[1, 1000000].each |$n| { Integer[1, 1000].each |$m| { $x = $m } }"}
+    )
+    with pytest.raises(PrecastError) as caught:
+        await site.workers.compile(endless, NODE)
+    assert caught.value.code == "COMPILE-001"
+    await site.workers.close()
+
+
+async def test_memory_bomb_is_stopped_by_its_limit() -> None:
+    site = Site(Limits(memory_bytes=200 * 1024 * 1024))
+    bomb = "$a = Integer[1, 2000000].map |$n| { \"a string of some length ${n} and more\" }\n$b = $a.map |$x| { [$x, $x] }\nnotify { 'x': }"
+    with pytest.raises(PrecastError) as caught:
+        await site.workers.compile(site.version({"manifests/site.pp": bomb}), NODE)
+    assert caught.value.code == "COMPILE-002"
+    fine = site.version({"manifests/site.pp": "notify { 'fine': }"})
+    assert titles(await site.workers.compile(fine, NODE)) == ["fine"]
+    await site.workers.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its rights up")
+async def test_worker_of_root_is_nobody_without_network(site: Site) -> None:
+    before = children()
+    await site.workers.compile(site.version({"manifests/site.pp": "notify { 'x': }"}), NODE)
+    (worker,) = children() - before
+    status = Path(f"/proc/{worker}/status").read_text()
+    assert "Uid:\t65534\t65534\t65534\t65534" in status
+    assert "NoNewPrivs:\t1" in status
+    assert Path(f"/proc/{worker}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
+
+
+async def test_workers_nobody_needs_are_retired() -> None:
+    site = Site(Limits(idle_s=-1.0))
+    before = children()
+    await site.workers.compile(site.version({"manifests/site.pp": "notify { 'x': }"}), NODE)
+    assert len(children() - before) == 1
+    await site.workers.retire()
+    assert children() == before

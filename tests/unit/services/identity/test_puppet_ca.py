@@ -1,0 +1,109 @@
+"""What is taken over from a Puppet authority, and what is not believed."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lab.puppet_ca import PuppetAuthority, key_pem, new_key
+from precast.base.errors import PrecastError
+from precast.services.identity.authority import is_issued_by
+from precast.services.identity.certificates import fingerprint
+from precast.services.identity.puppet_ca import PuppetCa
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def puppet(tmp_path: Path) -> PuppetAuthority:
+    return PuppetAuthority(tmp_path / "ca")
+
+
+def test_certificates_come_with_name_extensions_and_revocation(puppet: PuppetAuthority, tmp_path: Path) -> None:
+    web = puppet.sign(tmp_path / "web", "web1.example.com", _1_13="web", _1_12="production", _2_7="own")
+    stolen = puppet.sign(tmp_path / "stolen", "stolen.example.com")
+    puppet.revoke(stolen)
+    found, left = PuppetCa(puppet.cadir).read_nodes(NOW)
+    assert left == []
+    rows = {one.node: one for one in found}
+    assert rows["web1.example.com"].extensions == {
+        "pp_role": "web",
+        "pp_environment": "production",
+        "1.3.6.1.4.1.34380.1.2.7": "own",
+    }
+    assert rows["web1.example.com"].serial == f"{web.serial_number:x}"
+    assert rows["web1.example.com"].revoked_at is None
+    assert rows["stolen.example.com"].revoked_why == "revoked in Puppet"
+    assert {one.authority for one in found} == {fingerprint(puppet.path[0])}
+
+
+def test_certificates_that_cannot_be_used_are_named_with_the_reason(puppet: PuppetAuthority, tmp_path: Path) -> None:
+    puppet.sign(tmp_path / "a", "good")
+    puppet.sign(tmp_path / "b", "UPPER")
+    puppet.sign(tmp_path / "c", "ended", days=-60)
+    puppet.sign(tmp_path / "d", "lost")
+    (puppet.cadir / "signed" / "lost.pem").unlink()
+    (puppet.cadir / "signed" / "broken.pem").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n")
+    other = PuppetAuthority(tmp_path / "other").sign(tmp_path / "e", "foreign")
+    (puppet.cadir / "signed" / "foreign.pem").write_bytes((tmp_path / "e/certs/foreign.pem").read_bytes())
+    assert other.issuer == puppet.path[0].subject  # the name alone proves nothing
+    found, left = PuppetCa(puppet.cadir).read_nodes(NOW)
+    assert [one.node for one in found] == ["good"]
+    reasons = {one.name: one.reason for one in left}
+    assert reasons["broken.pem"] == "it is not a certificate in PEM"
+    assert reasons["ended.pem"] == "it has ended"
+    assert reasons["foreign.pem"] == "it is not of this authority"
+    assert reasons["lost"].endswith("is missing")
+    assert "is not a name" in reasons["UPPER.pem"]
+
+
+@pytest.mark.parametrize("has_intermediate", [True, False])
+def test_successor_carries_the_signature_of_puppets_authority(tmp_path: Path, has_intermediate: bool) -> None:
+    puppet = PuppetAuthority(tmp_path / "ca", has_intermediate=has_intermediate)
+    new = PuppetCa(puppet.cadir).successor(NOW)
+    assert is_issued_by(new.chain[0], puppet.path[0])
+    assert new.chain[0].public_key() == new.certificate.public_key()
+    assert list(new.chain[1:]) == puppet.path[:-1]
+    assert list(new.others) == puppet.path
+
+
+def remove(name: str) -> Callable[[PuppetAuthority], object]:
+    return lambda puppet: (puppet.cadir / name).unlink()
+
+
+def write(name: str, data: bytes) -> Callable[[PuppetAuthority], object]:
+    return lambda puppet: (puppet.cadir / name).write_bytes(data)
+
+
+def only_signing(puppet: PuppetAuthority) -> None:
+    first, end, _ = (puppet.cadir / "ca_crt.pem").read_bytes().partition(b"-----END CERTIFICATE-----\n")
+    (puppet.cadir / "ca_crt.pem").write_bytes(first + end)
+
+
+def foreign_list(puppet: PuppetAuthority) -> None:
+    other = PuppetAuthority(puppet.cadir.parent / "other")
+    (puppet.cadir / "ca_crl.pem").write_bytes((other.cadir / "ca_crl.pem").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("damage", "file"),
+    [
+        (remove("ca_crt.pem"), "ca_crt.pem"),
+        (remove("ca_key.pem"), "ca_key.pem"),
+        (remove("ca_crl.pem"), "ca_crl.pem"),
+        (write("ca_crt.pem", b"x"), "ca_crt.pem"),
+        (write("ca_key.pem", key_pem(new_key())), "ca_key.pem"),
+        (write("ca_crl.pem", b""), "ca_crl.pem"),
+        (only_signing, "ca_crt.pem"),
+        (foreign_list, "ca_crl.pem"),
+    ],
+)
+def test_authority_that_cannot_be_believed_is_refused(
+    puppet: PuppetAuthority, damage: Callable[[PuppetAuthority], object], file: str
+) -> None:
+    damage(puppet)
+    with pytest.raises(PrecastError) as caught:
+        PuppetCa(puppet.cadir)
+    assert caught.value.code == "CA-016"
+    assert file in caught.value.message

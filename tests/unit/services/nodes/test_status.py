@@ -1,0 +1,60 @@
+"""What `status` remarks on."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from precast.services.nodes.status import remarks
+from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WELL = StatusView(
+    version="1",
+    started_at=NOW,
+    now=NOW,
+    database=DatabaseStatus("SQLite", "x", 1, 0.001, 0, None),
+    nodes={},
+    servers=[],
+    queues=[QueueStatus("facts", 5, 1, 0, NOW - timedelta(minutes=1))],
+    authority_until=NOW + timedelta(days=900),
+    disk=DiskStatus("/x", 50, 100),
+    remarks=[],
+)
+
+
+def said(**changes: object) -> list[tuple[str, str]]:
+    return [(one.level, one.text) for one in remarks(msgspec.structs.replace(WELL, **changes))]
+
+
+def test_site_that_is_well_gets_no_remark() -> None:
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"disk": DiskStatus("/x", 5, 100)}, ("warning", "/x has 5% left")),
+        ({"disk": DiskStatus("/x", 1, 100)}, ("broken", "/x has 1% left")),
+        (
+            {"authority_until": NOW + timedelta(days=59)},
+            ("warning", "the authority's certificate ends 2026-03-01 00:00:00Z"),
+        ),
+        ({"authority_until": NOW}, ("broken", "the authority's certificate ends 2026-01-01 00:00:00Z")),
+        ({"queues": [QueueStatus("facts", 0, 0, 2, None)]}, ("warning", "2 dead letters of facts")),
+        (
+            {"queues": [QueueStatus("facts", 9, 0, 0, NOW - timedelta(minutes=11))]},
+            ("warning", "facts waits for 11 minutes"),
+        ),
+        (
+            {"database": DatabaseStatus("SQLite", "x", 1, 0.8, 0, None)},
+            ("warning", "the database took 0.8 s to answer"),
+        ),
+        (
+            {"database": DatabaseStatus("PostgreSQL", "x", 1, 0.0, 2, 61.0)},
+            ("warning", "a replica is 61 s behind"),
+        ),
+    ],
+)
+def test_what_needs_attention_is_remarked_on(changes: dict[str, object], expected: tuple[str, str]) -> None:
+    assert said(**changes) == [expected]

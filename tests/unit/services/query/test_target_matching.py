@@ -1,0 +1,119 @@
+"""Whether one node is meant by a target."""
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from precast.services.query.matching import matcher
+from precast.services.query.node_fields import NodeReading
+from precast.wire.query.parser import parse
+
+
+class Sample(NamedTuple):
+    """A node as a test wants it."""
+
+    name: str = "web1.example.com"
+    role: str | None = "web::front"
+    environment: str | None = None
+    state: str = "away"
+    extensions: dict[str, str] = {"pp_role": "web"}  # noqa: RUF012 - never changed
+    facts: dict[str, Any] = {  # noqa: RUF012
+        "os": {"family": "Debian", "release": {"major": "12", "full": "12.10"}},
+        "processors": {"count": 4, "models": ["Xeon", "Other"]},
+        "is_virtual": True,
+        "load": 0.5,
+        "nothing": None,
+        "disks": [{"size": 5}],
+        "dotted.name": {"x": 1},
+        "zero": 0,
+    }
+
+
+def is_meant(text: str, node: Sample = Sample()) -> bool:  # noqa: B008 - immutable
+    return matcher(parse(text), NodeReading())(node)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "web1.example.com",
+        "web*",
+        "web?.example.com",
+        "db1, web1.example.com",
+        "name = web1.example.com",
+        "name ~ '^web'",
+        "name !~ '^db'",
+        "name in (web1.example.com, x)",
+        "role = 'web::front'",
+        "state = away",
+        "trusted.extensions.pp_role = web",
+        "trusted.certname = web1.example.com",
+        "trusted.hostname = web1",
+        "trusted.domain = example.com",
+        "facts.os.family = Debian",
+        "facts.os.family != RedHat",
+        "facts.os.release.major = 12",
+        "facts.os.release.major = '12'",
+        "facts.os.release.major > 9",
+        "facts.os.release.full > '12.9'",
+        "facts.os.release.full < 12.2",
+        "facts.processors.count >= 4",
+        "facts.processors.count <= 4",
+        "facts.processors.models = Xeon",
+        "facts.processors.models.1 = Other",
+        "facts.processors.models ~ '^X'",
+        "facts.is_virtual = true",
+        "facts.load < 1",
+        "facts.disks.0.size = 5",
+        "facts.dotted.name.x = 1",
+        "facts.zero = 0",
+        "exists facts.os",
+        "not exists facts.missing",
+        "exists facts.nothing",
+        "not environment = x",
+    ],
+)
+def test_node_that_is_meant(text: str) -> None:
+    assert is_meant(text)
+    assert not is_meant(f"not ({text})")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "web1",
+        "name = 'web*'",
+        "role = web",
+        "environment = x",
+        "environment != x",
+        "environment !~ x",
+        "exists environment",
+        "facts.missing = x",
+        "facts.missing != x",
+        "facts.missing < 5",
+        "facts.nothing = x",
+        "facts.nothing != x",
+        "facts.os = x",
+        "facts.is_virtual = 'true'",
+        "facts.is_virtual = 1",
+        "facts.zero = false",
+        "facts.os.family > 5",
+        "facts.os.family > 'a'",
+        "facts.processors.count > many",
+        "facts.processors.models != Xeon",
+        "facts.processors.models.7 = x",
+        "trusted.extensions.pp_zone = x",
+        "trusted.extensions.pp_zone != x",
+        "facts.is_virtual > 0",
+    ],
+)
+def test_node_that_is_not_meant(text: str) -> None:
+    assert not is_meant(text)
+
+
+def test_name_without_a_domain_has_none() -> None:
+    assert not is_meant("exists trusted.domain", Sample(name="web1"))
+
+
+def test_pattern_looks_at_the_beginning_of_a_long_text_only() -> None:
+    assert not is_meant("facts.x ~ 'z'", Sample(facts={"x": "a" * 10_000 + "z"}))

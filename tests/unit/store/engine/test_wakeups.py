@@ -1,0 +1,84 @@
+"""Wake-ups within one process: one flag a sleeper, and no topic outlives its last one."""
+
+import asyncio
+
+from precast.store.engine.wakeups import Wakeups
+
+# Long enough that only a lost wake-up reaches it.
+LONG_S = 60.0
+
+
+async def test_publish_wakes_every_sleeper_of_the_topic_and_no_other() -> None:
+    wakeups = Wakeups()
+    with wakeups.subscribe("a") as first, wakeups.subscribe("a", "b") as second, wakeups.subscribe("c") as third:
+        wakeups.publish(["a"])
+        assert await first.wait(LONG_S)
+        assert await second.wait(LONG_S)
+        assert not await third.wait(0)
+
+
+async def test_publish_of_several_topics_wakes_a_sleeper_once() -> None:
+    wakeups = Wakeups()
+    with wakeups.subscribe("a", "b") as sleeper:
+        wakeups.publish(["a", "b", "a"])
+        assert await sleeper.wait(LONG_S)
+        assert not await sleeper.wait(0)
+        wakeups.publish(iter(["b"]))
+        assert await sleeper.wait(LONG_S)
+
+
+async def test_publish_ends_the_sleep_of_one_who_waits_already() -> None:
+    wakeups = Wakeups()
+    with wakeups.subscribe("a") as sleeper:
+        waiting = asyncio.create_task(sleeper.wait(LONG_S))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        wakeups.publish(["a"])
+        assert await waiting
+
+
+async def test_publish_before_the_subscription_is_not_heard() -> None:
+    wakeups = Wakeups()
+    wakeups.publish(["a"])
+    with wakeups.subscribe("a") as sleeper:
+        assert not await sleeper.wait(0)
+
+
+async def test_publish_to_nobody_leaves_no_topic() -> None:
+    wakeups = Wakeups()
+    wakeups.publish(f"topic{number}" for number in range(1000))
+    assert wakeups._by_topic == {}
+
+
+async def test_sleeper_that_left_is_not_woken_and_its_topics_are_forgotten() -> None:
+    wakeups = Wakeups()
+    with wakeups.subscribe("a", "b") as left, wakeups.subscribe("b") as stays:
+        wakeups.remove(left)
+        assert set(wakeups._by_topic) == {"b"}
+        wakeups.publish(["a", "b"])
+        assert not await left.wait(0)
+        assert await stays.wait(LONG_S)
+        wakeups.add(left)
+    assert wakeups._by_topic == {}
+
+
+async def test_sleeper_that_fails_is_forgotten_too() -> None:
+    wakeups = Wakeups()
+    try:
+        with wakeups.subscribe("a"):
+            raise RuntimeError("in the block")
+    except RuntimeError:
+        pass
+    assert wakeups._by_topic == {}
+
+
+async def test_cancelled_wait_keeps_a_wakeup_that_came_meanwhile() -> None:
+    wakeups = Wakeups()
+    with wakeups.subscribe("a") as sleeper:
+        waiting = asyncio.create_task(sleeper.wait(LONG_S))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        wakeups.publish(["a"])
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+        assert await sleeper.wait(LONG_S)

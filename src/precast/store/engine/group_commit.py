@@ -25,7 +25,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from precast.store import issues
-from precast.store.engine.interface import BatchUnit, DatabaseFailed, Done, Engine, TransactionFailed, UnitFactory
+from precast.store.engine.interface import (
+    BatchUnit,
+    DatabaseFailed,
+    Done,
+    Engine,
+    TransactionFactory,
+    TransactionFailed,
+)
 from precast.store.engine.promise import Promise
 from precast.store.engine.query import Transaction
 
@@ -51,7 +58,7 @@ class _Job:
     def __init__(
         self,
         promise: Promise[Any],
-        unit: UnitFactory | None,
+        unit: TransactionFactory | None,
         batch: BatchUnit[Any, Any] | None = None,
         item: object = None,
         *,
@@ -81,7 +88,7 @@ class _Job:
 class _Part(NamedTuple):
     """What one unit of a transaction does: for one writer, or for all of a batch."""
 
-    unit: UnitFactory
+    unit: TransactionFactory
     jobs: list[_Job]
 
 
@@ -108,7 +115,7 @@ class GroupCommit:
             asyncio.create_task(self._commit_groups(), name="precast-commit") for _ in range(self._committers)
         ]
 
-    async def submit(self, unit: UnitFactory, *, is_apart: bool = False) -> Any:
+    async def submit(self, unit: TransactionFactory, *, is_apart: bool = False) -> Any:
         """Run the unit in a group, or apart from all others; its value once it is durable.
 
         Cancelling before its group starts drops the unit; after that it may or may not be stored.

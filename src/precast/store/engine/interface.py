@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 T = TypeVar("T")
 
 # Makes the unit afresh for each try.
-UnitFactory = Callable[[], Transaction[Any]]
+TransactionFactory = Callable[[], Transaction[Any]]
 # Makes a unit for many items, which gives a value for each, in their order.
 BatchUnit = Callable[[Sequence[Item]], Transaction[Sequence[T]]]
 
@@ -45,14 +45,14 @@ class Engine(Protocol):
     location: str
     gather_s: float  # how long the next group of writers is waited for while there are many of them
 
-    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
         """Run the units in order in one durable transaction: all of them or none.
 
         Raises TransactionFailed if it is one unit's fault, DatabaseFailed if it is the database's.
         Cancelling may or may not store the group.
         """
 
-    async def read(self, unit: UnitFactory) -> Any:
+    async def read(self, unit: TransactionFactory) -> Any:
         """Run a unit that only reads, on one consistent snapshot, beside the writers. Raises PrecastError."""
 
     def read_at_once(self, statement: Statement) -> Rows | None:

@@ -14,7 +14,7 @@ import asyncpg
 
 from precast.store import issues
 from precast.store.engine import durability, postgres_errors
-from precast.store.engine.interface import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.engine.interface import DatabaseFailed, Done, Progress, TransactionFactory, TransactionFailed
 from precast.store.engine.location import PostgresLocation
 from precast.store.engine.query import Dialect, ManyRows, Rows, Statement, Think
 
@@ -71,7 +71,7 @@ class PostgresEngine:
             raise
         return engine
 
-    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
         for remaining in reversed(range(TRIES)):
             try:
                 return await self._transact(units)
@@ -80,7 +80,7 @@ class PostgresEngine:
                     raise
         raise AssertionError("the last try returns or raises")
 
-    async def read(self, unit: UnitFactory) -> Any:
+    async def read(self, unit: TransactionFactory) -> Any:
         try:
             async with self._connection() as connection, self._transaction(connection, is_snapshot=True):
                 return (await self._run(connection, unit)).value
@@ -104,7 +104,7 @@ class PostgresEngine:
         if unsafe := durability.unsafe_settings(settings):
             raise issues.NOT_DURABLE.error(reason=", ".join(unsafe))
 
-    async def _transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+    async def _transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
         done: list[Done] = []
         async with self._committing() as connection, self._transaction(connection, is_snapshot=False):
             for index, unit in enumerate(units):
@@ -113,7 +113,7 @@ class PostgresEngine:
                 except DatabaseFailed:
                     raise
                 except Exception as error:
-                    raise UnitFailed(index) from error
+                    raise TransactionFailed(index) from error
         return done
 
     @contextlib.asynccontextmanager
@@ -185,7 +185,7 @@ class PostgresEngine:
         except postgres_errors.DRIVER_ERRORS as error:
             raise DatabaseFailed(postgres_errors.at_commit(error, self.location)) from error
 
-    async def _run(self, connection: "Connection", unit: UnitFactory) -> Done:
+    async def _run(self, connection: "Connection", unit: TransactionFactory) -> Done:
         progress = Progress(unit())
         step = progress.first()
         while step is not None:

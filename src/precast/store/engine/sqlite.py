@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from precast.store import issues
 from precast.store.engine import sqlite_errors
-from precast.store.engine.interface import DatabaseFailed, Done, Progress, UnitFactory, UnitFailed
+from precast.store.engine.interface import DatabaseFailed, Done, Progress, TransactionFactory, TransactionFailed
 from precast.store.engine.query import Dialect, ManyRows, Rows, Statement, Think
 
 T = TypeVar("T")
@@ -81,11 +81,11 @@ class SqliteEngine:
             raise
         return engine
 
-    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
         think = partial(self._have_thought, asyncio.get_running_loop())
         return await self._in(self._writer_thread, self._transact, units, think)
 
-    async def read(self, unit: UnitFactory) -> Any:
+    async def read(self, unit: TransactionFactory) -> Any:
         async with self._free_reader:
             return await self._in(self._reader_threads, self._read, unit)
 
@@ -196,7 +196,7 @@ class SqliteEngine:
             raise issues.NOT_OURS.error(location=self._path)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _transact(self, units: Sequence[UnitFactory], think: Thinking) -> list[Done]:
+    def _transact(self, units: Sequence[TransactionFactory], think: Thinking) -> list[Done]:
         connection = self._writer
         assert connection is not None, "open() has prepared the writer"
         done: list[Done] = []
@@ -208,7 +208,7 @@ class SqliteEngine:
                 except DatabaseFailed:
                     raise
                 except Exception as error:
-                    raise UnitFailed(index) from error
+                    raise TransactionFailed(index) from error
             self._commit(connection)
         except BaseException:
             self._roll_back(connection)
@@ -232,7 +232,7 @@ class SqliteEngine:
         except sqlite3.Error as error:
             raise DatabaseFailed(sqlite_errors.at_commit(error, self._path)) from error
 
-    def _read(self, unit: UnitFactory) -> Any:
+    def _read(self, unit: TransactionFactory) -> Any:
         try:
             connection = self._readers.pop() if self._readers else self._connect_reader()
             try:
@@ -267,7 +267,7 @@ class SqliteEngine:
             wait([thought], CLOSING_STEP_S)
         return thought.result()
 
-    def _run(self, connection: sqlite3.Connection, unit: UnitFactory, think: Thinking = think_at_once) -> Done:
+    def _run(self, connection: sqlite3.Connection, unit: TransactionFactory, think: Thinking = think_at_once) -> Done:
         progress = Progress(unit())
         step = progress.first()
         while step is not None:

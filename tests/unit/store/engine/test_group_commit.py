@@ -14,7 +14,7 @@ from precast.base.errors import UnavailableError
 from precast.store import issues
 from precast.store.engine import group_commit
 from precast.store.engine.group_commit import MANY, GroupCommit
-from precast.store.engine.interface import DatabaseFailed, Done, Progress, TransactionFailed, UnitFactory
+from precast.store.engine.interface import DatabaseFailed, Done, Progress, TransactionFactory, TransactionFailed
 from precast.store.engine.query import Dialect, Rows, Statement, Transaction
 
 
@@ -31,7 +31,7 @@ class HeldEngine:
         self.holds = 1_000_000  # so many commits wait, from the first on
         self.failure: Exception | None = None
 
-    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
         self.groups.append(len(units))
         if len(self.groups) <= self.holds:
             await self.may_commit.wait()
@@ -48,7 +48,7 @@ class HeldEngine:
             done.append(progress.done)
         return done
 
-    async def read(self, unit: UnitFactory) -> Any:
+    async def read(self, unit: TransactionFactory) -> Any:
         raise AssertionError("nothing reads here")
 
     def read_at_once(self, statement: Statement) -> Rows | None:

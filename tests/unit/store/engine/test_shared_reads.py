@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from precast.store.engine.interface import Done, Progress, UnitFactory
+from precast.store.engine.interface import Done, Progress, TransactionFactory
 from precast.store.engine.query import Dialect, Rows, Statement, Transaction
 from precast.store.engine.shared_reads import MAX_BATCH, SharedReads
 
@@ -23,10 +23,10 @@ class HeldEngine:
         self.may_answer = asyncio.Semaphore(0)
         self.failure: Exception | None = None
 
-    async def transact(self, units: Sequence[UnitFactory]) -> list[Done]:
+    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
         raise AssertionError("nothing writes here")
 
-    async def read(self, unit: UnitFactory) -> Any:
+    async def read(self, unit: TransactionFactory) -> Any:
         progress = Progress(unit())
         assert progress.first() is None
         assert progress.done is not None

@@ -15,7 +15,7 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
-from precast.lang.compiler.definitions import Transaction
+from precast.lang.compiler.definitions import SourceUnit
 from precast.lang.compiler.environment import remarks, with_environment
 from precast.lang.compiler.finishing import finish
 from precast.lang.compiler.loading import translated
@@ -129,7 +129,7 @@ def _start(inputs: Inputs, settings: Settings) -> Run:
     return run
 
 
-def _evaluate_main(run: Run, unit: Transaction) -> Any:
+def _evaluate_main(run: Run, unit: SourceUnit) -> Any:
     run.loader.add(unit)
     return unit.main(run.top)
 
@@ -144,11 +144,11 @@ def _nothing_to_leave() -> Iterator[None]:
         raise issues.ILLEGAL_JUMP.error(jump.source, jump.span, name=name) from None
 
 
-def _unit(source: Source) -> Transaction:
+def _unit(source: Source) -> SourceUnit:
     return translated(source.path, digests.of_bytes(source.text.encode()), source.text, "")
 
 
-def _manifests(inputs: Inputs, place: str) -> list[Transaction]:
+def _manifests(inputs: Inputs, place: str) -> list[SourceUnit]:
     """The environment's manifests: one file, or all in a directory in the order of their names."""
     paths = [place] if place.endswith(".pp") else _below(inputs, place)
     found = [(path, inputs.text(path)) for path in paths]

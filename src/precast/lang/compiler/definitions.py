@@ -65,7 +65,7 @@ def node_title(matcher: str) -> str:
     return f"__node_regexp__{re.sub(r'^[.]+', '', word)}"
 
 
-class Unit:
+class SourceUnit:
     """What one source file defines, and its code at the top."""
 
     __slots__ = ("aliases", "classes", "defines", "functions", "main", "nodes", "program", "source", "warnings")

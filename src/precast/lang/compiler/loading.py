@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from precast.base.spans import Source
 from precast.lang import datatypes
-from precast.lang.compiler.definitions import Definition, NodeBlock, Transaction, node_title
+from precast.lang.compiler.definitions import Definition, NodeBlock, SourceUnit, node_title
 from precast.lang.evaluator.lambdas import UserFunction
 from precast.lang.evaluator.translation import Code
 from precast.lang.inputs import ABSENT, Inputs, ModuleFile, ModulePlace
@@ -22,11 +22,11 @@ from precast.lang.syntax.parser import parse
 FoundT = TypeVar("FoundT")
 
 # Translated files by path and digest. Bounded: an environment has a few thousand files, and a worker serves one version of it.
-_units: dict[tuple[str, str, str], Transaction] = {}
+_units: dict[tuple[str, str, str], SourceUnit] = {}
 _UNITS_KEPT = 20_000
 
 
-def translated(path: str, digest: str, text: str, module_name: str) -> Transaction:
+def translated(path: str, digest: str, text: str, module_name: str) -> SourceUnit:
     """The unit of a file, made once for its content."""
     key = (path, digest, module_name)
     unit = _units.get(key)
@@ -37,7 +37,7 @@ def translated(path: str, digest: str, text: str, module_name: str) -> Transacti
         findings = check(program, namespace_of(path, module_name) if module_name else None)
         if findings.errors:
             raise findings.errors[0]
-        unit = _units[key] = Transaction(program, module_name, findings.warnings)
+        unit = _units[key] = SourceUnit(program, module_name, findings.warnings)
     return unit
 
 
@@ -55,7 +55,7 @@ class Loader:
         self.aliases: dict[str, tuple[ast.TypeAliasDefinition, Code]] = {}
         self.nodes: list[NodeBlock] = []
 
-    def add(self, unit: Transaction) -> None:
+    def add(self, unit: SourceUnit) -> None:
         """Makes the definitions of a unit known, and logs what is doubtful in it. Raises where one is there already."""
         self._warn(unit)
         for name, definition in unit.classes.items():
@@ -76,7 +76,7 @@ class Loader:
         for node in unit.nodes:
             self._add_node(node)
 
-    def _warn(self, unit: Transaction) -> None:
+    def _warn(self, unit: SourceUnit) -> None:
         for suspicion in unit.program.warnings:
             self._log("warning", suspicion.message)
         for finding in unit.warnings:
@@ -172,7 +172,7 @@ class Loader:
         if unit is not None:
             _check_one(unit, name, "type" if folder == "types" else "function", path)
 
-    def _load(self, path: str, module_name: str) -> Transaction | None:
+    def _load(self, path: str, module_name: str) -> SourceUnit | None:
         """What a file defines, if this is the first time that it is looked for and it is there."""
         if path in self._loaded:
             return None
@@ -185,7 +185,7 @@ class Loader:
         return unit
 
 
-def _check_one(unit: Transaction, name: str, what: str, path: str) -> None:
+def _check_one(unit: SourceUnit, name: str, what: str, path: str) -> None:
     """A file of a type or function defines that one and nothing else. Raises LANG-764 where it does not."""
     defined = list(unit.aliases if what == "type" else unit.functions)
     problem = ""

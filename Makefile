@@ -4,8 +4,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 PYTEST := $(BIN)/python -m pytest -q
 SHORT := -m "not soak"
+# Most tests wait for disks, sockets and processes, so more of them than cores run at once.
+PARALLEL := -n 3 --dist worksteal
 
-.PHONY: help venv bytecode demo test check unit soak bench peers lock docs clean
+.PHONY: help venv bytecode demo quick test check unit coverage soak bench peers lock docs clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 10
@@ -33,11 +35,20 @@ check: venv  ## format, lint, types, architecture
 	$(BIN)/mypy
 	$(PYTEST) tests/unit/test_architecture.py
 
-test: check bytecode  ## check, then every test but the long ones
-	$(PYTEST) $(SHORT) tests
+quick: bytecode  ## format, lint, types, and the tests nearest to what changed: under a minute
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python tools/quick.py
 
-unit: bytecode  ## the quick part of the tests
-	$(PYTEST) tests/unit tests/spec
+test: check bytecode  ## check, then every test but the long ones
+	$(PYTEST) $(SHORT) $(PARALLEL) tests
+
+unit: bytecode  ## the tests that need no database, network or sleep
+	$(PYTEST) -n 2 tests/unit tests/spec
+
+coverage: bytecode  ## which lines unit, spec, component and contract tests reach, as a table
+	$(PYTEST) $(SHORT) $(PARALLEL) --cov=precast --cov-report=term:skip-covered tests/unit tests/spec tests/component tests/contract
 
 soak: bytecode  ## the long figures: many crash rounds, many steps
 	$(PYTEST) -s -m soak tests
@@ -49,7 +60,7 @@ peers: venv  ## other tools that benches measure beside us, into .venv-peers
 	$(PYTHON) -m venv --clear .venv-peers
 	.venv-peers/bin/python -m pip install -qq --disable-pip-version-check -r bench/peers.txt
 
-lock: venv  ## lock the dependencies anew, with hashes and without addresses
+lock: venv  ## lock the newest dependencies, with hashes and without addresses
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade \
 	  --python-version 3.11 --extra server --group dev pyproject.toml -o requirements.lock
 
@@ -57,4 +68,4 @@ docs: venv  ## write the generated reference
 	$(BIN)/python tools/reference.py
 
 clean:  ## remove what make made
-	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .coverage .ruff_cache .hypothesis dist

@@ -23,7 +23,7 @@ from bench.applying.mixed import measure_mixed
 from bench.applying.process import best, measure
 from bench.applying.tools import FILE_COUNT, Tool
 from bench.report import Goal, finish, parse_quick, print_rows
-from precast.agent.state.places import STATE
+from precast.agent.state.paths import STATE
 from precast.cli.compile.local_compile import DIRECTORY
 
 ROUNDS, QUICK_ROUNDS, PEER_ROUNDS = 5, 3, 2

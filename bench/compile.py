@@ -105,8 +105,8 @@ def measure_realistic(rounds: int, with_puppet: bool) -> tuple[Figures, Figures 
 def _prove_equal(place: Path, environment: Environment) -> None:
     """Resources, parameters, edges, tags and order. Ends the bench where they differ."""
     (case,) = catalogs.cases([environment], 1)
-    puppets_answer = catalogs.by_puppet(place, [case], place / "templates.jsonl")[case[0]]
-    found = unexpected(puppets_answer, catalogs.Ours(place).answer(environment.name, environment.machines[0]))
+    puppets_answer = catalogs.compile_with_puppet(place, [case], place / "templates.jsonl")[case[0]]
+    found = unexpected(puppets_answer, catalogs.PrecastAnswers(place).answer(environment.name, environment.machines[0]))
     if found or puppets_answer.get("error"):
         shown = "\n".join(str(each)[:300] for each in found[:5])
         sys.exit(f"the catalogs of the realistic node differ, so their times say nothing\n{shown}")

@@ -20,19 +20,20 @@ from typing import Any, NamedTuple
 
 from bench.report import Goal, finish, parse_quick, print_rows
 from bench.sharing_code import PROFILES, ROLES, code, facts_of, role_of
-from lab.compiling import Compiling
-from precast.lang.answers import FileStore, NodeAnswers, TextTree
+from lab.compile_services import CompileServices
 from precast.lang.compile import compile_catalog
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers
 from precast.lang.settings import Settings
 from precast.services.compile.inputs import NodeInput, node_data
-from precast.services.traces.chains import encode_links, link
-from precast.services.traces.walking import Found
+from precast.services.traces.chains import encode_links, make_link
+from precast.services.traces.walker import ReachedLeaf
 from precast.store.engine.connect import connect
 from precast.store.engine.location import SqliteLocation
 from precast.store.schema.schema import Schema
 from precast.wire.catalogs.bodies import ReleaseBody
-from precast.wire.facts import FactsBody, facts_body
+from precast.wire.facts import FactUpload, make_upload
 from precast.wire.nodes.bodies import TargetsBody
 
 SEED = 8
@@ -58,7 +59,7 @@ QUICK, FULL = Size(1_000, 3), Size(10_000, 20)
 class Fleet:
     """All nodes, as they are now."""
 
-    def __init__(self, compiling: Compiling, count: int) -> None:
+    def __init__(self, compiling: CompileServices, count: int) -> None:
         self.compiling = compiling
         self.names = [f"node{number:05d}.example.org" for number in range(count)]
         self._number = {name: number for number, name in enumerate(self.names)}
@@ -67,11 +68,11 @@ class Fleet:
         for name in self.names:
             await self.compiling.introduce(name, role_of(self._number[name]))
 
-    def body(self, name: str, **changed: Any) -> FactsBody:
+    def body(self, name: str, **changed: Any) -> FactUpload:
         """A node's facts as they come in, with these changed."""
         stable, volatile = facts_of(self._number[name], 0)
         stable |= changed
-        return facts_body(stable, volatile)
+        return make_upload(stable, volatile)
 
     async def submit(self, names: list[str], tick: int = 0, **changed: Any) -> None:
         waiting = iter(names)
@@ -84,49 +85,51 @@ class Fleet:
         await asyncio.gather(*(some() for _ in range(SUBMITTERS)))
 
 
-async def timed(compiling: Compiling) -> tuple[int, float]:
+async def timed(compiling: CompileServices) -> tuple[int, float]:
     """Until nothing waits: compiles, and seconds."""
     started_s = time.perf_counter()
     return await compiling.settle(), time.perf_counter() - started_s
 
 
-async def skeletons(compiling: Compiling, names: list[str]) -> dict[str, str | None]:
-    staged = await compiling.database.read(compiling.catalogs.staged, names)
+async def skeletons(compiling: CompileServices, names: list[str]) -> dict[str, str | None]:
+    staged = await compiling.database.read(compiling.catalogs.staged.find, names)
     return {name: one.skeleton for name, one in staged.items()}
 
 
-async def walk_us(compiling: Compiling, names: list[str]) -> tuple[float, float]:
+async def walk_us(compiling: CompileServices, names: list[str]) -> tuple[float, float]:
     """The walk of one node, as its decision does it: microseconds, and how many reads its trace has."""
-    known = await compiling.database.read(compiling.inputs.reading, names)
+    known = await compiling.database.read(compiling.inputs.read, names)
     nodes = [node_data(one) for one in known]
     version = known[0].version
     assert version is not None
-    grove = await compiling.groves.grove("production", version)
-    ways = await compiling.groves.walk(grove, nodes)
-    reads = statistics.mean(sum(position for _, position in one.way) for one in ways if isinstance(one, Found))
-    best = min(_walk_all(grove, nodes) for _ in range(5))
+    tree = await compiling.trace_cache.tree("production", version)
+    walks = await compiling.trace_cache.walk(tree, nodes)
+    reads = statistics.mean(
+        sum(position for _, position in walk.path) for walk in walks if isinstance(walk, ReachedLeaf)
+    )
+    best = min(_walk_all(tree, nodes) for _ in range(5))
     return best / len(nodes) * 1e6, reads
 
 
-def _walk_all(grove: Any, nodes: list[Any]) -> float:
+def _walk_all(tree: Any, nodes: list[Any]) -> float:
     started_s = time.process_time()
     for node in nodes:
-        grove.walk(node)
+        tree.walk(node)
     return time.process_time() - started_s
 
 
-async def cold_differences(compiling: Compiling, files: Mapping[str, str], names: list[str]) -> int:
+async def cold_differences(compiling: CompileServices, files: Mapping[str, str], names: list[str]) -> int:
     """How many of these nodes have another catalog than a compile from nothing gives."""
     store = FileStore(TextTree(files))
-    staged = await compiling.database.read(compiling.catalogs.staged, names)
+    staged = await compiling.database.read(compiling.catalogs.staged.find, names)
     different = 0
-    for known in await compiling.database.read(compiling.inputs.reading, names):
+    for known in await compiling.database.read(compiling.inputs.read, names):
         cold = compile_catalog(Inputs(NodeAnswers(node_data(known), store)), Settings())
         different += cold.body.digest() != staged[known.node].skeleton
     return different
 
 
-async def flapping(compiling: Compiling, fleet: Fleet) -> tuple[float, float, int]:
+async def flapping(compiling: CompileServices, fleet: Fleet) -> tuple[float, float, int]:
     """The time from facts to decision of nodes that change once, without and beside a hundred that flap all the time.
 
     Everything runs as in a server, in one process with the load: the sets of those that flap are made before, and each sends one a
@@ -169,13 +172,13 @@ async def _flap(fleet: Fleet, flapped: list[int], is_used_up: asyncio.Event) -> 
             is_used_up.set()
 
 
-async def _latency(compiling: Compiling, fleet: Fleet, name: str) -> float:
+async def _latency(compiling: CompileServices, fleet: Fleet, name: str) -> float:
     """Until a node whose system became another, which code reads, is decided with that."""
     body = fleet.body(name, os=OTHERS[1])
     started_s = time.perf_counter()
     await compiling.facts.submit(name, body)
     while True:
-        (known,) = await compiling.database.read(compiling.inputs.reading, [name])
+        (known,) = await compiling.database.read(compiling.inputs.read, [name])
         if known.facts["os"] == OTHERS[1] and known.facts_digest == (await compiling.staged(name)).facts:
             return (time.perf_counter() - started_s) * 1e3
         await asyncio.sleep(0.0005)
@@ -190,7 +193,7 @@ def compiles_without_holes(known: Sequence[NodeInput], files: Mapping[str, str])
         for one in known:
             inputs = Inputs(NodeAnswers(node_data(one), store))
             compile_catalog(inputs, settings)
-            traces.add(encode_links(tuple(link(read.question, read.answer) for read in inputs.trace)))
+            traces.add(encode_links(tuple(make_link(read.question, read.answer) for read in inputs.trace)))
         needed.append(len(traces))
     return needed[0], needed[1]
 
@@ -200,7 +203,7 @@ async def main_async(is_quick: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         database = await connect(SqliteLocation(Path(name) / "precast.db"), may_create=True)
         await Schema(database).expand()
-        compiling = Compiling(database)
+        compiling = CompileServices(database)
         try:
             await measure(compiling, size, is_quick)
         finally:
@@ -208,7 +211,7 @@ async def main_async(is_quick: bool) -> None:
             await database.close()
 
 
-async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
+async def measure(compiling: CompileServices, size: Size, is_quick: bool) -> None:
     fleet, files = Fleet(compiling, size.nodes), code()
     rows: list[tuple[str, int, float]] = []
     await compiling.deploy(files)
@@ -224,7 +227,7 @@ async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
     rows.append(("only uptime and memory changed", volatile, seconds))
     before = compiling.compiler.compiles
     for node in fleet.names * 2:
-        await compiling.releases.fetch(node, "")
+        await compiling.downloads.fetch(node, "")
     poll = compiling.compiler.compiles - before
     rows.append(("every agent has fetched twice", poll, 0.0))
 
@@ -247,7 +250,7 @@ async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
     names = random.Random(SEED).sample(fleet.names, min(CHECKED, len(fleet.names)))
     different = await cold_differences(compiling, changed, names)
     us, reads = await walk_us(compiling, names)
-    known = await compiling.database.read(compiling.inputs.reading, names)
+    known = await compiling.database.read(compiling.inputs.read, names)
     with_holes, without_holes = await asyncio.to_thread(compiles_without_holes, known, changed)
     calm_ms, beside_ms, flaps = await flapping(compiling, fleet)
     for version in range(size.versions - 3):
@@ -255,7 +258,7 @@ async def measure(compiling: Compiling, size: Size, is_quick: bool) -> None:
         changed = {**changed, template: changed[template] + f"# version {version}\n"}
         await compiling.deploy(changed)
         await compiling.settle()
-    chains, link_bytes, leaf_bytes = await compiling.traces.size("production")
+    chains, link_bytes, leaf_bytes = await compiling.traces.measure("production")
 
     print_rows(["what changed", "compiles", "seconds"], rows)
     print(f"\n{len(names)} random nodes against a cold compile: {different} differ")

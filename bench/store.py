@@ -103,7 +103,7 @@ async def queue(location: Location, count: int) -> tuple[Rate, Rate]:
             await asyncio.gather(*(work.complete(claim) for claim in claims))
 
         done = await timed(count // 16 + 1, 4, batch)
-        assert await work.waiting(limit=1) == []
+        assert await work.list_waiting(limit=1) == []
     return enqueued, {"per_s": done["per_s"] * 16, "cpu_us": done["cpu_us"] / 16}
 
 

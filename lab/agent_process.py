@@ -1,4 +1,4 @@
-"""A real `precast agent` as a process, below a directory that is its machine's root."""
+"""A real `precast agent` process, with a directory as the root of its machine."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ DEADLINE_S = 60.0
 
 
 class AgentProcess:
-    """Made by `with`; it runs until its end, and can be killed and started again."""
+    """A context manager: the agent runs inside the block, and can be killed and started again."""
 
     def __init__(self, root: Path, url: str, *options: str) -> None:
         self.root = root
@@ -51,7 +51,7 @@ class AgentProcess:
             )
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End it; its exit code."""
+        """Send a signal, wait for the end, and return the exit code."""
         assert self.process is not None
         self.process.send_signal(number)
         code = self.process.wait(DEADLINE_S)
@@ -69,12 +69,12 @@ class AgentProcess:
     @property
     def rss_bytes(self) -> int:
         assert self.process is not None
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
-        assert found is not None
-        return int(found[1]) * 1024
+        match = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
+        assert match is not None
+        return int(match[1]) * 1024
 
     def status(self) -> dict[str, Any]:
-        """What `precast agent status` says, and its exit code."""
+        """The output of `precast agent status --json`, with its exit code as `code`."""
         done = subprocess.run(
             [PRECAST, "agent", "status", "--root", str(self.root), "--json"],
             capture_output=True,
@@ -82,11 +82,13 @@ class AgentProcess:
             check=False,
             timeout=DEADLINE_S,
         )
-        said = json.loads(done.stdout) if done.stdout else {"running": None, "connected": False, "trouble": done.stderr}
-        return {**said, "code": done.returncode}
+        status = (
+            json.loads(done.stdout) if done.stdout else {"running": None, "connected": False, "trouble": done.stderr}
+        )
+        return {**status, "code": done.returncode}
 
     def until(self, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Wait until its status is so; the status."""
+        """Wait until the status meets a condition, and return the status."""
         until_s = time.monotonic() + DEADLINE_S
         while not is_so(status := self.status()):
             if time.monotonic() > until_s:
@@ -98,7 +100,7 @@ class AgentProcess:
         return self.until(lambda status: bool(status["connected"]))
 
     def until_settled(self) -> dict[str, Any]:
-        """Connected, facts collected, and everything acknowledged."""
+        """Wait until the agent is connected, has collected facts, and the server has acknowledged all records."""
         return self.until(
             lambda status: (
                 status["connected"]

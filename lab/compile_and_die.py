@@ -10,23 +10,23 @@ import signal
 import sys
 from typing import Any
 
-from lab.compiling import Compiling
+from lab.compile_services import CompileServices
 from precast.store.engine.connect import connect
 from precast.store.engine.location import parse
 from precast.store.engine.query import Transaction
 
 
 async def run(location: str, when: str) -> None:
-    compiling = Compiling(await connect(parse(location)))
-    storing = compiling.compiler._storing
+    compiling = CompileServices(await connect(parse(location)))
+    store = compiling.compiler._store
 
     def dying(*values: Any) -> Transaction[None]:
         if when == "inside":
-            yield from storing(*values)
+            yield from store(*values)
         assert compiling.compiler.compiles == 1, "it dies after its compile"
         os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(compiling.compiler, "_storing", dying)  # noqa: B010 - the one place to die at
+    setattr(compiling.compiler, "_store", dying)  # noqa: B010 - the one place to die at
     await compiling.compiler.work_off("doomed")
 
 

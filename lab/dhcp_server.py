@@ -38,7 +38,7 @@ def reply(
         mask = ipaddress.IPv4Network((0, prefix)).netmask.packed
         options += [(51, struct.pack("!I", lease_s)), (1, mask)]
         options += [(3, ipaddress.IPv4Address(router).packed)] if router else []
-        options += [(6, b"".join(ipaddress.IPv4Address(one).packed for one in servers))] if servers else []
+        options += [(6, b"".join(ipaddress.IPv4Address(server).packed for server in servers))] if servers else []
         options += [(26, struct.pack("!H", mtu))] if mtu else []
         options += [(121, b"".join(_route(to, via) for to, via in routes))] if routes else []
     return body + b"".join(bytes((code, len(value))) + value for code, value in options) + b"\xff"

@@ -8,7 +8,7 @@ import functools
 import hashlib
 from typing import Any
 
-from precast.agent.facts.submission import split
+from precast.agent.facts.submission import split_facts
 
 PACKAGES = 360
 PACKAGES_AN_UPGRADE = 10
@@ -25,13 +25,13 @@ def facts_of(node: int, upgrades: int, tick: int = 0) -> tuple[dict[str, Any], d
     stable, volatile = _split(node)
     # What moves is put in afterwards: a bench makes thousands of these.
     packages = {_package(at): _version(at, upgrades) for at in range(PACKAGES)}
-    _, moved = split({"system_uptime": _uptime(tick), "memory": _memories(tick)})
+    _, moved = split_facts({"system_uptime": _uptime(tick), "memory": _memories(tick)})
     return {**stable, "packages": packages}, {**volatile, **moved}
 
 
 @functools.cache
 def _split(node: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    return split(_everything(node))
+    return split_facts(_everything(node))
 
 
 def _everything(node: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from precast.base import https
 from precast.base.ids import TimeOrderedIds
-from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
 from precast.services.identity.certificates import private_pem
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.recognition import RecognitionService
@@ -22,7 +22,7 @@ from precast.services.work_kinds import DECIDE
 from precast.store.engine import location
 from precast.store.engine.connect import connect
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.store.identity.tokens import Tokens
 from precast.store.nodes.classification import Classifications
 from precast.store.nodes.nodes import Fleet
@@ -44,7 +44,7 @@ def names(count: int) -> list[str]:
 
 def context(directory: Path, name: str) -> ssl.SSLContext:
     """What a node opens connections with."""
-    made = https.trusting((directory / "authority.pem").read_text())
+    made = https.trust_authority((directory / "authority.pem").read_text())
     made.load_cert_chain(directory / name / "certificate.pem", directory / name / "key.pem")
     return made
 
@@ -53,12 +53,12 @@ async def _enrol(data: Path, database: str, directory: Path, called: list[str]) 
     opened = await connect(location.parse(database))
     try:
         ids, tokens = TimeOrderedIds(opened.clock), Tokens(opened)
-        audit, authority = AuditLog(opened, ids), HeldAuthority(AuthorityFiles(data / "authority"))
-        recognition = RecognitionService(opened, Nodes(opened), audit)
+        audit, authority = AuditLog(opened, ids), LoadedAuthority(AuthorityFiles(data / "authority"))
+        recognition = RecognitionService(opened, NodeCertificates(opened), audit)
         work = WorkQueue(opened, [DECIDE])
         classifier = Classifier(Fleet(opened), Classifications(opened), work)
         service = EnrolmentService(
-            opened, Nodes(opened), tokens, audit, authority, recognition, ids, secrets, classifier
+            opened, NodeCertificates(opened), tokens, audit, authority, recognition, ids, secrets, classifier
         )
         token = (await service.create_token(NewEnrolmentToken("node*", uses=len(called)), "system")).token
         for at in range(0, len(called), AT_ONCE):

@@ -18,7 +18,7 @@ from precast.base.errors import PrecastError, UnavailableError
 from precast.base.ids import TimeOrderedIds
 from precast.services.code.content import ContentService
 from precast.services.code.environments import EnvironmentService
-from precast.services.code.trees import File, Tree
+from precast.services.code.file_trees import TreeFile, FileTree
 from precast.services.work_kinds import REDECIDE
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
@@ -28,7 +28,7 @@ from precast.store.identity.audit import AuditLog
 from precast.store.queue.queue import WorkQueue
 from precast.store.schema.check import Level, inspect
 from precast.store.schema.schema import Schema
-from precast.wire.code.content_frames import head
+from precast.wire.code.content_frames import encode_header
 from precast.wire.code.environments import DeployBody
 
 MEGABYTES = 8
@@ -43,11 +43,11 @@ async def deploy(database: Database, room: Path, mark: bytes) -> int:
     work, audit = WorkQueue(database, [REDECIDE]), AuditLog(database, TimeOrderedIds(database.clock))
     service = EnvironmentService(database, Environments(database), blobs, content, work, audit)
     large = mark * LARGE_BYTES
-    tree = Tree({"files/large": File(digests.of_bytes(large), len(large), False)})
+    tree = FileTree({"files/large": TreeFile(digests.of_bytes(large), len(large), False)})
 
     async def frames() -> AsyncIterator[bytes]:
         for data in (large, tree.encode()):
-            yield head(digests.of_bytes(data), len(data)) + data
+            yield encode_header(digests.of_bytes(data), len(data)) + data
 
     await content.receive(frames())
     return (await service.deploy("production", DeployBody(tree.version), "person:ann")).current.number
@@ -63,7 +63,7 @@ async def try_full(directory: Path, free_pages: int) -> str:
             await deploy(database, directory, b"2")
         except UnavailableError as caught:
             error = caught
-        current = await Environments(database).current("production")
+        current = await Environments(database).find_current("production")
         (directory / "ballast").unlink()
         again = await deploy(database, directory, b"2")
         problems = [finding.text for finding in await inspect(database) if finding.level is Level.REFUSED]

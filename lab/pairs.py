@@ -46,11 +46,11 @@ class Pairs:
             after = page[-1].number
         items: set[int] = set()
         last = ("", "")
-        while listed := await self._queue.waiting(last, 5_000):
+        while listed := await self._queue.list_waiting(last, 5_000):
             items |= {int(item.key) for item in listed}
             last = (listed[-1].kind, listed[-1].key)
         return Found(records, items)
 
     def _writing(self, number: int, size_bytes: int) -> Transaction[None]:
-        yield from self._streams.appending("pairs", [f"{number} ".encode() + b"x" * size_bytes])
-        yield from self._queue.enqueuing("pair", str(number), b"")
+        yield from self._streams.append_records("pairs", [f"{number} ".encode() + b"x" * size_bytes])
+        yield from self._queue.enqueue_item("pair", str(number), b"")

@@ -15,7 +15,7 @@ from precast.services.identity.authority_files import AuthorityFiles
 from precast.services.identity.issuance import issue
 from precast.store.engine import location
 from precast.store.engine.connect import connect
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 
 
 def age(site: Site, identity: Identity, name: str, by: timedelta) -> None:
@@ -32,7 +32,7 @@ async def _age(site: Site, identity: Identity, name: str, by: timedelta) -> None
     database = await connect(location.parse(str(site.directory / "precast.db")))
     try:
         issued = issue(authority, request, {}, database.clock.now() - by)
-        await database.write(Nodes(database).adding, issued.record)
+        await database.write(NodeCertificates(database).add, issued.record)
     finally:
         await database.close()
     write_private(identity.certificate, issued.pem.encode())

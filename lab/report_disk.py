@@ -13,17 +13,17 @@ from pathlib import Path
 import msgspec
 
 from lab.small_disk import fill, mount, opened
-from precast.agent.applying.reporting.stream import Reporter
-from precast.agent.state.spool import Limits
+from precast.agent.applying.reporting.reporter import Reporter
+from precast.agent.state.spool import SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.base.ids import TimeOrderedIds
 from precast.services.reports.reports import ReportService, prepare_ended
 from precast.store.engine.location import SqliteLocation
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.store.reports.reports import Reports
-from precast.store.reports.views import Place, ReportReader, Wanted
+from precast.store.reports.views import ReportCursor, ReportFilter, ReportReader
 from precast.store.schema.schema import Schema
 from precast.wire.reports import records as wire
 from precast.wire.reports.events import Event, ResourceReport, Status, Summary
@@ -56,14 +56,14 @@ class Node:
         def describe(store: LocalStore) -> RunBegan:
             return RunBegan(self._ids.new(), "enforce", "hand", store.clock.now())
 
-        reporter = Reporter(describe, Limits(), self.open)
-        with self.store.writing() as db:
+        reporter = Reporter(describe, SpoolLimits(), self.open)
+        with self.store.transaction() as db:
             reporter.begin(self.store, db)
         return reporter
 
     def end(self, reporter: Reporter) -> None:
         reporter.stop()
-        with self.store.writing() as db:
+        with self.store.transaction() as db:
             reporter.end(self.store, db, "ended", SUMMARY, {})
 
 
@@ -101,7 +101,7 @@ def on_the_node(directory: Path) -> dict[str, object]:
 async def on_the_server(directory: Path) -> dict[str, object]:
     async with opened(SqliteLocation(directory / "precast.db")) as database:
         await Schema(database).expand()
-        await database.write(Nodes(database).taking, "web1")
+        await database.write(NodeCertificates(database).lock_or_create, "web1")
         service, reader = ReportService(database, Reports(database)), ReportReader(database)
         began = RunBegan(TimeOrderedIds(SystemClock()).new(), "enforce", "hand", datetime.now(UTC))
         told = [changed(number) for number in range(1000)]
@@ -109,13 +109,13 @@ async def on_the_server(directory: Path) -> dict[str, object]:
 
         async def take() -> PrecastError | None:
             try:
-                await database.write(service.taking, [("web1", prepare_ended("web1", body))])
+                await database.write(service.store, [("web1", prepare_ended("web1", body))])
             except PrecastError as error:
                 return error
             return None
 
         async def count() -> int:
-            return len(await reader.newest(Wanted(), Place(datetime(2100, 1, 1, tzinfo=UTC)), 10))
+            return len(await reader.list_newest(ReportFilter(), ReportCursor(datetime(2100, 1, 1, tzinfo=UTC)), 10))
 
         ballast = directory / "ballast"
         fill(ballast, 2)

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from lab.fact_documents import name_of
-from precast.agent.applying.reporting.stream import BATCH_BYTES
+from precast.agent.applying.reporting.reporter import BATCH_BYTES
 from precast.wire.reports import records as reports
 from precast.wire.reports.events import Event, ResourceReport, Status, Summary
-from precast.wire.reports.records import Rest, RunBegan, RunEnded, RunEvents, Slow, Timings, pack_rest
+from precast.wire.reports.records import UneventfulResources, RunBegan, RunEnded, RunEvents, SlowResource, Timings, compress_rest
 
 RESOURCES = 460
 CHANGED = 10
@@ -67,9 +67,9 @@ def run_of(node: int, round_: int, count: int = CHANGED, resources: int = RESOUR
     names = {one.resource for one in told}
     rest = [name for number in range(resources) if (name := f"File[{path_of(number)}]") not in names]
     summary = Summary(resources, resources - count, count, 0, 0, 0, 0, 0, 0, 2.5, False, True)
-    timings = Timings({"plan": 0.31, "apply": 2.1, "finish": 0.04}, [Slow(one.resource, 0.0125) for one in told[:10]])
+    timings = Timings({"plan": 0.31, "apply": 2.1, "finish": 0.04}, [SlowResource(one.resource, 0.0125) for one in told[:10]])
     ended = RunEnded(
-        began, "ended", AT + timedelta(seconds=2.5), summary, count, parts[-1], timings, pack_rest(Rest(rest))
+        began, "ended", AT + timedelta(seconds=2.5), summary, count, parts[-1], timings, compress_rest(UneventfulResources(rest))
     )
     told_so_far = itertools.accumulate((len(part) for part in parts), initial=1)
     return [

@@ -92,7 +92,7 @@ class Nodes:
 
     async def _acknowledged(self, peer: Peer) -> int:
         """The next number through which everything is stored."""
-        while isinstance(came := await peer.hear(), Reconnect):
+        while isinstance(came := await peer.receive(), Reconnect):
             pass  # a node goes when it has told what it has
         assert isinstance(came, Ack), came
         return came.through

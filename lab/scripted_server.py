@@ -1,4 +1,4 @@
-"""A server's side of sessions by hand, over real TLS: a test accepts an agent's connection and says what a server would."""
+"""A scripted server of sessions, over real TLS: a test accepts an agent's connection and sends the messages of the server itself."""
 
 import asyncio
 import ssl
@@ -24,27 +24,27 @@ from precast.wire.sessions import Ack, FromNode, Hello, Message, Record, Welcome
 T = TypeVar("T", bound=Message)
 
 DEADLINE_S = 30.0
-# For those who are in the middle of their handshake at the end.
+# How long the end waits for connections that are in the middle of their handshake.
 LEAVE_S = 5.0
 ACCEPTING_TURNS = 3
 
 
 class Line:
-    """One connection that an agent has opened."""
+    """The server's end of one connection that an agent has opened."""
 
     def __init__(self, socket: ServerConnection) -> None:
         self.socket = socket
 
-    async def hear(self) -> FromNode:
+    async def receive(self) -> FromNode:
         async with asyncio.timeout(DEADLINE_S):
             return session.decode_from_node(await self.socket.recv())
 
     async def expect(self, kind: type[T]) -> T:
-        came = await self.hear()
-        assert isinstance(came, kind), came
-        return came
+        message = await self.receive()
+        assert isinstance(message, kind), message
+        return message
 
-    async def say(self, message: Message) -> None:
+    async def send_message(self, message: Message) -> None:
         await self.socket.send(session.encode(message))
 
     async def greet(
@@ -55,34 +55,33 @@ class Line:
         heartbeat_s: float = 60.0,
         cycle_s: float = 3600.0,
         window_bytes: int = 1024 * 1024,
-        version: int = 1,
     ) -> Hello:
-        """Welcome the agent; what it said. A server without a word of its own has everything."""
+        """Receive hello and welcome the agent. Returns the hello. Without `received`, the server has all records of the agent."""
         hello = await self.expect(Hello)
-        has = hello.last if received is None else received
-        welcome = Welcome(version, hello.epoch + 1, "scripted", has, heartbeat_s, cycle_s, 3600.0, facts_digest)
-        await self.say(msgspec.structs.replace(welcome, window_bytes=window_bytes))
+        through = hello.last if received is None else received
+        welcome = Welcome(1, hello.epoch + 1, "scripted", through, heartbeat_s, cycle_s, 3600.0, facts_digest)
+        await self.send_message(msgspec.structs.replace(welcome, window_bytes=window_bytes))
         return hello
 
     async def take(self) -> Record:
-        """The next record, acknowledged."""
+        """Receive the next record and acknowledge it."""
         record = await self.expect(Record)
-        await self.say(Ack(record.number))
+        await self.send_message(Ack(record.number))
         return record
 
     async def order(self, number: int, kind: str, why: str = "") -> None:
         body = msgspec.json.encode({"why": why})
-        await self.say(Record(number, kind, datetime.now(UTC), msgspec.Raw(body)))
+        await self.send_message(Record(number, kind, datetime.now(UTC), msgspec.Raw(body)))
 
     async def ended(self) -> int | None:
-        """Wait until the agent has closed the connection; its code."""
+        """Wait until the agent has closed the connection, and return the close code."""
         async with asyncio.timeout(DEADLINE_S):
             await self.socket.wait_closed()
         return self.socket.close_code
 
 
 class ScriptedServer:
-    """Listens on a port of loopback, with an authority of its own."""
+    """A server on a port of the loopback interface, with an authority of its own."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -122,27 +121,27 @@ class ScriptedServer:
 
     async def stop(self) -> None:
         if self._server is not None:
-            # An agent may be about to connect. Nobody else is accepted; who was belongs to the server some turns later, and to nobody
-            # if that has been closed by then.
-            for listening in self._server.sockets:
-                asyncio.get_running_loop().remove_reader(listening.fileno())
-            # Asked for before the end, because afterwards it waits for nobody.
-            gone = asyncio.create_task(self._server.server.wait_closed())
+            # An agent may be about to connect. No further connection is accepted; one that was accepted is known to the server some
+            # turns of the loop later, and would be lost if the server was closed before.
+            for listener in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listener.fileno())
+            # Started before the close, because afterwards it would return at once.
+            all_closed = asyncio.create_task(self._server.server.wait_closed())
             for _ in range(ACCEPTING_TURNS):
                 await asyncio.sleep(0)
             self._server.close(close_connections=True)
             await self._server.wait_closed()
             self._server = None
-            await asyncio.wait([gone], timeout=LEAVE_S)
-            gone.cancel()
+            await asyncio.wait([all_closed], timeout=LEAVE_S)
+            all_closed.cancel()
 
     async def accept(self) -> Line:
-        """The next connection of an agent."""
+        """Wait for the next connection of an agent."""
         async with asyncio.timeout(DEADLINE_S):
             return await self._lines.get()
 
     def enrol(self, root: Path, name: str, *, ended: bool = False) -> Credentials:
-        """Make a machine below a root a node of ours; with a certificate that has run out, if wanted."""
+        """Enrol a machine below a root; with a certificate that has expired if `ended`."""
         credentials = Credentials(root)
         credentials.directory.mkdir(mode=0o700, parents=True)
         key = ec.generate_private_key(CURVE)

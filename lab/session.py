@@ -1,4 +1,4 @@
-"""The protocol of sessions by hand: a node's connection that says exactly what a test or a bench wants it to say."""
+"""A scripted node: a session whose messages a test or a bench sends itself."""
 
 import ssl
 import uuid
@@ -19,7 +19,7 @@ DEADLINE_S = 30.0
 
 
 class Peer:
-    """A node's side of one connection. `store` is what a real agent would keep on its disk."""
+    """The node's end of one connection. `store` is the state that a real agent would have on its disk."""
 
     def __init__(self, url: str, context: ssl.SSLContext, store: "Store") -> None:
         self._url = url.replace("https://", "wss://") + session.PATH
@@ -43,32 +43,32 @@ class Peer:
     ) -> None:
         await self.socket.close()
 
-    async def say(self, message: Message) -> None:
+    async def send_message(self, message: Message) -> None:
         await self.socket.send(session.encode(message))
 
-    async def hear(self) -> FromServer:
+    async def receive(self) -> FromServer:
         return session.decode_from_server(await self.socket.recv())
 
     async def expect(self, kind: type[T]) -> T:
-        came = await self.hear()
-        assert isinstance(came, kind), came
-        return came
+        message = await self.receive()
+        assert isinstance(message, kind), message
+        return message
 
     async def greet(self) -> Welcome:
-        """Say hello and be welcomed."""
+        """Send hello and return the welcome."""
         self.store.attempts.insert(0, uuid.uuid4().hex)
-        await self.say(self.store.hello())
+        await self.send_message(self.store.hello())
         welcome = await self.expect(Welcome)
         self.store.epoch = welcome.epoch
         del self.store.attempts[1:]
         return welcome
 
     async def send(self, kind: str, body: object) -> int:
-        """Send the next record; its number."""
+        """Send the next record and return its number."""
         self.store.last += 1
         record = Record(self.store.last, kind, datetime.now(UTC), msgspec.Raw(msgspec.json.encode(body)))
         self.store.records.append(record)
-        await self.say(record)
+        await self.send_message(record)
         return self.store.last
 
     async def acknowledged(self, number: int) -> None:
@@ -76,7 +76,7 @@ class Peer:
             pass
 
     async def closed(self) -> int | None:
-        """The code with which the server ends the connection; what it says before that is passed over."""
+        """Wait until the server closes the connection, and return the close code. Messages before that are ignored."""
         try:
             while True:
                 await self.socket.recv()
@@ -85,7 +85,7 @@ class Peer:
 
 
 class Store:
-    """What a node keeps between its connections."""
+    """The state of a node between its connections."""
 
     def __init__(self) -> None:
         self.instance = uuid.uuid4().hex
@@ -108,8 +108,8 @@ class Store:
         )
 
     def copy(self) -> "Store":
-        """As a disk image would copy it."""
-        other = Store()
-        other.instance, other.epoch, other.last, other.received = self.instance, self.epoch, self.last, self.received
-        other.attempts, other.records = list(self.attempts), list(self.records)
-        return other
+        """Copy the state, as a disk image would."""
+        copy = Store()
+        copy.instance, copy.epoch, copy.last, copy.received = self.instance, self.epoch, self.last, self.received
+        copy.attempts, copy.records = list(self.attempts), list(self.records)
+        return copy

@@ -70,7 +70,7 @@ class Site:
         """Where a node is, as this server says."""
         authority = Path(self.environment["PRECAST_CA"]).read_text()
         headers = {"Authorization": f"Bearer {self.environment['PRECAST_TOKEN']}"}
-        came = https.call(self.url, https.trusting(authority), "GET", f"/v1/nodes/{node}/session", headers=headers)
+        came = https.call(self.url, https.trust_authority(authority), "GET", f"/v1/nodes/{node}/session", headers=headers)
         return https.read_answer(self.url, came, dict[str, Any])
 
     def start(self) -> None:

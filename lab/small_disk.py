@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lab.pairs import Found, Pairs
 from lab.postgres import PostgresServer
-from precast.agent.state.spool import Importance, Limits, Spool
+from precast.agent.state.spool import Importance, Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError, UnavailableError
 from precast.store.engine.connect import connect
@@ -131,7 +131,7 @@ def on_agent(directory: Path, free_pages: int) -> str:
     """The same for an agent's local store: three records, a large one that may not fit, and one more when there is room again."""
     root = directory / "root"
     store = LocalStore.open(root, lambda: "one")
-    spool = Spool(store, Limits())
+    spool = Spool(store, SpoolLimits())
     for number in (1, 2, 3):
         spool.put("event", json.dumps([number]).encode(), Importance.EVENT)
     fill(directory / "ballast", free_pages)
@@ -143,7 +143,7 @@ def on_agent(directory: Path, free_pages: int) -> str:
     store.close()
     (directory / "ballast").unlink()
     store = LocalStore.open(root, lambda: "two")
-    Spool(store, Limits()).put("event", b"[5]", Importance.EVENT)
+    Spool(store, SpoolLimits()).put("event", b"[5]", Importance.EVENT)
     damage: str | None = None
     try:
         store.check()

@@ -25,9 +25,9 @@ from websockets.exceptions import ConnectionClosed
 
 from lab import fleet
 from lab.session import Store
-from precast.agent.connection.opening import Over, closed, open_socket
-from precast.agent.connection.pauses import Pauses, Verdict
+from precast.agent.connection.backoff import Backoff, EndReason
 from precast.agent.connection.session import OPEN_S
+from precast.agent.connection.websocket_client import ConnectionEnded, ended_by_close, open_socket
 from precast.base import digests
 from precast.wire import sessions as session
 from precast.wire.sessions import Reconnect, Refused, Released, Welcome
@@ -52,10 +52,10 @@ class Swarm:
 
     async def live(self, name: str, context: ssl.SSLContext) -> None:
         """One node, for ever."""
-        store, pauses = Store(), Pauses(name, random.Random(name))
+        store, pauses = Store(), Backoff(name, random.Random(name))
         is_first = True
         while True:
-            lived_s, ending = 0.0, Over(Verdict.FAILED, "it did not answer in time")
+            lived_s, ending = 0.0, ConnectionEnded(EndReason.FAILED, "it did not answer in time")
             try:
                 async with contextlib.AsyncExitStack() as first:
                     if is_first:
@@ -69,21 +69,21 @@ class Swarm:
                     await self._stay(name, context, socket, welcome)
                 finally:
                     lived_s = time.monotonic() - began_s
-            except Over as over:
+            except ConnectionEnded as over:
                 ending = over
             except TimeoutError:
                 pass
-            if ending.verdict is Verdict.UNREACHABLE:
+            if ending.reason is EndReason.UNREACHABLE:
                 self.unreachable += 1
             elif not lived_s:
                 self.failures[ending.why] = self.failures.get(ending.why, 0) + 1
-            await asyncio.sleep(pauses.next_s(ending.verdict, lived_s, ending.told_s))
+            await asyncio.sleep(pauses.next_delay_s(ending.reason, lived_s, ending.retry_range_s))
 
     async def _open(self, store: Store, context: ssl.SSLContext) -> tuple[ClientConnection, Welcome]:
         try:
             socket = await open_socket(self.url, context)
-        except Over as over:
-            self.handshakes += over.verdict is not Verdict.UNREACHABLE
+        except ConnectionEnded as over:
+            self.handshakes += over.reason is not EndReason.UNREACHABLE
             raise
         self.handshakes += 1
         try:
@@ -91,9 +91,9 @@ class Swarm:
             await socket.send(session.encode(store.hello()))
             answer = session.decode_from_server(await socket.recv())
         except ConnectionClosed as end:
-            raise closed(end) from end
+            raise ended_by_close(end) from end
         if isinstance(answer, Refused):
-            raise Over(Verdict.REFUSED, answer.message, (answer.retry_s, 1.5 * answer.retry_s))
+            raise ConnectionEnded(EndReason.REFUSED, answer.message, (answer.retry_s, 1.5 * answer.retry_s))
         assert isinstance(answer, Welcome), answer
         store.epoch = answer.epoch
         del store.attempts[1:]
@@ -121,14 +121,14 @@ class Swarm:
             while True:
                 message = session.decode_from_server(await socket.recv())
                 if isinstance(message, Reconnect):
-                    raise Over(Verdict.MOVED, message.why, (message.after_s, message.after_s + message.spread_s))
+                    raise ConnectionEnded(EndReason.MOVED, message.why, (message.after_s, message.after_s + message.spread_s))
                 if isinstance(message, Released) and message.digest:
                     self.told[name] = message.digest
                     task = asyncio.create_task(self._fetch(name, context, message.spread_s))
                     self._fetches.add(task)
                     task.add_done_callback(self._fetches.discard)
         except ConnectionClosed as end:
-            raise closed(end) from end
+            raise ended_by_close(end) from end
         finally:
             self.connected -= 1
             beating.cancel()

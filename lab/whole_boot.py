@@ -125,12 +125,12 @@ class Machine:
         secrets = [PASSWORD.encode(), b"pce1."]
         for place, directories, names in os.walk(self.root / "var"):
             directories[:] = [
-                one for one in directories if (Path(place) / one).stat().st_mode & 0o005 and one != "seed"
+                directory for directory in directories if (Path(place) / directory).stat().st_mode & 0o005 and directory != "seed"
             ]
             paths = [Path(place) / name for name in names]
-            for path in (one for one in paths if one.is_file() and one.lstat().st_mode & 0o004):
+            for path in (path for path in paths if path.is_file() and path.lstat().st_mode & 0o004):
                 data = path.read_bytes()
-                found += [str(path.relative_to(self.root))] if any(one in data for one in secrets) else []
+                found += [str(path.relative_to(self.root))] if any(secret in data for secret in secrets) else []
         return found
 
     def tree(self) -> dict[str, tuple[int, ...]]:

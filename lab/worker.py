@@ -33,8 +33,8 @@ async def do(database: Database, queue: WorkQueue, claim: Claim) -> None:
     streams = Streams(database)
 
     def finishing() -> Transaction[None]:
-        yield from streams.appending(RESULTS, [claim.key.encode()])
-        if not (yield from queue.completing(claim)):
+        yield from streams.append_records(RESULTS, [claim.key.encode()])
+        if not (yield from queue.complete_claim(claim)):
             raise LostClaim(claim.key)
 
     await asyncio.sleep(EFFORT_S)
@@ -52,7 +52,7 @@ async def run(location: str, owner: str) -> None:
     database = await connect(parse(location))
     queue = WorkQueue(database, [KIND])
     with database.wakeups.subscribe(topic(KIND.name)) as wakeup:
-        while await queue.waiting(limit=1):
+        while await queue.list_waiting(limit=1):
             try:
                 claims = await queue.claim(KIND.name, owner, limit=4, lease_s=LEASE_S)
                 for claim in claims:

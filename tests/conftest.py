@@ -1,9 +1,11 @@
 """What all tests share: the two databases, a clock that stands still, and the rule for missing packages."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from precast.store.engine.connect import connect
 from precast.store.engine.database import Database
 from precast.store.engine.location import Location, PostgresLocation, SqliteLocation, parse
 from precast.store.schema.schema import Schema
+from tools.quick import DURATIONS
 
 ENGINES = ["sqlite", "postgresql"]
 
@@ -32,6 +35,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"needs {program} (a Debian package)")
 
 
+# Seconds that each test file took in this run, for `make quick` to choose by.
+_durations: defaultdict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _durations[report.location[0]] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Merge the durations of this run into what earlier runs recorded; of several processes the controlling one writes."""
+    if _durations and not hasattr(session.config, "workerinput"):
+        DURATIONS.parent.mkdir(exist_ok=True)
+        earlier = json.loads(DURATIONS.read_text()) if DURATIONS.is_file() else {}
+        DURATIONS.write_text(json.dumps(earlier | {path: round(spent_s, 2) for path, spent_s in _durations.items()}))
+
+
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
@@ -39,8 +58,8 @@ def clock() -> ManualClock:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One server for the whole run; every test gets a database of its own."""
-    with PostgresServer() as server:
+    """One server for the whole run of this process; every test gets a database of its own."""
+    with PostgresServer(is_in_memory=True) as server:
         yield server
 
 
@@ -88,7 +107,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Locatio
 async def database(location: Location, clock: ManualClock) -> AsyncIterator[Database]:
     """A migrated database, open, on the manual clock."""
     opened = await connect(location, clock=clock)
-    await opened.wakeups.listening()
+    await opened.wakeups.wait_until_listening()
     yield opened
     await opened.close()
 
@@ -97,6 +116,6 @@ async def database(location: Location, clock: ManualClock) -> AsyncIterator[Data
 async def other_database(location: Location, clock: ManualClock) -> AsyncIterator[Database]:
     """The same database, opened a second time, as by another server."""
     opened = await connect(location, clock=clock)
-    await opened.wakeups.listening()
+    await opened.wakeups.wait_until_listening()
     yield opened
     await opened.close()

@@ -22,13 +22,14 @@ from precast.base.spans import Source
 from precast.catalog import unknown as catalog_unknown
 from precast.catalog.body import Body
 from precast.catalog.order import RELATIONS
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree, follow
 from precast.lang.compile import CompileFailure, compile_catalog, evaluate
 from precast.lang.datatypes import infer
-from precast.lang.functions.chance import fqdn_rand
+from precast.lang.file_trees import FileStore, TextTree
+from precast.lang.functions.fqdn_rand import fqdn_rand
 from precast.lang.inputs import ABSENT, Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData, follow
 from precast.lang.settings import LogLine, Settings
-from precast.lang.values import core as values
+from precast.lang.values import base as values
 from precast.lang.values import unknowns
 from precast.types.ordering import application_order
 

@@ -240,16 +240,16 @@ def errors_page() -> str:
         _table(["kind", "exit code", "HTTP status", "worth a retry"], kinds),
     ]
     for module in issue_modules():
-        room = module.__name__.split(".")[1]
+        room = "/".join(module.__name__.split(".")[1:-1])
         parts += [f"## {room}\n", f"{_sentence((module.__doc__ or '').strip())}\n"]
         parts += [_issue(issue) for issue in declared_in(module)]
     return "\n".join(parts)
 
 
 def issue_modules() -> list[ModuleType]:
-    """Every module called `issues`, or `issues_` and a word where a package has several."""
+    """Every module called `issues` or `issues_` and a word, and every module of a package called `issues`."""
     found = pkgutil.walk_packages(precast.__path__, "precast.")
-    return [importlib.import_module(one.name) for one in found if re.search(r"\.issues(_\w+)?$", one.name)]
+    return [importlib.import_module(one.name) for one in found if re.search(r"\.issues(_\w+|\.\w+)?$", one.name)]
 
 
 def declared_in(module: ModuleType) -> list[Issue]:
@@ -283,7 +283,7 @@ def schema_page() -> str:
     database = sqlite3.connect(":memory:")
     texts = [schema.CREATE.sqlite]
     for migration in MIGRATIONS:
-        texts += [query.sqlite for query in migration.expanding(Dialect.SQLITE)]
+        texts += [query.sqlite for query in migration.expand_queries(Dialect.SQLITE)]
     for text in texts:
         database.execute(text)
     remarks = _remarks(texts)

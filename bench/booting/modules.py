@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from precast.base.errors import PrecastError
-from precast.boot import events, plan, starting
+from precast.boot import assembly, events, plan
 from precast.boot.events import AnyEvent
 from precast.boot.loop import Boot, Options
-from precast.boot.plan import Job
+from precast.boot.plan import ModuleRun
 from precast.boot.settings import BootSettings
 
 NAMES = ("ada", "bob", "cleo", "dan", "eve", "fay")
@@ -61,15 +61,15 @@ class Bounds(NamedTuple):
     chain_s: float  # chains alone, as if there were no locks
 
 
-def bounds(jobs: Mapping[str, Job], took_s: Mapping[str, float]) -> Bounds:
+def bounds(module_runs: Mapping[str, ModuleRun], took_s: Mapping[str, float]) -> Bounds:
     """From the longest chain of jobs that come after each other, and from locks.
 
     Those that hold one lock can only go one by one: whichever of them are looked at, the first does not start before what it waits for,
     and after the last still comes what waits for it. So every such set is a bound (Carlier's, for one machine); the sets that matter are
     those that start late enough and have enough behind them.
     """
-    before = _before(jobs)
-    after = {name: [other for other in jobs if name in before[other]] for name in jobs}
+    before = _before(module_runs)
+    after = {name: [other for other in module_runs if name in before[other]] for name in module_runs}
 
     @functools.cache
     def head_s(name: str) -> float:
@@ -79,10 +79,10 @@ def bounds(jobs: Mapping[str, Job], took_s: Mapping[str, float]) -> Bounds:
     def tail_s(name: str) -> float:
         return max((took_s[other] + tail_s(other) for other in after[name]), default=0.0)
 
-    chain_s = max(head_s(name) + took_s[name] + tail_s(name) for name in jobs)
+    chain_s = max(head_s(name) + took_s[name] + tail_s(name) for name in module_runs)
     sets, whole = [chain_s], [chain_s]
-    for lock in {lock for job in jobs.values() for lock in job.module.locks}:
-        holders = [name for name, job in jobs.items() if lock in job.module.locks]
+    for lock in {lock for module_run in module_runs.values() for lock in module_run.module.locks}:
+        holders = [name for name, module_run in module_runs.items() if lock in module_run.module.locks]
         whole.append(min(map(head_s, holders)) + sum(took_s[name] for name in holders) + min(map(tail_s, holders)))
         for first, last in itertools.product(holders, holders):
             since_s, rest_s = head_s(first), tail_s(last)
@@ -91,15 +91,15 @@ def bounds(jobs: Mapping[str, Job], took_s: Mapping[str, float]) -> Bounds:
     return Bounds(max(sets), max(whole), chain_s)
 
 
-def _before(jobs: Mapping[str, Job]) -> dict[str, list[str]]:
+def _before(module_runs: Mapping[str, ModuleRun]) -> dict[str, list[str]]:
     """By job, those it waits for."""
     found = {}
-    for name, job in jobs.items():
-        modules = {one.module for one in job.module.after}
+    for name, module_run in module_runs.items():
+        modules = {one.module for one in module_run.module.after}
         found[name] = [
             other
-            for other, each in jobs.items()
-            if other != name and (each.module.name in modules or set(each.part.gives) & set(job.part.waits))
+            for other, each in module_runs.items()
+            if other != name and (each.module.name in modules or set(each.part.gives) & set(module_run.part.waits))
         ]
     return found
 
@@ -107,30 +107,34 @@ def _before(jobs: Mapping[str, Job]) -> dict[str, list[str]]:
 def measure(root: Path) -> dict[str, Any]:
     data = b"#cloud-config\n" + json.dumps(USER_DATA).encode()
     seen: list[AnyEvent] = []
-    around = starting.surroundings(starting.Ground(root, user_data=data), BootSettings(sources=("nocloud",)))
-    is_complete = asyncio.run(_run(around, seen))
-    assert around.given is not None
-    ended = {one.job: one for one in seen if isinstance(one, events.Ended)}
-    started = {one.job: one.at_s for one in seen if isinstance(one, events.Started)}
+    parts = assembly.assemble(assembly.BootTarget(root, user_data=data), BootSettings(sources=("nocloud",)))
+    is_complete = asyncio.run(_run(parts, seen))
+    assert parts.given is not None
+    ended = {one.module_run: one for one in seen if isinstance(one, events.ModuleEnded)}
+    started = {one.module_run: one.at_s for one in seen if isinstance(one, events.ModuleStarted)}
     if not is_complete:
         raise SystemExit("; ".join(f"{name}: {one.reason}" for name, one in ended.items() if one.reason))
-    jobs = {job.name: job for job in plan.jobs(around.modules, around.given.config) if job.name in started}
-    took_s = {name: ended[name].at_s - started[name] for name in jobs}
-    configured_s = next(one.at_s for one in seen if isinstance(one, events.Configured))
+    module_runs = {
+        module_run.name: module_run
+        for module_run in plan.make_module_runs(parts.modules, parts.given.config)
+        if module_run.name in started
+    }
+    took_s = {name: ended[name].at_s - started[name] for name in module_runs}
+    configured_s = next(one.at_s for one in seen if isinstance(one, events.ConfigurationMade))
     whole_s = max(one.at_s for one in ended.values()) - configured_s
-    least = bounds(jobs, took_s)
+    least = bounds(module_runs, took_s)
     assert max(least) <= whole_s, f"{least} are no bounds of {whole_s}"
     return {
-        "jobs": len(jobs),
-        "modules": len({job.module.name for job in jobs.values()}),
+        "jobs": len(module_runs),
+        "modules": len({module_run.module.name for module_run in module_runs.values()}),
         "whole_s": round(whole_s, 4),
         **{name: round(bound_s, 4) for name, bound_s in least._asdict().items()},
         "one_by_one_s": round(sum(took_s.values()), 4),
     }
 
 
-async def _run(around: Any, seen: list[AnyEvent]) -> bool:
-    return await Boot(around, Options(), seen.append).run()
+async def _run(parts: Any, seen: list[AnyEvent]) -> bool:
+    return await Boot(parts, Options(), seen.append).run()
 
 
 def main(rounds: Sequence[int]) -> None:

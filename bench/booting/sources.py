@@ -18,19 +18,19 @@ from bench.booting import services
 from precast.agent.applying.machine import Machine as Managed
 from precast.base.clock import SystemClock
 from precast.boot import configuration, events
-from precast.boot.choosing import Choice, Chosen
 from precast.boot.events import AnyEvent
-from precast.boot.jobs import Jobs
-from precast.boot.loop import Boot, Options, Surroundings
+from precast.boot.loop import Boot, BootParts, Options
+from precast.boot.module_runs import ModuleRunner
 from precast.boot.modules import registry
+from precast.boot.source_choice import ChosenSource, SourceChoice
 from precast.boot.sources.contract import Evidence, Plausibility, Source
 from precast.boot.sources.digitalocean import DigitalOcean
 from precast.boot.sources.ec2 import Ec2
 from precast.boot.sources.gce import Gce
 from precast.boot.sources.hetzner import Hetzner
+from precast.boot.sources.machine import Machine
 from precast.boot.sources.nocloud import NoCloudNet
 from precast.boot.sources.openstack import OpenStack
-from precast.boot.sources.reach import Machine
 from precast.boot.state import State
 
 ROUNDS = 15
@@ -55,24 +55,24 @@ async def boot(sources: Sequence[Source], evidence: Evidence) -> tuple[float, fl
     """Seconds to the configuration, seconds to the end, and who was the identity."""
     with tempfile.TemporaryDirectory() as name:
         root, clock = Path(name), SystemClock()
-        likely = [Chosen(one, one.likelihood(evidence)) for one in sources]
+        likely = [ChosenSource(one, one.likelihood(evidence)) for one in sources]
         chosen = [one for one in likely if one.likelihood.plausibility != Plausibility.RULED_OUT]
         state = State(root)
         seen: list[AnyEvent] = []
-        around = Surroundings(
+        parts = BootParts(
             Machine(root, evidence, clock),
-            Choice(chosen, ()),
+            SourceChoice(chosen, ()),
             [module for module in registry.modules() if module.name == "hostname"],
             state,
-            Jobs(state, Managed(str(root), str(state.directory), clock), state.log),
+            ModuleRunner(state, Managed(str(root), str(state.directory), clock), state.log),
             clock,
             lambda values, _: configuration.make(values, {}, None),
         )
         started = time.perf_counter()
-        await Boot(around, Options(), seen.append).run()
+        await Boot(parts, Options(), seen.append).run()
         ended_s = time.perf_counter() - started
         identity = state.identity()
-    configured_s = next(event.at_s for event in seen if isinstance(event, events.Configured))
+    configured_s = next(event.at_s for event in seen if isinstance(event, events.ConfigurationMade))
     return configured_s, ended_s, identity.source if identity is not None else ""
 
 

@@ -8,8 +8,8 @@ import random
 from pathlib import Path
 from typing import Final
 
-from lab.differential.declared import MODULES
 from lab.differential.fact_sets import FactSet, fact_sets
+from lab.differential.module_declarations import MODULES
 
 NODE: Final = "shop1.example.test"
 # What must be installed for this node.

@@ -15,9 +15,10 @@ from pathlib import Path
 from lab.differential.catalogs import MODULE_PATHS
 from precast.catalog import unknown
 from precast.cli.code.local_environments import DirectoryTree
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, follow
 from precast.lang.compile import CompileResult, compile_catalog
+from precast.lang.file_trees import FileStore
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData, follow
 from precast.lang.settings import Settings
 
 

@@ -1,1 +1,1 @@
-"""Environments over real modules, compiled by Precast and by real Puppet, and compared: what tests/differential runs."""
+"""Compiles generated environments over real modules with Precast and with real Puppet, and compares them; tests/differential runs it."""

@@ -1,8 +1,8 @@
-"""Compiles generated environments with both and says what differs.
+"""Compiles generated environments with Precast and Puppet and reports the differences.
 
     python -m lab.differential [--seed N] [--environments N] [--machines N] [--only NUMBER] [--keep DIRECTORY] [--show N]
 
-With --keep the environments and what Puppet said of them stay in a directory, and Puppet is asked only for what is not there yet.
+With --keep the environments and Puppet's answers stay in a directory, and Puppet compiles only cases that have no answer yet.
 """
 
 import argparse
@@ -19,14 +19,14 @@ def main() -> int:
     args = _arguments()
     numbers = args.only or list(range(args.environments))
     with tempfile.TemporaryDirectory(prefix="differential-") as temporary:
-        place = Path(args.keep or temporary)
-        made = [environment.generate(number, args.seed) for number in numbers]
-        for each in made:
-            each.write(place)
-        asked = list(catalogs.cases(made, args.machines))
-        puppets = _puppets(place, asked, Path(args.keep or temporary))
-        print(f"seed {args.seed}: {len(made)} environments, {len(asked)} catalogs")
-        wrong = _compare(place, asked, puppets, args.show)
+        directory = Path(args.keep or temporary)
+        environments = [environment.generate(number, args.seed) for number in numbers]
+        for generated in environments:
+            generated.write(directory)
+        cases = list(catalogs.cases(environments, args.machines))
+        puppets = _puppets(directory, cases, Path(args.keep or temporary))
+        print(f"seed {args.seed}: {len(environments)} environments, {len(cases)} catalogs")
+        wrong = _compare(directory, cases, puppets, args.show)
         rendering.report(Path(args.keep or temporary) / "templates.jsonl", args.show)
     return 1 if wrong else 0
 
@@ -40,44 +40,48 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--machines", type=int, default=5)
     parser.add_argument("--only", type=int, action="append", help="the number of an environment")
     parser.add_argument("--keep", help="a directory for environments and Puppet's answers")
-    parser.add_argument("--show", type=int, default=3, help="differences shown of a case")
+    parser.add_argument("--show", type=int, default=3, help="differences shown for each case")
     return parser.parse_args()
 
 
-def _puppets(place: Path, asked: list[catalogs.Case], kept: Path) -> dict[str, catalogs.Answer]:
-    answers = kept / "puppet.json"
-    known = json.loads(answers.read_text()) if answers.is_file() else {}
-    digests = {name: catalogs.digest(environment, machine) for name, environment, machine in asked}
-    missing = [each for each in asked if known.get(each[0], {}).get("digest") != digests[each[0]]]
+def _puppets(directory: Path, cases: list[catalogs.Case], answers_directory: Path) -> dict[str, catalogs.Answer]:
+    answers_file = answers_directory / "puppet.json"
+    known = json.loads(answers_file.read_text()) if answers_file.is_file() else {}
+    digests = {name: catalogs.digest(environment, machine) for name, environment, machine in cases}
+    missing = [case for case in cases if known.get(case[0], {}).get("digest") != digests[case[0]]]
     if missing:
-        for name, answer in catalogs.by_puppet(place, missing, kept / "templates.jsonl").items():
+        for name, answer in catalogs.compile_with_puppet(
+            directory, missing, answers_directory / "templates.jsonl"
+        ).items():
             known[name] = answer | {"digest": digests[name]}
-        answers.write_text(json.dumps(known))
+        answers_file.write_text(json.dumps(known))
     return known
 
 
-def _compare(place: Path, asked: list[catalogs.Case], puppets: dict[str, catalogs.Answer], show: int) -> int:
-    ours = catalogs.Ours(place)
+def _compare(directory: Path, cases: list[catalogs.Case], puppets: dict[str, catalogs.Answer], show: int) -> int:
+    ours = catalogs.PrecastAnswers(directory)
     counts: collections.Counter[str] = collections.Counter()
-    for name, each, machine in asked:
-        found = list(comparison.differences(puppets[name], ours.answer(each.name, machine)))
-        left = [difference for difference in found if comparison.expected_by(difference) is None]
+    for name, generated, machine in cases:
+        all_differences = list(comparison.differences(puppets[name], ours.answer(generated.name, machine)))
+        unexpected = [difference for difference in all_differences if comparison.expected_by(difference) is None]
         sort = "failing" if puppets[name].get("error") else "compiling"
         counts[sort] += 1
-        counts[f"{sort}, equal"] += not left
-        counts.update({f"rule {rule.name}": 1 for item in found if (rule := comparison.expected_by(item)) is not None})
-        if left:
-            print(f"{name} ({', '.join(_subjects(each))}) {len(left)} differences")
-            for difference in left[:show]:
+        counts[f"{sort}, equal"] += not unexpected
+        counts.update(
+            {f"rule {rule.name}": 1 for item in all_differences if (rule := comparison.expected_by(item)) is not None}
+        )
+        if unexpected:
+            print(f"{name} ({', '.join(_subjects(generated))}) {len(unexpected)} differences")
+            for difference in unexpected[:show]:
                 print(f"  {str(difference)[:600]}")
     for what, count in sorted(counts.items()):
         print(f"{what}: {count}")
     return counts["compiling"] + counts["failing"] - counts["compiling, equal"] - counts["failing, equal"]
 
 
-def _subjects(made: environment.Environment) -> list[str]:
+def _subjects(generated: environment.Environment) -> list[str]:
     start = "modules/profile/manifests/"
-    return [path.removeprefix(start).removesuffix(".pp") for path in made.files if path.startswith(start)]
+    return [path.removeprefix(start).removesuffix(".pp") for path in generated.files if path.startswith(start)]
 
 
 if __name__ == "__main__":

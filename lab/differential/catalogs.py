@@ -1,7 +1,7 @@
-"""Compiles environments on disk: by real Puppet, all in one process, and by Precast. Both answer in one form.
+"""Compiles environments on disk: with real Puppet, all in one process, and with Precast. Both give answers of the same form.
 
-An answer has `resources`, `edges`, `classes`, `relationships` and `order`, or `error` with a message; ours has a code too, and `crash`
-for a fault of ours.
+An answer has `resources`, `edges`, `classes`, `relationships` and `order`, or `error` with a message; Precast's also has a code, and
+`crash` for an exception that is not one of our errors.
 """
 
 import json
@@ -11,68 +11,69 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from lab.differential import declared
+from lab.differential import module_declarations
 from lab.differential.environment import Environment
 from lab.differential.fact_sets import FactSet
 from precast.base import digests
 from precast.base.errors import PrecastError
 from precast.cli.code.local_environments import DirectoryTree
-from precast.lang.answers import FileStore, NodeAnswers, NodeData
 from precast.lang.compile import CompileFailure
+from precast.lang.file_trees import FileStore
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 from tools.oracle import CONSTANTS, Asked, answer_manifest
 
 Answer = dict[str, Any]
 Case = tuple[str, Environment, FactSet]
 DRIVER = Path(__file__).with_name("puppet_catalogs.rb")
-MODULE_PATHS: Final = (declared.MODULES, Path("/usr/share/puppet/modules.available"))
+MODULE_PATHS: Final = (module_declarations.MODULES, Path("/usr/share/puppet/modules.available"))
 
 
 def cases(environments: Iterable[Environment], machines: int) -> Iterator[Case]:
-    """Every environment with its first so many machines, under a name."""
+    """Every environment with its first `machines` machines, each with a name."""
     for environment in environments:
-        for at, machine in enumerate(environment.machines[:machines]):
-            yield f"{environment.name}.{at}", environment, machine
+        for index, machine in enumerate(environment.machines[:machines]):
+            yield f"{environment.name}.{index}", environment, machine
 
 
 def digest(environment: Environment, machine: FactSet) -> str:
-    """What a case consists of, in short."""
+    """The digest of a case's environment and machine."""
     return digests.of_value({"files": environment.files, "node": machine.certname, "facts": machine.facts})
 
 
-def by_puppet(place: Path, asked: Sequence[Case], templates: Path) -> dict[str, Answer]:
-    """What real Puppet says of each case. `templates` gets every rendering of an ERB template."""
+def compile_with_puppet(directory: Path, requested: Sequence[Case], templates: Path) -> dict[str, Answer]:
+    """Real Puppet's answer to each case. `templates` receives every rendering of an ERB template."""
     lines = [
         json.dumps({"id": name, "environment": environment.name, "node": machine.certname, "facts": machine.facts})
-        for name, environment, machine in asked
+        for name, environment, machine in requested
     ]
-    production = place / "production"  # some types ask for it while they are loaded
+    production = directory / "production"  # some types read it while they are loaded
     if not production.is_dir():
         production.mkdir()
-        (production / "environment.conf").write_text(f"modulepath = {declared.MODULES}\n")
+        (production / "environment.conf").write_text(f"modulepath = {module_declarations.MODULES}\n")
     done = subprocess.run(
-        ["ruby", str(DRIVER), str(place), str(templates)],
-        cwd=place, input="\n".join(lines), capture_output=True, text=True, check=False,
+        ["ruby", str(DRIVER), str(directory), str(templates)],
+        cwd=directory, input="\n".join(lines), capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:
         raise RuntimeError(f"Puppet's driver failed: {done.stderr[-2000:]}")
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {each["id"]: each for each in answers}
+    return {answer["id"]: answer for answer in answers}
 
 
-class Ours:
-    """Precast over the environments below a directory; the files of one are read once."""
+class PrecastAnswers:
+    """Precast's answers for the environments below a directory; the files of an environment are read once."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._stores: dict[str, FileStore] = {}
 
     def answer(self, environment: str, machine: FactSet) -> Answer:
-        """What Precast says of a case. Never raises."""
+        """Precast's answer to a case. Never raises."""
         if environment not in self._stores:
-            self._stores = {environment: FileStore(DirectoryTree(self._place / environment, MODULE_PATHS))}
-        asked = _Asked(environment, self._place, machine, self._stores[environment])
+            self._stores = {environment: FileStore(DirectoryTree(self._directory / environment, MODULE_PATHS))}
+        asked = _Asked(environment, self._directory, machine, self._stores[environment])
         try:
             return answer_manifest(asked)
         except CompileFailure as failure:
@@ -80,8 +81,8 @@ class Ours:
         except PrecastError as error:
             return {"error": True, "code": error.code, "message": _shown(error)}
         except Exception as error:  # noqa: BLE001 - the boundary: one case must not end the others
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            return {"crash": f"{type(error).__name__}: {error} at {Path(place.filename).name}:{place.lineno}"[:500]}
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            return {"crash": f"{type(error).__name__}: {error} at {Path(frame.filename).name}:{frame.lineno}"[:500]}
 
 
 def _shown(error: PrecastError) -> str:
@@ -91,11 +92,11 @@ def _shown(error: PrecastError) -> str:
 
 
 class _Asked(Asked):
-    """A case in the form that answers are made from."""
+    """A case in the form from which answers are made."""
 
-    def __init__(self, environment: str, place: Path, machine: FactSet, files: FileStore) -> None:
+    def __init__(self, environment: str, directory: Path, machine: FactSet, files: FileStore) -> None:
         node = NodeData.local(machine.certname, machine.facts)
-        constants = CONSTANTS | {"environment_path": str(place / environment)}
+        constants = CONSTANTS | {"environment_path": str(directory / environment)}
         self.source = None
         self.answers = NodeAnswers(node, files, constants=constants)
         self.inputs = Inputs(self.answers)

@@ -1,18 +1,18 @@
-"""Values that a declared type takes: chosen by chance, from what the type says, and by what a parameter is called where it says little.
+"""Chooses random values for a declared type, guided by a parameter's default if the type is vague.
 
-`NoChoice` means that nothing sensible can be chosen, and the parameter is left alone.
+`NoChoice` means that no sensible value can be chosen, and the parameter is left out.
 """
 
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lab.differential import declared
+from lab.differential import module_declarations
 from precast.lang.syntax import ast
 
 MAX_DEPTH = 6
 WORDS = ("alpha", "beta", "gamma", "delta", "www", "main", "on", "daily", "root", "nobody", "x86_64", "info")
-# Types that a pattern defines, by what they are called.
+# Values for types that a pattern defines, by the type's name.
 KNOWN: dict[str, Sequence[Any]] = {
     "stdlib::absolutepath": ("/srv/data", "/var/lib/x", "/etc/x.conf"),
     "stdlib::unixpath": ("/srv/data", "/opt/app/bin", "/etc/x.conf"),
@@ -36,11 +36,11 @@ KNOWN: dict[str, Sequence[Any]] = {
 
 
 class NoChoice(Exception):
-    """Nothing sensible can be chosen."""
+    """No sensible value can be chosen."""
 
 
 class Chooser:
-    """Chooses values; the same seed, the same values."""
+    """Chooses values; the same seed gives the same values."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -50,7 +50,7 @@ class Chooser:
         """A value for a parameter. Raises NoChoice."""
         if parameter.type_expr is None:
             return self._like(parameter.default)
-        if self._says_little(parameter.type_expr):
+        if self._is_vague(parameter.type_expr):
             return self._like(parameter.default)
         return self.of(parameter.type_expr)
 
@@ -69,17 +69,17 @@ class Chooser:
             self._depth -= 1
 
     @staticmethod
-    def _says_little(kind: ast.Expression) -> bool:
-        """Whether a type takes any text: then only a default tells what would be sensible."""
+    def _is_vague(kind: ast.Expression) -> bool:
+        """Whether a type accepts any text: then only a default shows which values are sensible."""
         if isinstance(kind, ast.Access) and isinstance(kind.left, ast.QualifiedReference):
             inner = kind.keys[0] if kind.keys else None
             if kind.left.name in ("Optional", "Sensitive") and inner is not None:
-                return Chooser._says_little(inner)
+                return Chooser._is_vague(inner)
             return kind.left.name == "String"
         return isinstance(kind, ast.QualifiedReference) and kind.name in ("String", "Any", "Data", "Scalar")
 
     def _like(self, default: ast.Expression | None) -> Any:
-        """Another value of the kind that a default is."""
+        """A different value of the same kind as a default."""
         if isinstance(default, ast.LiteralBoolean):
             return self._chance.random() < 0.5
         if isinstance(default, ast.LiteralInteger):
@@ -101,13 +101,13 @@ class Chooser:
         maker = MAKERS.get(name)
         if maker is not None:
             return maker(self, keys)
-        target = declared.alias(name) if "::" in name else None
+        target = module_declarations.alias(name) if "::" in name else None
         if target is None:
             raise NoChoice
         return self.of(target)
 
     def _any_of(self, kinds: Sequence[ast.Expression]) -> Any:
-        """A value of one of the types, whichever can be chosen."""
+        """A value of the first type, in random order, for which one can be chosen."""
         order = list(kinds)
         self._chance.shuffle(order)
         for kind in order:
@@ -164,17 +164,17 @@ class Chooser:
     def struct(self, keys: Sequence[ast.Expression]) -> Any:
         if not keys or not isinstance(keys[0], ast.LiteralHash):
             raise NoChoice
-        made: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for entry in keys[0].entries:
             name, is_optional = _member(entry.key)
             if is_optional and self._chance.random() < 0.6:
                 continue
             try:
-                made[name] = self.of(entry.value)
+                values[name] = self.of(entry.value)
             except NoChoice:
                 if not is_optional:
                     raise
-        return made
+        return values
 
 
 def _member(key: ast.Expression) -> tuple[str, bool]:
@@ -190,7 +190,7 @@ def _number(node: ast.Expression) -> int | None:
 
 
 def _without_repeats(values: list[Any]) -> list[Any]:
-    return [value for at, value in enumerate(values) if value not in values[:at]]
+    return [value for index, value in enumerate(values) if value not in values[:index]]
 
 
 MAKERS: dict[str, Callable[[Chooser, Sequence[ast.Expression]], Any]] = {

@@ -1,7 +1,7 @@
-"""What two catalogs have otherwise, and which of it is expected.
+"""Compares two catalogs, and tells which differences are expected.
 
-Expected differences are rules in rules.yaml, each with its reason; a rule goes by what differs, never by the case it was seen
-in. What no rule covers is a fault.
+Expected differences are rules in rules.yaml, each with its reason; a rule matches the kind of difference, never a particular case.
+A difference that no rule covers is a fault.
 """
 
 import functools
@@ -20,7 +20,7 @@ Answer = dict[str, Any]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One thing: `kind` is what part of a catalog, `place` a reference or a parameter, `detail` both values."""
+    """One difference: `kind` is the part of the catalog, `place` a reference or a parameter, `detail` both values."""
 
     kind: str
     place: str
@@ -31,7 +31,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """An expected difference: all three patterns must be found in it."""
+    """An expected difference: all three patterns must match."""
 
     name: str
     reason: str
@@ -49,8 +49,8 @@ class Rule(msgspec.Struct, frozen=True):
 
 @functools.cache
 def rules() -> tuple[Rule, ...]:
-    found = yaml.safe_load(RULES.read_text(encoding="utf-8")) or []
-    return tuple(msgspec.convert(found, list[Rule]))
+    documents = yaml.safe_load(RULES.read_text(encoding="utf-8")) or []
+    return tuple(msgspec.convert(documents, list[Rule]))
 
 
 def expected_by(difference: Difference) -> Rule | None:
@@ -59,11 +59,11 @@ def expected_by(difference: Difference) -> Rule | None:
 
 def unexpected(puppets: Answer, ours: Answer) -> list[Difference]:
     """The differences that no rule covers."""
-    return [each for each in differences(puppets, ours) if expected_by(each) is None]
+    return [difference for difference in differences(puppets, ours) if expected_by(difference) is None]
 
 
 def differences(puppets: Answer, ours: Answer) -> Iterator[Difference]:
-    """All that Precast has otherwise than Puppet."""
+    """All differences between Puppet's answer and Precast's."""
     if "crash" in ours:
         yield Difference("crash", "", ours["crash"])
     elif puppets.get("error") or ours.get("error"):
@@ -77,14 +77,14 @@ def differences(puppets: Answer, ours: Answer) -> Iterator[Difference]:
 
 
 def _places(message: str) -> set[tuple[str, str]]:
-    """Files and lines that an error names: both must fail for the same reason, but need not say it in the same words."""
+    """The files and lines that an error names: both must fail for the same reason, but the texts may differ."""
     forms = (r"\(file: (\S+), line: (\d+)", r"Filepath: (\S+)\s+Line: (\d+)", r"\((\S+):(\d+)\)$")
-    found = [place for form in forms for place in re.findall(form, message)]
-    return {(Path(path).name, line) for path, line in found}
+    places = [place for form in forms for place in re.findall(form, message)]
+    return {(Path(path).name, line) for path, line in places}
 
 
 def _catalogs(puppets: Answer, ours: Answer) -> Iterator[Difference]:
-    theirs, own = (_by_reference(each) for each in (puppets, ours))
+    theirs, own = (_by_reference(answer) for answer in (puppets, ours))
     for ref in theirs.keys() - own.keys():
         yield Difference("resource", ref, "only in Puppet's")
     for ref in own.keys() - theirs.keys():
@@ -92,18 +92,18 @@ def _catalogs(puppets: Answer, ours: Answer) -> Iterator[Difference]:
     for ref in [ref for ref in theirs if ref in own]:
         yield from _resource(ref, theirs[ref], own[ref])
     if list(theirs) != list(own) and theirs.keys() == own.keys():
-        yield Difference("sequence", "", _first_apart(list(theirs), list(own)))
+        yield Difference("sequence", "", _first_difference(list(theirs), list(own)))
     if puppets["classes"] != ours["classes"]:
-        yield Difference("classes", "", _first_apart(puppets["classes"], ours["classes"]))
+        yield Difference("classes", "", _first_difference(puppets["classes"], ours["classes"]))
     for field in ("edges", "relationships"):
-        wanted, got = ({tuple(each) for each in answer[field]} for answer in (puppets, ours))
-        yield from (Difference(field, " -> ".join(each), "only in Puppet's") for each in sorted(wanted - got))
-        yield from (Difference(field, " -> ".join(each), "only in ours") for each in sorted(got - wanted))
+        wanted, got = ({tuple(pair) for pair in answer[field]} for answer in (puppets, ours))
+        yield from (Difference(field, " -> ".join(pair), "only in Puppet's") for pair in sorted(wanted - got))
+        yield from (Difference(field, " -> ".join(pair), "only in ours") for pair in sorted(got - wanted))
     yield from _order(puppets, ours)
 
 
 def _by_reference(answer: Answer) -> dict[str, Answer]:
-    return {f"{each['type']}[{each['title']}]": each for each in answer["resources"]}
+    return {f"{resource['type']}[{resource['title']}]": resource for resource in answer["resources"]}
 
 
 def _resource(ref: str, theirs: Answer, own: Answer) -> Iterator[Difference]:
@@ -126,7 +126,7 @@ def _resource(ref: str, theirs: Answer, own: Answer) -> Iterator[Difference]:
 
 
 def _order(puppets: Answer, ours: Answer) -> Iterator[Difference]:
-    """Where Puppet's own types refuse a value after the catalog is made, there is no order to compare."""
+    """Compare the order; there is none if Puppet's own types refuse a value after the catalog is made."""
     if "order_error" in puppets:
         return
     if bool(puppets.get("cycle")) != bool(ours.get("cycle")):
@@ -138,11 +138,10 @@ def _order(puppets: Answer, ours: Answer) -> Iterator[Difference]:
                 "applied", "", f"ours has {sorted(set(got) - set(wanted))} more, lacks {sorted(set(wanted) - set(got))}"
             )
         else:
-            yield Difference("order", "", _first_apart(wanted, got))
+            yield Difference("order", "", _first_difference(wanted, got))
 
 
-def _first_apart(wanted: list[str], got: list[str]) -> str:
-    at = next(
-        (at for at, pair in enumerate(zip(wanted, got, strict=False)) if pair[0] != pair[1]), min(len(wanted), len(got))
-    )
-    return f"at {at} of {len(wanted)}: ours {got[at : at + 3]}, Puppet's {wanted[at : at + 3]}"
+def _first_difference(wanted: list[str], got: list[str]) -> str:
+    pairs = enumerate(zip(wanted, got, strict=False))
+    start = next((index for index, pair in pairs if pair[0] != pair[1]), min(len(wanted), len(got)))
+    return f"at {start} of {len(wanted)}: ours {got[start : start + 3]}, Puppet's {wanted[start : start + 3]}"

@@ -1,7 +1,7 @@
-"""Makes environments over real modules, the same for the same seed.
+"""Generates environments over real modules, the same for the same seed.
 
 An environment has a role with profiles: one or more for subjects (classes and defines of real modules, with parameters chosen by
-their types), some of our own; Hiera with three layers or more; and five machines to compile it for.
+their types), and some generated features; Hiera with three layers or more; and five machines to compile it for.
 """
 
 import random
@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from lab.differential import declared, features, subjects
+from lab.differential import features, module_declarations, subjects
 from lab.differential.fact_sets import FactSet, fact_sets
 from lab.differential.hierarchies import hierarchy, spread
 
 SEED = 20261116
-# How many environments there are by default: each subject is the first of one.
+# The default number of environments: each subject is the first of one.
 NUMBERS = range(72)
 
 
@@ -26,10 +26,10 @@ class Environment(msgspec.Struct, frozen=True):
     files: dict[str, str]
     machines: list[FactSet]
 
-    def write(self, place: Path) -> None:
-        """Write it below a directory, under its name."""
+    def write(self, directory: Path) -> None:
+        """Write the files below a directory, under the environment's name."""
         for path, text in self.files.items():
-            target = place / self.name / path
+            target = directory / self.name / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
 
@@ -39,25 +39,25 @@ def generate(number: int, seed: int = SEED) -> Environment:
     chance = random.Random(f"{seed}/{number}")
     names = sorted(subjects.table())
     chosen = [names[number % len(names)], *chance.sample(names, chance.randrange(0, 3))]
-    made = [subjects.profile(name, chance) for name in dict.fromkeys(chosen)]
+    profiles = [subjects.profile(name, chance) for name in dict.fromkeys(chosen)]
     own = {
         name: features.MAKERS[name](chance) for name in chance.sample(sorted(features.MAKERS), chance.randrange(2, 6))
     }
     machines = fact_sets(chance)
-    values = {key: value for each in made for key, value in each.data.items()}
+    values = {key: value for profile in profiles for key, value in profile.data.items()}
     options: dict[str, Any] = {}
     files: dict[str, str] = {}
-    for name, each in own.items():
-        values |= each.data
-        options |= each.options
-        files[f"modules/profile/manifests/{name}.pp"] = each.code
-        files |= {f"modules/profile/{path}": text for path, text in each.files.items()}
-    files |= {f"modules/profile/manifests/{each.name}.pp": each.code for each in made}
+    for name, feature in own.items():
+        values |= feature.data
+        options |= feature.options
+        files[f"modules/profile/manifests/{name}.pp"] = feature.code
+        files |= {f"modules/profile/{path}": text for path, text in feature.files.items()}
+    files |= {f"modules/profile/manifests/{profile.name}.pp": profile.code for profile in profiles}
     values["classes"] = [f"profile::{name}" for name in own]
     options["classes"] = {"merge": "unique"}
-    files["environment.conf"] = f"modulepath = modules:{declared.MODULES}\n"
-    files["modules/role/manifests/server.pp"] = _role([each.name for each in made], chance)
-    files["manifests/site.pp"] = _site("".join(each.top for each in own.values()), chance)
+    files["environment.conf"] = f"modulepath = modules:{module_declarations.MODULES}\n"
+    files["modules/role/manifests/server.pp"] = _role([profile.name for profile in profiles], chance)
+    files["manifests/site.pp"] = _site("".join(feature.top for feature in own.values()), chance)
     files["hiera.yaml"] = hierarchy(chance, with_json=True)
     return Environment(f"e{number:03d}", files | spread(chance, values, machines, options), machines)
 

@@ -1,6 +1,6 @@
-"""Facts of machines that do not exist: five for each environment, of five systems, with other sizes, names and networks.
+"""Facts of fictitious machines: five for each environment, of five systems, with different sizes, names and networks.
 
-Structured facts as facter 4 has them, the old flat ones beside them, and a few that modules bring themselves.
+The facts are the structured ones of facter 4, the legacy flat ones, and a few that modules define.
 """
 
 import random
@@ -10,7 +10,7 @@ import msgspec
 
 Facts = dict[str, Any]
 GIB = 1024**3
-# Name, family, release, code name. The last group has systems that some modules refuse: both must.
+# Name, family, release, code name. Some modules refuse systems of the last group: Puppet and Precast must both fail.
 SYSTEMS = (
     (("Debian", "Debian", "12.5", "bookworm"), ("Debian", "Debian", "11.9", "bullseye")),
     (("Ubuntu", "Debian", "22.04", "jammy"), ("Ubuntu", "Debian", "20.04", "focal")),
@@ -29,7 +29,7 @@ DOMAINS = ("example.test", "corp.example.test", "dc1.example.net")
 
 
 class FactSet(msgspec.Struct, frozen=True):
-    """One machine."""
+    """One machine and its facts."""
 
     certname: str
     facts: Facts

@@ -1,6 +1,6 @@
-"""What people write themselves around modules: pieces of profiles, each with its files and data. An environment has some of them.
+"""Code that users write around modules: pieces of profiles, each with its files and data. An environment has some of them.
 
-A piece is a function of chance alone, so that a seed makes the same environment everywhere.
+A piece depends only on the random generator, so a seed makes the same environment everywhere.
 """
 
 import random
@@ -13,7 +13,7 @@ from lab.differential.notation import literal
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """A class of the module `profile`, with files beside it, data for it, and code for the top of site.pp."""
+    """A class of the module `profile`, with further files, its data, and code for the top of site.pp."""
 
     code: str
     files: dict[str, str] = {}
@@ -219,7 +219,7 @@ function profile::labels(Hash[String, String] $labels, Profile::Port $port = 80)
   exec {{ 'sites done': command => '/bin/true', refreshonly => true, subscribe => Profile::Site[$sites.keys] }}
 }}
 """
-    made = {
+    site_values = {
         f"s{at}": {"paths": ["/srv/a", "/srv/b"][: at + 1] if at < 2 else "/srv/a"}
         for at in range(chance.randrange(1, 4))
     }
@@ -231,7 +231,7 @@ function profile::labels(Hash[String, String] $labels, Profile::Port $port = 80)
             "types/port.pp": "type Profile::Port = Integer[1, 65535]\n",
             "types/path.pp": "type Profile::Path = Pattern[/\\A\\/\\w+/]\n",
         },
-        {"profile::sites::sites": made},
+        {"profile::sites::sites": site_values},
         {"profile::sites::sites": {"merge": "hash"}},
     )
 

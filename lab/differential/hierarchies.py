@@ -1,7 +1,7 @@
-"""Hiera for a generated environment: a hierarchy of at least three layers, and values spread over it.
+"""Hiera for a generated environment: a hierarchy of at least three layers, and values distributed over it.
 
-A value stands in the common layer and may be said again nearer to the node. Hashes are merged deep where `lookup_options` says so,
-arrays of names are unique; some texts hold interpolations.
+A value is in the common layer and may be repeated nearer to the node. Hashes are merged deeply if `lookup_options` says so, arrays
+of names are made unique, and some strings contain interpolations.
 """
 
 import json
@@ -18,7 +18,7 @@ PATHS = {"node": NODE, "name": "os/%{facts.os.name}", "family": "family/%{facts.
 
 
 def hierarchy(chance: random.Random, with_json: bool) -> str:
-    """A hiera.yaml in one of several ways to write the same."""
+    """A hiera.yaml in one of several equivalent notations."""
     style = chance.randrange(3)
     if style == 0:
         layers: list[dict[str, Any]] = [{"name": name, "path": f"{path}.yaml"} for name, path in PATHS.items()]
@@ -38,25 +38,25 @@ def hierarchy(chance: random.Random, with_json: bool) -> str:
 
 
 def spread(chance: random.Random, values: dict[str, Any], sets: list[FactSet], options: dict[str, Any]) -> Files:
-    """Data files with the values; what is said nearer to a node is another choice of the same kind."""
+    """Data files with the values; a value nearer to a node is a variation of the same kind."""
     common: dict[str, Any] = {"lookup_options": options} | values
     files: dict[str, dict[str, Any]] = {"common": common}
-    places = [
+    paths = [
         *(f"family/{family}" for family in ("Debian", "RedHat")),
         *(f"os/{name}" for name in ("Ubuntu", "CentOS")),
     ]
-    places += [f"nodes/{each.certname}" for each in sets if chance.random() < 0.6]
-    for place in places:
-        said = {
-            key: other
+    paths += [f"nodes/{fact_set.certname}" for fact_set in sets if chance.random() < 0.6]
+    for path in paths:
+        overriding = {
+            key: variation
             for key, value in values.items()
-            if chance.random() < 0.15 and (other := varied(chance, value)) != value
+            if chance.random() < 0.15 and (variation := varied(chance, value)) != value
         }
-        if said:
-            files[place] = said
+        if overriding:
+            files[path] = overriding
     moved = {key: common.pop(key) for key in list(values) if chance.random() < 0.1}
-    made = {f"data/{path}.yaml": _document(chance, data) for path, data in files.items()}
-    return made | {"data/last.json": json.dumps(moved, indent=2)}
+    documents = {f"data/{path}.yaml": _document(chance, data) for path, data in files.items()}
+    return documents | {"data/last.json": json.dumps(moved, indent=2)}
 
 
 def _document(chance: random.Random, data: dict[str, Any]) -> str:
@@ -65,14 +65,14 @@ def _document(chance: random.Random, data: dict[str, Any]) -> str:
 
 
 def varied(chance: random.Random, value: Any, is_whole: bool = True) -> Any:
-    """Another value that will do in the same place; only a whole hash says less, what is inside it stays complete."""
+    """Another value for the same key; only a top-level hash may lose entries, nested ones stay complete."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int) and value > 1024:
         return value + chance.randrange(3)
     if isinstance(value, list):
-        return value[:1] + [each for each in value[1:] if chance.random() < 0.5]
+        return value[:1] + [item for item in value[1:] if chance.random() < 0.5]
     if isinstance(value, dict):
-        kept = {key: each for key, each in value.items() if not is_whole or chance.random() < 0.7}
-        return {key: varied(chance, each, is_whole=False) for key, each in kept.items()}
+        kept = {key: item for key, item in value.items() if not is_whole or chance.random() < 0.7}
+        return {key: varied(chance, item, is_whole=False) for key, item in kept.items()}
     return value

@@ -1,4 +1,4 @@
-"""Plain data as a manifest writes it."""
+"""Writes plain data as Puppet code."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def literal(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{literal(key)} => {literal(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{literal(key)} => {literal(item)}" for key, item in value.items()) + "}"
     return repr(value)
 
 
@@ -27,5 +27,5 @@ def _text(value: str) -> str:
 
 
 def attributes(values: dict[str, Any], indent: str = "    ") -> str:
-    """`name => value,` line by line."""
+    """`name => value,` on separate lines."""
     return "".join(f"{indent}{name} => {literal(value)},\n" for name, value in values.items())

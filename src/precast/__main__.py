@@ -1,7 +1,7 @@
-"""Where the `precast` command begins.
+"""The entry point of the `precast` command.
 
-The composition root is imported only by the commands that run a server: every other one starts without it. What imports make stays to
-the end, so nobody looks for garbage in it; the command line turns the collector on again when the command is known.
+The garbage collector is off while modules are imported, because the objects that imports create live until the process ends. The
+command line enables it again once the command is known.
 """
 
 import gc
@@ -9,17 +9,11 @@ import sys
 
 
 def main() -> None:
-    """The `precast` command."""
+    """Run the `precast` command."""
     gc.disable()
     from precast.cli.main import main as run_command_line
 
-    sys.exit(run_command_line(sys.argv[1:], _app))
-
-
-def _app() -> object:
-    from precast.app.root import App
-
-    return App()
+    sys.exit(run_command_line(sys.argv[1:]))
 
 
 if __name__ == "__main__":

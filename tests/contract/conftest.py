@@ -6,7 +6,7 @@ import pytest
 
 from precast.base.clock import ManualClock
 from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
 from precast.store.engine.database import Database
 from tests.contract.identity.identity_site import Site
 
@@ -14,15 +14,15 @@ from tests.contract.identity.identity_site import Site
 @pytest.fixture
 def authority_files(tmp_path: Path, clock: ManualClock) -> AuthorityFiles:
     files = AuthorityFiles(tmp_path / "authority")
-    with files.creating(Authority.new(clock.now())):
+    with files.created(Authority.new(clock.now())):
         return files
 
 
 @pytest.fixture
 def site(database: Database, authority_files: AuthorityFiles) -> Site:
-    return Site(database, HeldAuthority(authority_files))
+    return Site(database, LoadedAuthority(authority_files))
 
 
 @pytest.fixture
 def other_site(other_database: Database, authority_files: AuthorityFiles) -> Site:
-    return Site(other_database, HeldAuthority(authority_files))
+    return Site(other_database, LoadedAuthority(authority_files))

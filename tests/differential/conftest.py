@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lab.differential import catalogs, declared, environment
+from lab.differential import catalogs, environment, module_declarations
 
 # Enough to see most of what can go wrong, and done in a minute; `make soak` compiles them all.
 NUMBERS = environment.NUMBERS[::5]
@@ -35,12 +35,12 @@ def compile_all(place: Path, numbers: range, machines: int) -> Compiled:
         each.write(place)
     cases = list(catalogs.cases(made, machines))
     templates = place / "templates.jsonl"
-    return Compiled(place, seed, cases, catalogs.by_puppet(place, cases, templates), templates)
+    return Compiled(place, seed, cases, catalogs.compile_with_puppet(place, cases, templates), templates)
 
 
 @pytest.fixture(scope="session")
 def puppet_and_modules() -> None:
-    if shutil.which("puppet") is None or not (declared.MODULES / "stdlib").is_dir():
+    if shutil.which("puppet") is None or not (module_declarations.MODULES / "stdlib").is_dir():
         if os.environ.get("CI") == "true":
             pytest.fail(
                 "puppet-agent or the puppet-module packages are missing, and .ci/run should have installed them"

@@ -16,7 +16,7 @@ LEAST_EQUAL = 0.95
 
 def compare(compiled: Compiled) -> tuple[list[str], collections.Counter[str]]:
     """What no rule covers, and how many cases are equal, differ by rule, or differ."""
-    ours = catalogs.Ours(compiled.place)
+    ours = catalogs.PrecastAnswers(compiled.place)
     unexpected: list[str] = []
     counts: collections.Counter[str] = collections.Counter()
     for name, made, machine in compiled.cases:

@@ -15,8 +15,8 @@ import yaml  # type: ignore[import-untyped]
 
 from lab import network_facts
 from precast.boot.network.model import Network
-from precast.boot.network.readers import reading
-from precast.boot.network.renderers.choosing import RENDERERS
+from precast.boot.network.readers import documents
+from precast.boot.network.renderers.selection import RENDERERS
 from tests.unit.boot.network.renderings import GOLDEN
 
 LAB = Path(__file__).resolve().parents[2] / "lab"
@@ -78,7 +78,7 @@ REASONS: dict[str, Callable[[Case, Fact, bool], bool]] = {
 }  # fmt: skip
 
 
-def documents() -> dict[str, dict[str, Any]]:
+def network_documents() -> dict[str, dict[str, Any]]:
     corpora = Path(os.environ.get("PRECAST_CORPORA", "/nowhere")) / "cloud-init" / "examples"
     paths = [*GOLDEN.glob("*.yaml"), *corpora.glob("network-config-*.yaml")]
     read = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(paths)}
@@ -100,15 +100,17 @@ def theirs() -> dict[str, dict[str, dict[str, str]]]:
     if asked.returncode or os.geteuid() != 0:
         pytest.skip("needs Debian's cloud-init, and root for a namespace to run its classes in")
     words = ["unshare", "--net", PYTHON, str(LAB / "cloud_init_renderers.py")]
-    done = subprocess.run(words, input=json.dumps(documents()), capture_output=True, text=True, check=True, timeout=100)
+    done = subprocess.run(
+        words, input=json.dumps(network_documents()), capture_output=True, text=True, check=True, timeout=100
+    )
     found: dict[str, dict[str, dict[str, str]]] = json.loads(done.stdout)
     return found
 
 
 def test_renderings_say_what_those_of_cloud_init_say(theirs: dict[str, dict[str, dict[str, str]]]) -> None:
     used, compared, unexplained = set(), 0, []
-    for name, document in documents().items():
-        network = reading.read_value(name, document)
+    for name, document in network_documents().items():
+        network = documents.read_value(name, document)
         for renderer in RENDERERS:
             files = theirs[name][renderer]
             if "" in files:  # it cannot read this one: a default route by that word, parameters of version 2
@@ -129,9 +131,9 @@ def test_renderings_say_what_those_of_cloud_init_say(theirs: dict[str, dict[str,
 NAMES = {"dhcp4": "auto4", "dhcp6": "auto6", "accept-ra": "auto6"}
 
 
-@pytest.mark.parametrize("name", documents())
+@pytest.mark.parametrize("name", network_documents())
 def test_all_four_renderings_say_the_same(name: str) -> None:
-    network = reading.read_value(name, documents()[name])
+    network = documents.read_value(name, network_documents()[name])
     said = {renderer: ours(network, renderer) for renderer in RENDERERS}
     assert said["netplan"] == said["networkd"]
     if name == "static":  # a pattern for names: ifupdown and NetworkManager get it resolved, or as a match
@@ -152,10 +154,10 @@ def _speaks6(fact: Fact, said: dict[str, network_facts.Facts]) -> bool:
 
 
 @pytest.mark.needs("netplan")
-@pytest.mark.parametrize("name", documents())
+@pytest.mark.parametrize("name", network_documents())
 def test_netplan_makes_of_ours_what_ours_says_to_networkd(name: str, tmp_path: Path) -> None:
-    network = reading.read_value(
-        name, documents()[name] | {"renderer": "networkd"} if name == "further" else documents()[name]
+    network = documents.read_value(
+        name, network_documents()[name] | {"renderer": "networkd"} if name == "further" else network_documents()[name]
     )
     (file,) = RENDERERS["netplan"](network).files
     path = tmp_path / file.path

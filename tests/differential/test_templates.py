@@ -15,5 +15,5 @@ def test_templates_are_rendered_byte_for_byte(compiled: Compiled) -> None:
     results = rendering.replay(compiled.templates)
     equal, tried = rendering.equal_templates(results)
     assert tried >= FEWEST_TEMPLATES
-    wrong = "\n".join(f"{each.template}: {each.found[:300]}" for each in results if each.found)
+    wrong = "\n".join(f"{result.template}: {result.difference[:300]}" for result in results if result.difference)
     assert equal >= tried * LEAST_EQUAL, f"seed {compiled.seed}: {equal} of {tried} templates\n{wrong}"

@@ -1,4 +1,4 @@
-"""The real `precast` as a process, and what every refusal of it looks like."""
+"""The real `precast` command as a process, and the form of its error messages."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.location import Location, PostgresLocation, SqliteLocation
 from precast.store.engine.query import Query, Row, Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Certificate, Nodes
+from precast.store.identity.certificates import Certificate, NodeCertificates
 from precast.store.identity.tokens import EnrolmentToken, PersonToken, Tokens
 from precast.store.queue.kinds import WorkKind
 from precast.store.queue.queue import WorkQueue
@@ -26,28 +26,28 @@ from precast.store.schema.tables import TABLES
 from precast.store.sessions.streams import Streams
 
 PRECAST = str(Path(sys.executable).with_name("precast"))
-# Somebody to whom file modes apply, also when the tests run as root; whose files are still ours.
+# Runs a command as an ordinary user, to whom file modes apply, also if the tests run as root; the files stay readable for the test.
 ORDINARY = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] if os.geteuid() == 0 else []
 DEADLINE_S = 60
 
 COMPILE = WorkKind("compile", max_attempts=1)
 
 
-class Ran(NamedTuple):
-    """How a command ended and what it printed."""
+class CommandResult(NamedTuple):
+    """The exit code and the output of a command."""
 
     code: int
     out: str
     err: str
 
 
-def environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours without what would steer the command."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRECAST_", "PG"))}
-    return {**kept, **(given or {})}
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The test's environment without variables that would configure the command, with `extra`."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PRECAST_", "PG"))}
+    return {**inherited, **(extra or {})}
 
 
-def run(*words: str | Path, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> Ran:
+def run(*words: str | Path, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> CommandResult:
     """Run `precast db …` to its end."""
     done = subprocess.run(
         [*prefix, PRECAST, "db", *map(str, words)],
@@ -57,11 +57,11 @@ def run(*words: str | Path, env: Mapping[str, str] | None = None, prefix: Sequen
         stdin=subprocess.DEVNULL,
         timeout=DEADLINE_S,
     )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def start(*words: str | Path) -> "subprocess.Popen[str]":
-    """Start `precast db …`; read it with `finish`."""
+    """Start `precast db …`; `finish` waits for its result."""
     return subprocess.Popen(
         [PRECAST, "db", *map(str, words)],
         stdin=subprocess.DEVNULL,
@@ -72,13 +72,13 @@ def start(*words: str | Path) -> "subprocess.Popen[str]":
     )
 
 
-def finish(process: "subprocess.Popen[str]") -> Ran:
+def finish(process: "subprocess.Popen[str]") -> CommandResult:
     out, err = process.communicate(timeout=DEADLINE_S)
-    return Ran(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
-def assert_refused(ran: Ran, exit_code: int, code: str, text: str = "") -> None:
-    """One line with the code, one line with a hint, nothing else anywhere."""
+def assert_refused(ran: CommandResult, exit_code: int, code: str, text: str = "") -> None:
+    """The command printed one line with the error code and one line with a hint, and nothing else."""
     lines = ran.err.splitlines()
     assert (ran.code, ran.out, len(lines)) == (exit_code, "", 2), ran
     assert re.fullmatch(rf"precast: error: .+ \[{code}\]", lines[0]), ran
@@ -86,17 +86,17 @@ def assert_refused(ran: Ran, exit_code: int, code: str, text: str = "") -> None:
     assert text in lines[0]
 
 
-def assert_fine(ran: Ran) -> None:
+def assert_fine(ran: CommandResult) -> None:
     assert (ran.code, ran.err) == (0, ""), ran
 
 
 def address(location: Location) -> str:
-    """The location as it is given to the command: str() of it has no password."""
+    """The location for the command line: str() of it would omit the password."""
     return location.url if isinstance(location, PostgresLocation) else str(location.path)
 
 
 def make(path: Path) -> Path:
-    """A migrated SQLite database, quicker than by the command."""
+    """Create a migrated SQLite database, faster than the command does."""
     asyncio.run(_make(path))
     return path
 
@@ -108,7 +108,7 @@ async def _make(path: Path) -> None:
 
 
 def back_up(path: Path, file: Path) -> None:
-    """A backup of a SQLite database, quicker than by the command."""
+    """Back up a SQLite database, faster than the command does."""
     asyncio.run(_back_up(path, file))
 
 
@@ -119,7 +119,7 @@ async def _back_up(path: Path, file: Path) -> None:
 
 
 def fill(location: Location) -> None:
-    """Rows in every table, made by the store itself."""
+    """Write rows through the store: work, streams, certificates, tokens and audit entries."""
     asyncio.run(_fill(location))
 
 
@@ -136,17 +136,19 @@ async def _fill(location: Location) -> None:
         await queue.enqueue("deliver", f"knöten{number}", bytes([number]), due_at=later)
     await Streams(database).append("events", [bytes([number]) * 300 for number in range(256)])
     await Streams(database).trim("events", 6)
-    await database.write(_filling, database)
+    await database.write(_fill_identity, database)
     await database.close()
 
 
-def _filling(database: Database) -> Transaction[None]:
+def _fill_identity(database: Database) -> Transaction[None]:
     now = database.clock.now()
-    yield from Nodes(database).taking("web1")
-    yield from Nodes(database).adding(Certificate("a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
-    yield from Tokens(database).adding_enrolment(EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, now), "ann")
-    yield from Tokens(database).adding_person(PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now), "system")
-    yield from AuditLog(database, CountedIds()).adding("system", "token.create", "p", person="ann")
+    yield from NodeCertificates(database).lock_or_create("web1")
+    yield from NodeCertificates(database).add(Certificate("a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
+    yield from Tokens(database).add_enrolment_token(EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, now), "ann")
+    yield from Tokens(database).add_person_token(
+        PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now), "system"
+    )
+    yield from AuditLog(database, CountedIds()).add("system", "token.create", "p", person="ann")
 
 
 COUNTS = {
@@ -170,30 +172,30 @@ def contents(location: Location) -> dict[str, list[Row]]:
 
 async def _contents(location: Location) -> dict[str, list[Row]]:
     database = await connect(location)
-    found = await database.read(_reading)
+    rows = await database.read(_read_all)
     await database.close()
-    return found
+    return rows
 
 
-def _reading() -> Transaction[dict[str, list[Row]]]:
-    found = {}
+def _read_all() -> Transaction[dict[str, list[Row]]]:
+    rows = {}
     for table in TABLES:
-        found[table.name] = [tuple(row) for row in (yield table.first_page(10_000))]
-    found["schema_migration"] = [row[:3] for row in (yield APPLIED())]
-    return found
+        rows[table.name] = [tuple(row) for row in (yield table.first_page(10_000))]
+    rows["schema_migration"] = [row[:3] for row in (yield APPLIED())]
+    return rows
 
 
 def execute(location: Location, sql: str) -> None:
-    """Change a database behind Precast's back."""
+    """Run a statement directly on a database."""
     asyncio.run(_execute(location, sql))
 
 
 async def _execute(location: Location, sql: str) -> None:
-    def unit() -> Transaction[None]:
+    def execute_sql() -> Transaction[None]:
         yield Query("test.execute", sql)()
 
     database = await connect(location)
-    await database.write(unit)
+    await database.write(execute_sql)
     await database.close()
 
 

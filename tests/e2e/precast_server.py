@@ -1,4 +1,4 @@
-"""A real `precast server` as a process, and the ways to talk to it."""
+"""A real `precast server` process, and functions that send it commands and requests."""
 
 import json
 import signal
@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 from lab.server_process import ServerProcess
 from precast.base import https
-from tests.e2e.precast_command import DEADLINE_S, PRECAST, Ran, environment
+from tests.e2e.precast_command import DEADLINE_S, PRECAST, CommandResult, environment
 
 
-class Came(NamedTuple):
-    """An answer of the server."""
+class HttpResponse(NamedTuple):
+    """A response of the server."""
 
     status: int
     kind: str
     body: Any
 
 
-def precast(*words: str | Path, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> Ran:
+def precast(*words: str | Path, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> CommandResult:
     """Run `precast …` to its end."""
     done = subprocess.run(
         [*prefix, PRECAST, *map(str, words)],
@@ -33,18 +33,18 @@ def precast(*words: str | Path, env: Mapping[str, str] | None = None, prefix: Se
         stdin=subprocess.DEVNULL,
         timeout=DEADLINE_S,
     )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 class Server:
-    """One server process with its data."""
+    """A server process and its data directory."""
 
     def __init__(self, data: Path, admin: str, database: str = "") -> None:
         self.data = data
         self.admin = admin
         self.database = database
         self.port = 0
-        self.more: list[str] = []  # words of its command line
+        self.more: list[str] = []  # further words of its command line
         self._server = ServerProcess(data)
         self.authority = data / "authority" / "certificate.pem"
 
@@ -55,12 +55,12 @@ class Server:
         return cls(data, json.loads(ran.out)["token"], database)
 
     def start(self) -> None:
-        """Start it and wait for the line that says where it serves."""
+        """Start the process and wait for the line with its address."""
         database = ["--database", self.database] if self.database else []
         self.port = self._server.start(self.port, [*database, *self.more])
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End it; its exit code."""
+        """Stop the process with a signal and return its exit code."""
         return self._server.end(number)
 
     @property
@@ -77,23 +77,23 @@ class Server:
 
     @property
     def env(self) -> dict[str, str]:
-        """What makes a command an admin's of this server."""
+        """The environment of a command that an admin of this server runs."""
         return {"PRECAST_URL": self.url, "PRECAST_CA": str(self.authority), "PRECAST_TOKEN": self.admin}
 
-    def command(self, *words: str | Path) -> Ran:
+    def command(self, *words: str | Path) -> CommandResult:
         return precast(*words, env=self.env)
 
     def read(self, *words: str) -> Any:
-        """What a command with --json says."""
+        """The output of a command with --json, which must succeed."""
         ran = self.command(*words, "--json")
         assert (ran.code, ran.err) == (0, ""), ran
         return json.loads(ran.out)
 
     def read_any(self, *words: str) -> Any:
-        """The same for a command whose exit code says what it found."""
+        """The output of a command with --json, whatever its exit code."""
         return json.loads(self.command(*words, "--json").out)
 
-    def enrol(self, root: Path, name: str, token: str, *words: str) -> Ran:
+    def enrol(self, root: Path, name: str, token: str, *words: str) -> CommandResult:
         return precast("agent", "enrol", "--url", self.url, "--root", root, "--name", name, "--token", token, *words)
 
     def ask(
@@ -105,26 +105,26 @@ class Server:
         *,
         headers: Mapping[str, str] | None = None,
         node: Path | None = None,
-    ) -> Came:
-        """One request over TLS; `node` is the directory of a node's key and certificate."""
-        context = https.trusting(self.authority.read_text())
+    ) -> HttpResponse:
+        """Send one request over TLS. `node` is the directory of a node's key and certificate."""
+        context = https.trust_authority(self.authority.read_text())
         if node is not None:
             context.load_cert_chain(node / "certificate.pem", node / "key.pem")
         connection = HTTPSConnection("127.0.0.1", self.port, context=context, timeout=DEADLINE_S)
         try:
-            shown = {} if token is None else {"Authorization": f"Bearer {token}"}
-            connection.request(method, path, body, {**shown, **(headers or {})})
-            came = connection.getresponse()
-            data = came.read()
+            credentials = {} if token is None else {"Authorization": f"Bearer {token}"}
+            connection.request(method, path, body, {**credentials, **(headers or {})})
+            response = connection.getresponse()
+            data = response.read()
         finally:
             connection.close()
-        kind = (came.getheader("Content-Type") or "").partition(";")[0]
-        return Came(came.status, kind, json.loads(data) if kind.endswith("json") else data.decode())
+        kind = (response.getheader("Content-Type") or "").partition(";")[0]
+        return HttpResponse(response.status, kind, json.loads(data) if kind.endswith("json") else data.decode())
 
     def headers(self, path: str) -> dict[str, str]:
-        """The headers of an answer."""
+        """The headers of a response."""
         connection = HTTPSConnection(
-            "127.0.0.1", self.port, context=https.trusting(self.authority.read_text()), timeout=DEADLINE_S
+            "127.0.0.1", self.port, context=https.trust_authority(self.authority.read_text()), timeout=DEADLINE_S
         )
         try:
             connection.request("GET", path)
@@ -144,7 +144,7 @@ def running(server: Server) -> Iterator[Server]:
 
 
 def tls_error(server: Server, context: ssl.SSLContext) -> str:
-    """Why a handshake fails; empty if it does not."""
+    """The reason why a TLS handshake fails; empty if it succeeds."""
     connection = HTTPSConnection("127.0.0.1", server.port, context=context, timeout=DEADLINE_S)
     try:
         connection.connect()

@@ -21,7 +21,7 @@ class Case(NamedTuple):
 
 
 def read_cases(text: str) -> list[Case]:
-    """The cases of a file. Raises ValueError for a line that is none."""
+    """The cases of a file. Raises ValueError for a malformed line."""
     cases = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line or line.startswith("#"):
@@ -52,7 +52,7 @@ def value_of(given: str) -> Any:
 
 
 def outcome_of(wanted: str) -> bytes | str:
-    """The bytes that are wanted, or the code of an error as text."""
+    """The expected bytes, or the code of an error as text."""
     word, _, argument = wanted.partition(" ")
     if word == "@arrays":
         return b"[" * int(argument) + b"]" * int(argument)
@@ -74,7 +74,7 @@ def encoded(value: object) -> bytes | str:
 
 
 @pytest.mark.parametrize("case", read_cases(CASES.read_text(encoding="utf-8")), ids=lambda case: f"line {case.line}")
-def test_canonical_case_gives_exactly_what_is_written(case: Case) -> None:
+def test_canonical_case_gives_exactly_the_expected_bytes(case: Case) -> None:
     assert encoded(value_of(case.given)) == outcome_of(case.wanted), case.given
 
 

@@ -24,7 +24,7 @@ class Case(NamedTuple):
 
 
 def read_cases(text: str) -> list[Case]:
-    """The cases of a file. Raises ValueError for one that cannot be read."""
+    """The cases of a file. Raises ValueError for a malformed case."""
     _, *blocks = re.split(r"^== ", text, flags=re.MULTILINE)
     return [read_case(block) for block in blocks]
 
@@ -42,7 +42,7 @@ def read_case(block: str) -> Case:
         elif colon and field in FIELDS:
             fields[field] = read_text(value)
         else:
-            raise ValueError(f"case {name!r}: what is {line!r}?")
+            raise ValueError(f"case {name!r}: unknown field in {line!r}")
     rows = body.rstrip("\n").split("\n")
     if not mark or span is None or not all(row.endswith("$") for row in rows):
         raise ValueError(f"case {name!r} has no span, no -- or a row without $")
@@ -60,7 +60,7 @@ def read_text(value: str) -> str:
 
 
 @pytest.mark.parametrize("case", read_cases(CASES.read_text(encoding="utf-8")), ids=lambda case: case.name)
-def test_render_case_gives_exactly_what_is_written(case: Case) -> None:
+def test_render_case_gives_exactly_the_expected_text(case: Case) -> None:
     source = Source(case.fields["path"], case.fields["text"])
     shown = render(source, case.span, "error", case.fields["message"], "TEST-001", case.fields["hint"])
     assert shown.split("\n") == case.rows

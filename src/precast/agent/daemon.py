@@ -1,7 +1,7 @@
-"""The agent's daemon: one loop, one connection, one local store, and children for everything that is large or can hang.
+"""The agent's daemon: one event loop, one connection, one local store, and child processes for all work that is large or may hang.
 
-It runs as root on every node, so it stays small: it knows neither the language nor keys. What it knows is in the local store, and
-it can be killed at any moment.
+It runs as root on every node, so it stays small: it imports neither the language nor cryptography. Its state is in the local store, and
+it can be killed at any time.
 """
 
 import asyncio
@@ -13,190 +13,205 @@ import secrets
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from precast import __version__
 from precast.agent import issues, logs
 from precast.agent.chores.apply import ApplyChore
-from precast.agent.chores.children import Children, watch_by_descriptor
-from precast.agent.chores.chores import CertificateChore, FactsChore, name_of
-from precast.agent.chores.commands import ExecChore
+from precast.agent.chores.certificate import CertificateChore
+from precast.agent.chores.child_processes import ChildProcesses, watch_by_descriptor
+from precast.agent.chores.exec import ExecChore
+from precast.agent.chores.facts import FactsChore
 from precast.agent.chores.fetch import FetchChore
-from precast.agent.connection.link import Link
+from precast.agent.chores.schedule import node_name
 from precast.agent.connection.session import Session
+from precast.agent.connection.supervisor import ConnectionSupervisor
 from precast.agent.identity.credentials import Credentials
 from precast.agent.notify import Notifier
-from precast.agent.orders.commands import ExecOrders
-from precast.agent.orders.runs import Orders
+from precast.agent.orders.collect_orders import CollectOrders
+from precast.agent.orders.exec_orders import ExecOrders
+from precast.agent.orders.order_kind import ChoreName
+from precast.agent.orders.registry import OrderRegistry, StoredOrder
+from precast.agent.orders.renew_orders import RenewOrders
+from precast.agent.orders.run_orders import RunOrders
 from precast.agent.settings import AgentSettings
-from precast.agent.state.lock import only_one
-from precast.agent.state.notes import CertificateNote, DaemonNote, FactsNote
-from precast.agent.state.spool import Limits, Spool
-from precast.agent.state.store import LocalStore, place, set_aside
-from precast.agent.state.wake import listening
+from precast.agent.state.daemon_lock import daemon_locked
+from precast.agent.state.spool import Spool, SpoolLimits
+from precast.agent.state.status_notes import CertificateNote, DaemonNote, FactsNote
+from precast.agent.state.store import LocalStore, set_aside, store_path
+from precast.agent.state.wakeup import listening
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
-from precast.wire.jobs.orders import EXEC, RUN
-from precast.wire.sessions import COLLECT, FACTS, RENEW, Released, Welcome
+from precast.wire.sessions import FACTS, Released, Welcome
 
 log = logging.getLogger("precast.agent")
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-# How soon it is noticed that another process has put something into the spool, if that does not knock.
-LOOK_S = 2.0
+# How soon the daemon notices records of another process that could not wake it.
+SPOOL_CHECK_S = 2.0
 RETRY_S = 30.0
 
 
-class Start(NamedTuple):
-    """What a daemon is started with."""
+class DaemonOptions(NamedTuple):
+    """How a daemon is started."""
 
     root: Path
-    program: Sequence[str]  # how to start `precast`
-    options: Sequence[str]  # for every child
-    environment: Mapping[str, str]  # the same settings for them
-    load: Callable[[], AgentSettings]  # again at every reload
+    program: Sequence[str]  # the command that starts `precast`
+    options: Sequence[str]  # for every child process
+    environment: Mapping[str, str]  # the settings of this process, for every child process
+    load: Callable[[], AgentSettings]  # called again at every reload
 
 
-def serve(start: Start) -> None:
+class Chore(Protocol):
+    """Recurring work of the daemon."""
+
+    async def run(self) -> None:
+        """Do the work for ever."""
+
+    def wake(self) -> None:
+        """Check now whether there is work."""
+
+
+def serve(options: DaemonOptions) -> None:
     """Run until SIGTERM or SIGINT.
 
-    Raises ConflictError AGENT-014 if one runs already, UnavailableError AGENT-010, and what loading the settings raises.
+    Raises ConflictError AGENT-014 if another daemon is running, UnavailableError AGENT-010, and what loading the settings raises.
     """
-    settings = start.load()
-    logs.set_up(settings.log_level, _below(start.root, settings.log_file), os.environ)
-    with only_one(start.root), _opened(start.root) as store:
+    settings = options.load()
+    logs.set_up(settings.log_level, _below(options.root, settings.log_file), os.environ)
+    with daemon_locked(options.root), _opened_store(options.root) as store:
         watch_by_descriptor()
         with asyncio.Runner() as runner:
-            runner.run(Daemon(start, settings, store).run())
+            runner.run(Daemon(options, settings, store).run())
 
 
 class Daemon:
-    """Joins the parts, and hands what happens in one to the others."""
+    """Connects the parts of the agent: it starts the chores, and wakes them for what the session receives."""
 
-    def __init__(self, start: Start, settings: AgentSettings, store: LocalStore) -> None:
-        self._start = start
+    def __init__(self, options: DaemonOptions, settings: AgentSettings, store: LocalStore) -> None:
+        self._options = options
         self._store = store
         self._notifier = Notifier(os.environ)
-        self._spool = Spool(store, _limits(settings))
-        self._session = Session(store, self._spool, self, _new_id, _boot_id(), settings.ack_horizon.total_seconds())
-        children = Children(start.program, start.options, start.environment)
-        self._facts = FactsChore(children, store, settings, self._session.has_records.set)
-        credentials = Credentials(start.root)
-        self._certificate = CertificateChore(children, store, credentials, self._on_renewed)
-        self._fetch = FetchChore(children, store, credentials, settings, lambda: self._apply.look())
-        orders = Orders(store, self._spool)
-        self._apply = ApplyChore(children, store, orders, settings, start.root, self._fetch.freshen)
-        self._exec = ExecChore(children, ExecOrders(store, self._spool), settings, start.root)
-        self._link = Link(self._session, store, credentials, settings.urls, name_of(store), self._certificate.look)
+        self._spool = Spool(store, _spool_limits(settings))
+        orders = OrderRegistry(store, self._spool)
+        horizon_s = settings.ack_horizon.total_seconds()
+        self._session = Session(store, self._spool, orders, self, _new_id, _boot_id(), horizon_s)
+        children = ChildProcesses(options.program, options.options, options.environment)
+        credentials = Credentials(options.root)
+        self._facts = FactsChore(children, store, orders.find(CollectOrders), settings, self._session.has_records.set)
+        self._certificate = CertificateChore(children, store, orders.find(RenewOrders), credentials, self._on_renewed)
+        self._fetch = FetchChore(children, store, credentials, settings, lambda: self._apply.wake())
+        self._apply = ApplyChore(children, store, orders.find(RunOrders), settings, options.root, self._fetch.refresh)
+        self._exec = ExecChore(children, orders.find(ExecOrders), settings, options.root)
+        self._chores: dict[ChoreName, Chore] = {
+            "facts": self._facts,
+            "certificate": self._certificate,
+            "fetch": self._fetch,
+            "apply": self._apply,
+            "exec": self._exec,
+        }
+        self._supervisor = ConnectionSupervisor(
+            self._session, store, credentials, settings.urls, node_name(store), self._certificate.wake
+        )
 
     async def run(self) -> None:
-        """Run until told to stop; then everything is ended within seconds, and nothing is lost by it."""
-        self._store.note(DaemonNote(os.getpid(), __version__, self._store.clock.now()))
-        log.info("precast agent %s begins", __version__)
+        """Run until a signal asks the daemon to stop. It then ends within seconds, and nothing is lost."""
+        self._store.write_note(DaemonNote(os.getpid(), __version__, self._store.clock.now()))
+        log.info("precast agent %s starts", __version__)
         async with _signals(self._reload) as stopped:
-            tasks = asyncio.create_task(self._work(), name="precast-agent")
-            self._notifier.tell(READY="1", STATUS="begun")
-            # What is loaded by now stays: it need not be looked at again and again.
+            work = asyncio.create_task(self._work(), name="precast-agent")
+            self._notifier.notify(READY="1", STATUS="started")
+            # The modules that are loaded now stay loaded: later collections need not traverse their objects.
             gc.collect()
             gc.freeze()
-            ending = asyncio.create_task(stopped.wait())
-            await asyncio.wait([tasks, ending], return_when=asyncio.FIRST_COMPLETED)
-            self._notifier.tell(STOPPING="1")
-            ending.cancel()
-            tasks.cancel()
+            stop = asyncio.create_task(stopped.wait())
+            await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
+            self._notifier.notify(STOPPING="1")
+            stop.cancel()
+            work.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await tasks
-        log.info("precast agent ends")
+                await work
+        log.info("precast agent stops")
 
     async def _work(self) -> None:
-        failed: PrecastError | None = None
+        failure: PrecastError | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (
-                    self._link.run,
-                    self._facts.run,
-                    self._certificate.run,
-                    self._fetch.run,
-                    self._apply.run,
-                    self._exec.run,
-                    self._look_into_spool,
-                ):
-                    tasks.create_task(_steadily(work))
+                for work in (self._supervisor.run, self._watch_spool, *(chore.run for chore in self._chores.values())):
+                    tasks.create_task(_retry_failures(work))
                 tasks.create_task(self._feed_watchdog())
         except* PrecastError as group:
-            failed = _first(group)  # raised below: here Python before 3.11.4 would put it into a group again
+            failure = _first(group)  # raised below: here Python before 3.11.4 would wrap it into another group
         except* Exception:
-            log.critical("the agent fails, which is a bug", exc_info=True)
+            log.critical("the agent has failed because of a bug", exc_info=True)
             raise
-        if failed is not None:
-            raise failed
+        if failure is not None:
+            raise failure
 
     def on_welcome(self, url: str, welcome: Welcome) -> None:
-        self._link.welcomed(url, welcome)
-        self._notifier.tell(STATUS=f"connected to {url}")
-        if self._store.noted(CertificateNote) is None:
-            self._certificate.look()
-        known = self._store.noted(FactsNote)
-        if known is not None and known.digest != welcome.facts_digest and not self._spool.has(FACTS):
-            self._facts.want()
-        self._fetch.hear(welcome.catalog_digest, welcome.policy)
+        self._supervisor.note_welcome(url, welcome)
+        self._notifier.notify(STATUS=f"connected to {url}")
+        if self._store.read_note(CertificateNote) is None:
+            self._certificate.wake()
+        facts = self._store.read_note(FactsNote)
+        is_sending = self._spool.has_unacknowledged(FACTS)
+        if facts is not None and facts.digest != welcome.facts_digest and not is_sending:
+            self._facts.wake()
+        self._fetch.compare_released(welcome.catalog_digest, welcome.policy)
 
     def on_released(self, released: Released) -> None:
-        log.info("a server says that something else counts for this node")
-        self._fetch.hear(released.digest, released.policy, released.spread_s)
+        log.info("the server has another catalog or another policy for this node")
+        self._fetch.compare_released(released.digest, released.policy, released.spread_s)
 
-    def on_order(self, kind: str, why: str) -> None:
-        log.info("a server ordered: %s%s", kind, f" ({why})" if why else "")
-        if kind == COLLECT:
-            self._facts.want()
-        elif kind == RENEW:
-            self._certificate.look()
-        elif kind == RUN:
-            self._apply.look()
-        elif kind == EXEC:
-            self._exec.look()
+    def on_order(self, order: StoredOrder) -> None:
+        log.info("received an order: %s%s", order.kind, f" ({order.why})" if order.why else "")
+        self._chores[order.chore].wake()
 
-    def on_want(self) -> None:
-        self._facts.want()
+    def on_facts_wanted(self) -> None:
+        self._facts.wake()
 
     def _on_renewed(self) -> None:
-        self._link.renew()
-        # Other authorities may have come with it, whose policy we could not check before.
-        self._fetch.want()
+        self._supervisor.reconnect()
+        # The new certificate may have brought other authorities, with which a policy can be checked that was refused before.
+        self._fetch.wake()
 
     def _reload(self) -> None:
-        """Take new settings; what is wrong with them is told, and the old ones stay."""
+        """Load the settings again. If they are invalid, the error is logged and the old settings stay."""
         try:
-            settings = self._start.load()
-            logs.set_up(settings.log_level, _below(self._start.root, settings.log_file), os.environ)
+            settings = self._options.load()
+            logs.set_up(settings.log_level, _below(self._options.root, settings.log_file), os.environ)
         except PrecastError as error:
             log.error("the settings are not reloaded: %s [%s]", error.message, error.code)
             return
-        self._spool.limits = _limits(settings)
-        self._facts.settings = self._fetch.settings = self._apply.settings = self._exec.settings = settings
+        self._spool.limits = _spool_limits(settings)
+        for chore in (self._facts, self._fetch, self._apply, self._exec):
+            chore.settings = settings
         self._session.least_horizon_s = settings.ack_horizon.total_seconds()
-        self._link.renew(settings.urls)
+        self._supervisor.reconnect(settings.urls)
         log.info("the settings are reloaded")
 
-    async def _look_into_spool(self) -> None:
-        """Others put records there too. They knock; whoever does not is seen by the file that was changed."""
-        seen = None
+    async def _watch_spool(self) -> None:
+        """Notice records that other processes put into the spool: by the wake-up pipe, or by the version of the store's file."""
+        last_version = None
         with listening(self._store.path.parent, self._session.has_records.set):
             while True:
-                now = self._store.read("PRAGMA data_version")
-                if now != seen:
+                version = self._store.read("PRAGMA data_version")
+                if version != last_version:
                     self._session.has_records.set()
-                seen = now
-                await asyncio.sleep(LOOK_S)
+                last_version = version
+                await asyncio.sleep(SPOOL_CHECK_S)
 
     async def _feed_watchdog(self) -> None:
         while self._notifier.watchdog_s is not None:
-            self._notifier.tell(WATCHDOG="1")
+            self._notifier.notify(WATCHDOG="1")
             await asyncio.sleep(self._notifier.watchdog_s)
 
 
-async def _steadily(work: Callable[[], Awaitable[None]]) -> None:
-    """Go on when the store fails for a while, as it does on a full disk. Raises AGENT-011: a new start sets a damaged one aside."""
+async def _retry_failures(work: Callable[[], Awaitable[None]]) -> None:
+    """Start the work again when the store fails for a while, as it does on a full disk.
+
+    Raises AGENT-011 for a damaged store, which the next start of the daemon sets aside.
+    """
     while True:
         try:
             await work()
@@ -208,23 +223,25 @@ async def _steadily(work: Callable[[], Awaitable[None]]) -> None:
 
 
 @contextlib.contextmanager
-def _opened(root: Path) -> Iterator[LocalStore]:
-    """The store, whole; one that is damaged is set aside, and what was not sent is lost with it, which is said."""
+def _opened_store(root: Path) -> Iterator[LocalStore]:
+    """Open the store. A damaged one is set aside and replaced; the log says that its unsent records are lost."""
     try:
-        store = _checked(root)
+        store = _open_checked(root)
     except PrecastError as error:
         if not issues.DAMAGED_STORE.matches(error):
             raise
-        kept = set_aside(place(root), SystemClock().now())
-        log.error("%s; it is kept as %s, and what was not sent is lost. A new one is begun", error.message, kept)
-        store = _checked(root)
+        damaged = set_aside(store_path(root), SystemClock().now())
+        log.error(
+            "%s; it is kept as %s, and its unsent records are lost. A new store is created", error.message, damaged
+        )
+        store = _open_checked(root)
     try:
         yield store
     finally:
         store.close()
 
 
-def _checked(root: Path) -> LocalStore:
+def _open_checked(root: Path) -> LocalStore:
     store = LocalStore.open(root, _new_id)
     try:
         store.check()
@@ -236,6 +253,7 @@ def _checked(root: Path) -> LocalStore:
 
 @contextlib.asynccontextmanager
 async def _signals(reload: Callable[[], None]) -> AsyncIterator[asyncio.Event]:
+    """Install the signal handlers. Yields an event that is set when the daemon is to stop."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -255,8 +273,8 @@ def _boot_id() -> str:
         return "unknown"
 
 
-def _limits(settings: AgentSettings) -> Limits:
-    return Limits(settings.spool_records, settings.spool_bytes)
+def _spool_limits(settings: AgentSettings) -> SpoolLimits:
+    return SpoolLimits(settings.spool_records, settings.spool_bytes)
 
 
 def _below(root: Path, path: Path | None) -> Path | None:
@@ -264,5 +282,5 @@ def _below(root: Path, path: Path | None) -> Path | None:
 
 
 def _first(group: BaseExceptionGroup[PrecastError]) -> PrecastError:
-    found = group.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,11 +1,11 @@
-"""What can go wrong on a node. While facts are collected these are warnings: the rest is collected all the same."""
+"""The errors of the agent. While facts are collected, FACT-010 to FACT-033 are warnings: the other facts are collected all the same."""
 
 from precast.base.errors import Issue, Kind
 
 UNKNOWN_FACT = Issue(
-    "FACT-001", Kind.NOT_FOUND, "there is no fact {path}{guess}", "see all that there are: precast facts local"
+    "FACT-001", Kind.NOT_FOUND, "there is no fact {path}{guess}", "list all facts with `precast facts local`"
 )
-NO_DIRECTORY = Issue("FACT-002", Kind.NOT_FOUND, "{path} is no directory", "give {option} a directory that exists")
+NO_DIRECTORY = Issue("FACT-002", Kind.NOT_FOUND, "{path} is not a directory", "give {option} a directory that exists")
 
 SLOW = Issue(
     "FACT-010",
@@ -16,39 +16,39 @@ SLOW = Issue(
 STILL_STUCK = Issue(
     "FACT-011",
     Kind.UNAVAILABLE,
-    "{source} still waits since an earlier collection",
-    "its facts are missing; a mount or a name service that never answers is the usual reason",
+    "{source} has been stuck since an earlier collection",
+    "its facts are missing; the usual cause is a mount or a name service that never answers",
 )
 OUT_OF_TIME = Issue(
     "FACT-012",
     Kind.UNAVAILABLE,
-    "{source} was not asked: the {deadline_s:g} s for all facts were over",
+    "{source} was not asked: the {deadline_s:g} s for all facts had passed",
     "look for a slow source among the other warnings",
 )
-FAILED = Issue("FACT-013", Kind.INTERNAL, "{source} failed: {reason}", "its facts are missing; please report this")
+FAILED = Issue("FACT-013", Kind.INTERNAL, "{source} failed: {reason}", "its facts are missing; please report this bug")
 
 UNREADABLE = Issue("FACT-020", Kind.UNAVAILABLE, "cannot read {path}: {reason}", "check its owner and mode")
 NOT_TRUSTED = Issue(
     "FACT-021",
     Kind.DENIED,
-    "{path} is left out: {reason}",
-    "let it belong to root (or to who runs Precast), writable by nobody else: chmod o-w",
+    "{path} is ignored: {reason}",
+    "make it belong to root (or to the user that runs Precast), and writable by nobody else: chmod o-w",
 )
 LEADS_OUT = Issue(
-    "FACT-022", Kind.DENIED, "{path} is left out: it is a link out of its directory", "copy the file into the directory"
+    "FACT-022", Kind.DENIED, "{path} is ignored: it is a link out of its directory", "copy the file into the directory"
 )
 UNKNOWN_FORM = Issue(
     "FACT-023",
     Kind.INPUT,
-    "{path} is left out: it is neither .json, .yaml nor .txt, and not executable",
-    "give it one of these endings, or chmod +x",
+    "{path} is ignored: it is neither .json, .yaml nor .txt, and not executable",
+    "give it one of these extensions, or make it executable with chmod +x",
 )
-BROKEN = Issue("FACT-024", Kind.INPUT, "{path} gives no facts: {reason}", "write a map from names to values")
-BAD_LINE = Issue("FACT-025", Kind.INPUT, "line {line} of {path} is no fact", "write each line as key=value")
+BROKEN = Issue("FACT-024", Kind.INPUT, "{path} has no valid facts: {reason}", "write a map from names to values")
+BAD_LINE = Issue("FACT-025", Kind.INPUT, "line {line} of {path} is not a fact", "write each line as key=value")
 TOO_LARGE = Issue(
-    "FACT-026", Kind.INPUT, "{path} is left out: it has more than {limit_bytes} bytes", "split it, or tell less"
+    "FACT-026", Kind.INPUT, "{path} is ignored: it has more than {limit_bytes} bytes", "split it, or write less data"
 )
-RUN_FAILED = Issue("FACT-027", Kind.INPUT, "{path} gives no facts: {reason}", "run it by hand: {path}")
+RUN_FAILED = Issue("FACT-027", Kind.INPUT, "{path} gave no facts: {reason}", "run it by hand: {path}")
 NOT_RUN = Issue(
     "FACT-028",
     Kind.CONFLICT,
@@ -59,43 +59,43 @@ NOT_RUN = Issue(
 NO_VALUE = Issue(
     "FACT-030",
     Kind.INPUT,
-    "fact {name} is left out: {reason}",
+    "the fact {name} is left out: {reason}",
     "use null, booleans, finite numbers, text, lists, and maps with text keys",
 )
 TOO_DEEP = Issue(
-    "FACT-031", Kind.INPUT, "fact {name} is left out: it is nested more than {limit} levels deep", "flatten it"
+    "FACT-031", Kind.INPUT, "the fact {name} is left out: it is nested more than {limit} levels deep", "flatten it"
 )
 TOO_MANY = Issue(
     "FACT-032",
     Kind.INPUT,
-    "fact {name} is left out: with its {count} values there are more than {limit}",
-    "tell less, or put the data where the catalog is made",
+    "the fact {name} is left out: with its {count} values all facts have more than {limit}",
+    "write less data, or put it into Hiera, where the catalog is compiled",
 )
 TOO_BIG = Issue(
     "FACT-033",
     Kind.INPUT,
-    "fact {name} is left out: with its {size_bytes} bytes there are more than {limit_bytes}",
-    "tell less, or put the data where the catalog is made",
+    "the fact {name} is left out: with its {size_bytes} bytes all facts have more than {limit_bytes}",
+    "write less data, or put it into Hiera, where the catalog is compiled",
 )
 ENROLLED = Issue(
     "AGENT-001",
     Kind.CONFLICT,
-    "this machine has a certificate already ({path})",
-    "renew it with `precast agent renew`, or remove it to begin anew",
+    "this machine already has a certificate ({path})",
+    "renew it with `precast agent renew`, or delete it to enrol the machine again",
 )
 OTHER_AUTHORITY = Issue(
     "AGENT-002",
     Kind.DENIED,
-    "{url} does not have the authority of this fingerprint",
-    "check the address; the token or fingerprint is of another server, or somebody is in between",
+    "{url} does not have the authority with this fingerprint",
+    "check the address; the token or fingerprint is of another server, or the connection is intercepted",
 )
 NOT_ENROLLED = Issue(
     "AGENT-003", Kind.NOT_FOUND, "this machine has no certificate yet", "enrol it with `precast agent enrol`"
 )
 CANNOT_KEEP = Issue(
-    "AGENT-004", Kind.UNAVAILABLE, "cannot use {path}: {reason}", "check who owns it, and the space left"
+    "AGENT-004", Kind.UNAVAILABLE, "cannot use {path}: {reason}", "check its owner, and the free space on its disk"
 )
-NOT_KEPT = Issue("AGENT-005", Kind.UNAVAILABLE, "{url} did not keep the facts", "try again later")
+NOT_KEPT = Issue("AGENT-005", Kind.UNAVAILABLE, "{url} did not store the facts", "try again later")
 WAITS = Issue(
     "AGENT-006",
     Kind.UNAVAILABLE,
@@ -107,13 +107,13 @@ NO_STORE = Issue(
     "AGENT-010",
     Kind.UNAVAILABLE,
     "cannot use the agent's store {path}: {reason}",
-    "check who owns it, and the space left on its disk",
+    "check its owner, and the free space on its disk",
 )
 DAMAGED_STORE = Issue(
     "AGENT-011",
     Kind.UNAVAILABLE,
     "the agent's store {path} is damaged",
-    "start the agent again: it sets the file aside and begins a new one",
+    "restart the agent: it sets the file aside and creates a new one",
 )
 NEWER_STORE = Issue(
     "AGENT-012",
@@ -124,37 +124,37 @@ NEWER_STORE = Issue(
 LARGE_RECORD = Issue(
     "AGENT-013",
     Kind.INPUT,
-    "a record of kind {kind} has {size_bytes} bytes, more than the {limit_bytes} that can be sent",
-    "tell less; for facts see which are large with `precast facts local`",
+    "a record of the kind {kind} has {size_bytes} bytes, more than the {limit_bytes} that can be sent",
+    "make it smaller; for facts, `precast facts local` shows which ones are large",
 )
 RUNS_ALREADY = Issue(
     "AGENT-014",
     Kind.CONFLICT,
-    "an agent runs already on {path}",
-    "look at it with `precast agent status`; a second machine needs a --root of its own",
+    "an agent is already running on {path}",
+    "see `precast agent status`; a second agent needs a --root of its own",
 )
 PLUGIN_DIFFERS = Issue(
     "AGENT-016",
     Kind.DENIED,
-    "the plug-in {name} that was fetched is not the one that the catalog names ({digest})",
-    "somebody may have changed it on its way; look at the server and the connection",
+    "the plug-in {name} does not have the digest that the catalog names ({digest})",
+    "it may have been changed in transit; check the server and the connection",
 )
 NOT_AS_NAMED = Issue(
     "AGENT-017",
     Kind.DENIED,
-    "{what} that came is not what was named ({digest})",
-    "what was kept before stays; try again, and look at whatever stands between this node and its server",
+    "{what} that the server sent does not match its digest ({digest})",
+    "the cached data stays; try again, and check the proxies between this node and its server",
 )
 POLICY_REFUSED = Issue(
     "AGENT-018",
     Kind.DENIED,
     "the policy is refused: {reason}",
-    "the one that is kept stays; look with `precast node policy show` at your desk, and set it anew if it is not what you want",
+    "the cached policy stays; check it with `precast node policy show`, and set it again if it is not the one you want",
 )
 NO_LOG = Issue("AGENT-015", Kind.UNAVAILABLE, "cannot log to {path}: {reason}", "check the directory, or log elsewhere")
 NO_COMMAND = Issue(
     "AGENT-030",
     Kind.CONFLICT,
-    "{order} is no command that is to begin now",
-    "commands are begun by the daemon, each once; `precast exec` orders them",
+    "the command {order} cannot begin: it was not dispatched on this node, or it has begun already",
+    "the daemon starts each command once; order another one with `precast exec`",
 )

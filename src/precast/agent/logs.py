@@ -1,4 +1,4 @@
-"""Where the daemon logs: standard error, with systemd's levels if the journal reads it, or a file that may be rotated away."""
+"""Configures the daemon's log: standard error, with systemd's level prefixes if the journal reads it, or a file that may be rotated."""
 
 import logging
 import os
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from precast.agent import issues
 
-# Of syslog, as the journal reads them at the beginning of a line.
+# The levels of syslog, which the journal reads at the beginning of a line.
 _LEVELS = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
-class _ForJournal(logging.Formatter):
-    """The journal has the time; it wants to know the level."""
+class _JournalFormatter(logging.Formatter):
+    """Writes the level and no time, because the journal records the time itself."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record).replace("\n", " ")
@@ -21,7 +21,7 @@ class _ForJournal(logging.Formatter):
 
 
 def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> None:
-    """Log from now on in this way, and in no other. Raises UnavailableError AGENT-015."""
+    """Replace the log handlers by one for this level and file. Raises UnavailableError AGENT-015."""
     handler: logging.Handler
     if file is not None:
         from logging.handlers import WatchedFileHandler
@@ -34,20 +34,20 @@ def set_up(level: str, file: Path | None, environment: Mapping[str, str]) -> Non
     else:
         handler = logging.StreamHandler(sys.stderr)
     is_journal = file is None and _is_journal(environment)
-    form = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
-    handler.setFormatter(_ForJournal("%(message)s") if is_journal else form)
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
+    handler.setFormatter(_JournalFormatter("%(message)s") if is_journal else plain)
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)
         old.close()
     root.addHandler(handler)
     root.setLevel(level.upper())
-    # What a library says about single frames and handshakes is said by us, once.
+    # The libraries log single frames and handshakes; the agent logs the end of a connection itself, once.
     logging.getLogger("websockets").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
 
 
 def _is_journal(environment: Mapping[str, str]) -> bool:
-    """Whether standard error is what systemd said; a shell below it may have the variable too."""
-    found = os.fstat(sys.stderr.fileno())
-    return environment.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
+    """Whether standard error is the stream that systemd names; a shell below the service may have inherited the variable."""
+    status = os.fstat(sys.stderr.fileno())
+    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"

@@ -1,88 +1,96 @@
-"""The settings of the agent: /etc/precast/agent.toml, PRECAST_AGENT_*, flags."""
+"""The settings of the agent: /etc/precast/agent.toml, PRECAST_AGENT_*, and flags."""
 
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from precast.base import setting_values as values
+from precast.base.setting_values import one_of, read_duration, read_number, read_path, read_size, within
 from precast.base.settings import Area, Setting, Settings
 
 LEVELS = ("debug", "info", "warning", "error")
 
 
 class AgentSettings(Settings, frozen=True):
-    """Where the agent finds its server, what it keeps, and how often it speaks. `--root` goes before every path."""
+    """Which servers the agent connects to, how much it stores, and how often it works. `--root` is prepended to every path."""
 
     area: ClassVar[Area] = Area("agent", "PRECAST_AGENT_", lambda _: Path("/etc/precast/agent.toml"))
 
     url: Annotated[str, Setting("the server, as https://HOST:PORT", "URL", variable="PRECAST_URL")] = ""
     fallbacks: Annotated[
-        tuple[str, ...], Setting("further servers, for when that one is away", "URL", flag="--fallback")
+        tuple[str, ...], Setting("further servers, for when the first is unreachable", "URL", flag="--fallback")
     ] = ()
     facts_interval: Annotated[
         timedelta,
         Setting(
-            "how often facts are collected and sent",
+            "how often the agent collects and sends facts",
             "TIME",
-            read=values.within(values.duration, timedelta(minutes=1), timedelta(days=7)),
+            read=within(read_duration, timedelta(minutes=1), timedelta(days=7)),
         ),
     ] = timedelta(minutes=30)
     splay: Annotated[
         timedelta,
         Setting(
-            "what is done so often is done this much later at most, by the node's name",
+            "recurring work is delayed by at most this time, which the node's name chooses",
             "TIME",
-            read=values.within(values.duration, timedelta(0), timedelta(days=1)),
+            read=within(read_duration, timedelta(0), timedelta(days=1)),
         ),
     ] = timedelta(minutes=30)
     fetch_interval: Annotated[
         timedelta,
         Setting(
-            "how often it is asked whether something else was released, should no server have said so",
+            "how often the agent asks for a new catalog, in case no server has announced one",
             "TIME",
-            read=values.within(values.duration, timedelta(minutes=1), timedelta(days=7)),
+            read=within(read_duration, timedelta(minutes=1), timedelta(days=7)),
         ),
     ] = timedelta(minutes=30)
     apply_interval: Annotated[
         timedelta,
         Setting(
-            "how often the catalog that is kept here is applied; 0 for only when it is new or ordered",
+            "how often the agent applies the cached catalog; 0 to apply it only when it is new or a run is ordered",
             "TIME",
-            read=values.within(values.duration, timedelta(0), timedelta(days=30)),
+            read=within(read_duration, timedelta(0), timedelta(days=30)),
         ),
     ] = timedelta(minutes=30)
-    noop: Annotated[bool, Setting("runs only look, unless one is told to enforce", flag="-")] = False
+    noop: Annotated[
+        bool, Setting("runs are no-op, unless a person on the node starts one with --enforce", flag="-")
+    ] = False
     allow_exec: Annotated[
-        bool, Setting("commands that people order through a server are run here, as root if the agent is", flag="-")
+        bool, Setting("the agent runs commands that are ordered through a server, with its own privileges", flag="-")
     ] = False
     facts_d: Annotated[
-        tuple[Path, ...], Setting("external facts from here, not from the usual directories", "DIR")
+        tuple[Path, ...], Setting("read external facts from here, not from the usual directories", "DIR")
     ] = ()
-    plugins: Annotated[tuple[Path, ...], Setting("Python facts from here, not from the usual directory", "DIR")] = ()
+    plugins: Annotated[
+        tuple[Path, ...], Setting("read Python facts from here, not from the usual directory", "DIR")
+    ] = ()
     spool_bytes: Annotated[
         int,
         Setting(
-            "how much is kept for a server that is away",
+            "how many bytes of records the agent stores while no server is reachable",
             "SIZE",
-            read=values.within(values.size, 1_000_000, 100_000_000_000),
+            read=within(read_size, 1_000_000, 100_000_000_000),
         ),
     ] = 64 * 1024**2
     spool_records: Annotated[
         int,
-        Setting("and how many records", "N", read=values.within(values.number, 100, 100_000_000)),
+        Setting(
+            "how many records the agent stores while no server is reachable",
+            "N",
+            read=within(read_number, 100, 100_000_000),
+        ),
     ] = 10_000
     ack_horizon: Annotated[
         timedelta,
         Setting(
-            "how long acknowledged records are kept at least, for a server that lost them",
+            "how long the agent keeps acknowledged records at least, for a server that loses them",
             "TIME",
-            read=values.within(values.duration, timedelta(0), timedelta(days=30)),
+            read=within(read_duration, timedelta(0), timedelta(days=30)),
         ),
     ] = timedelta(hours=1)
-    log_level: Annotated[str, Setting(f"how much is logged: {', '.join(LEVELS)}", read=values.one_of(*LEVELS))] = "info"
-    log_file: Annotated[Path | None, Setting("log here, not to standard error", "FILE", read=values.path)] = None
+    log_level: Annotated[str, Setting(f"how much is logged: {', '.join(LEVELS)}", read=one_of(*LEVELS))] = "info"
+    log_file: Annotated[Path | None, Setting("log to this file, not to standard error", "FILE", read=read_path)] = None
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Every server, the one to begin with first."""
+        """All servers, the first to try first."""
         return tuple(dict.fromkeys(url for url in (self.url, *self.fallbacks) if url))

@@ -2,86 +2,77 @@
 
 from datetime import UTC, datetime
 
-from precast.api.http.routes import NODE, Call, Node, Route, Routes, person
+from precast.api.http.routes import NODE, VIEWER, Call, NodeCaller, route
 from precast.base.clock import Clock
-from precast.services import issues
+from precast.services.facts import issues as fact_issues
 from precast.services.facts.differences import FactDifferences
-from precast.services.facts.facts import FactService
-from precast.wire.facts import FactChangeRow, FactsAnswer, FactsBody, FactsDifference, FactsView
+from precast.services.facts.service import FactService
+from precast.wire.facts import FactChangeRow, FactsAnswer, FactsDifference, FactsView, FactUpload
 
 
 class FactsApi:
-    """Joins the fact service to its routes."""
+    """Handles the routes of facts."""
 
     def __init__(self, facts: FactService, differences: FactDifferences, clock: Clock) -> None:
         self._facts = facts
         self._differences = differences
         self._clock = clock
 
-    def declare(self, routes: Routes) -> None:
-        for route in (
-            Route(
-                "POST",
-                "/v1/facts",
-                self.submit,
-                NODE,
-                "Keep the calling node's facts",
-                FactsAnswer,
-                body=FactsBody,
-                errors=(issues.WRONG_DIGEST, issues.NO_MAPPING),
-            ),
-            Route(
-                "GET",
-                "/v1/nodes/{node}/facts",
-                self.show,
-                person("viewer"),
-                "The facts of a node, and what came of them",
-                FactsView,
-                errors=(issues.NO_FACTS,),
-            ),
-            Route(
-                "GET",
-                "/v1/nodes/{node}/facts/changes",
-                self.changes,
-                person("viewer"),
-                "How a node's stable facts changed, newest first",
-                list[FactChangeRow],
-            ),
-            Route(
-                "GET",
-                "/v1/nodes/{node}/facts/difference",
-                self.differ,
-                person("viewer"),
-                "How a node's stable facts differ from another's, or from what they were",
-                FactsDifference,
-                query=("other", "since"),
-                errors=(issues.NO_FACTS, issues.BAD_DIFFERENCE, issues.TOO_MUCH_CHANGED),
-            ),
-        ):
-            routes.add(route)
-
+    @route(
+        "POST",
+        "/v1/facts",
+        NODE,
+        "Store the facts of the calling node",
+        FactsAnswer,
+        body=FactUpload,
+        errors=(fact_issues.WRONG_DIGEST, fact_issues.NO_MAPPING),
+    )
     async def submit(self, call: Call) -> FactsAnswer:
-        assert isinstance(call.caller, Node), "the route requires it"
+        assert isinstance(call.caller, NodeCaller), "the route requires it"
         return await self._facts.submit(call.caller.name, call.body)
 
+    @route(
+        "GET",
+        "/v1/nodes/{node}/facts",
+        VIEWER,
+        "The facts of a node, and the decision that they led to",
+        FactsView,
+        errors=(fact_issues.NO_FACTS,),
+    )
     async def show(self, call: Call) -> FactsView:
         return await self._facts.show(call.path["node"])
 
-    async def changes(self, call: Call) -> list[FactChangeRow]:
+    @route(
+        "GET",
+        "/v1/nodes/{node}/facts/changes",
+        VIEWER,
+        "The changes of a node's stable facts, newest first",
+        list[FactChangeRow],
+    )
+    async def list_changes(self, call: Call) -> list[FactChangeRow]:
         return await self._facts.changes(call.path["node"])
 
-    async def differ(self, call: Call) -> FactsDifference:
+    @route(
+        "GET",
+        "/v1/nodes/{node}/facts/difference",
+        VIEWER,
+        "The difference between a node's stable facts and another node's, or its own at an earlier time",
+        FactsDifference,
+        query=("other", "since"),
+        errors=(fact_issues.NO_FACTS, fact_issues.BAD_DIFFERENCE, fact_issues.TOO_MUCH_CHANGED),
+    )
+    async def compare(self, call: Call) -> FactsDifference:
         node, other, since = call.path["node"], call.query.get("other"), call.query.get("since")
         if (other is None) is (since is None):
-            raise issues.BAD_DIFFERENCE.error(problem="exactly one of them is needed")
+            raise fact_issues.BAD_DIFFERENCE.error(problem="give exactly one of other and since")
         if other is not None:
             return await self._differences.between(node, other)
-        return await self._differences.since(node, _moment(since or ""), self._clock.now())
+        return await self._differences.since(node, _read_time(since or ""), self._clock.now())
 
 
-def _moment(text: str) -> datetime:
+def _read_time(text: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
-        raise issues.BAD_DIFFERENCE.error(problem="this is no time") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        raise fact_issues.BAD_DIFFERENCE.error(problem="since is not a time") from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

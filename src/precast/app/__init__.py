@@ -1,5 +1,5 @@
-"""The composition root: the only place that joins services to adapters. One module for each room of a server.
+"""The composition root: the only package that constructs services and connects them to their adapters.
 
-`root` says what the command line can ask for; it imports a room when somebody asks for it. So a server with one role loads what that
-role needs, and every other command loads none of this.
+`root` has the operations that the command line calls. It imports the modules of a role only when the server has that role, so a
+server with one role loads only what that role needs, and other commands load nothing of it. `supervision` runs several workers.
 """

@@ -1,9 +1,9 @@
-"""Who says what nodes are: everybody's word, the rules, and the external classifier if there is one."""
+"""Builds the services that classify nodes: the classifier, its rules, and the external node classifier if one is configured."""
 
 from typing import NamedTuple
 
-from precast.app.parts import audit_log, target_service
 from precast.app.settings import ServerSettings
+from precast.app.shared_services import build_audit_log, build_target_service
 from precast.services.nodes.classification import Classifier
 from precast.services.nodes.enc import EncService
 from precast.services.nodes.rules import RuleService
@@ -15,20 +15,20 @@ from precast.store.queue.queue import WorkQueue
 
 
 class Classification(NamedTuple):
-    """Those who say it."""
+    """The services that classify nodes."""
 
     classifier: Classifier
     rules: RuleService
     enc: EncService | None
 
 
-def classification(database: Database, settings: ServerSettings) -> Classification:
-    fleet, said = Fleet(database), Classifications(database)
+def build_classification(database: Database, settings: ServerSettings) -> Classification:
+    fleet, classifications = Fleet(database), Classifications(database)
     work = WorkQueue(database, [DECIDE, RECLASSIFY, ASK_ENC])
-    classifier = Classifier(fleet, said, work, has_enc=settings.enc is not None)
-    targets, audit = target_service(database), audit_log(database)
-    rules = RuleService(database, fleet, said, classifier, targets, work, audit)
+    classifier = Classifier(fleet, classifications, work, has_enc=settings.enc is not None)
+    targets, audit = build_target_service(database), build_audit_log(database)
+    rules = RuleService(database, fleet, classifications, classifier, targets, work, audit)
     if settings.enc is None:
         return Classification(classifier, rules, None)
-    enc = EncService(database, fleet, said, classifier, work, settings.enc, settings.enc_every)
+    enc = EncService(database, fleet, classifications, classifier, work, settings.enc, settings.enc_every)
     return Classification(classifier, rules, enc)

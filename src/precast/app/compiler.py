@@ -1,24 +1,24 @@
-"""The role compiler: what decides for nodes, and what compiles."""
+"""The role compiler: decides which nodes need a compile, and compiles their catalogs."""
 
 import asyncio
 import socket
 from contextlib import AsyncExitStack, suppress
 
-from precast.app.parts import Part, audit_log
 from precast.app.settings import ServerSettings
+from precast.app.shared_services import BackgroundTask, build_audit_log
 from precast.base.ids import TimeOrderedIds
 from precast.lang.settings import PUPPET_VERSION
-from precast.services.catalogs.automatic_releases import AutomaticReleases
+from precast.services.catalogs.release_policy import ReleasePolicy
 from precast.services.compile.changes import ChangeReasons
 from precast.services.compile.compiler import CompilerService
-from precast.services.compile.deciding import DecisionService
+from precast.services.compile.decider import DecisionService
 from precast.services.compile.inputs import NodeInputs
 from precast.services.compile.workers import Limits, Workers
-from precast.services.traces.deployment import Deployment
-from precast.services.traces.groves import Groves
+from precast.services.traces.cache import TraceCache
+from precast.services.traces.constants import VersionConstants
 from precast.services.traces.versions import Versions
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
-from precast.store.catalogs import Catalogs
+from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
@@ -27,29 +27,32 @@ from precast.store.queue.queue import WorkQueue
 from precast.store.traces import Traces
 
 
-async def compiling(database: Database, settings: ServerSettings, server_id: str, held: AsyncExitStack) -> list[Part]:
-    """What it does; its processes end with `held`."""
+async def compiler_tasks(
+    database: Database, settings: ServerSettings, server_id: str, resources: AsyncExitStack
+) -> list[BackgroundTask]:
+    """The background tasks of the role. Closing `resources` ends the worker processes."""
     traces, catalogs, blobs = Traces(database), Catalogs(database), Blobs(database)
     work = WorkQueue(database, [DECIDE, REDECIDE, COMPILE])
     versions = Versions(blobs)
     environments = Environments(database)
     inputs = NodeInputs(Fleet(database), environments)
-    deployment = Deployment(database, environments, await asyncio.to_thread(_server_facts, settings))
+    constants = VersionConstants(database, environments, await asyncio.to_thread(_server_facts, settings))
     limits = Limits(settings.compile_limit.total_seconds(), settings.compile_memory)
-    groves, workers = Groves(database, traces, versions, deployment), Workers(versions.content, database.clock, limits)
-    held.push_async_callback(workers.close)
-    reasons = ChangeReasons(database, traces, environments, groves)
-    automatic = AutomaticReleases(database, environments, catalogs, audit_log(database))
-    decisions = DecisionService(database, inputs, groves, traces, catalogs, work, reasons, automatic)
+    trace_cache = TraceCache(database, traces, versions, constants)
+    workers = Workers(versions.content, database.clock, limits)
+    resources.push_async_callback(workers.close)
+    reasons = ChangeReasons(database, traces, environments, trace_cache)
+    policy = ReleasePolicy(database, environments, catalogs, build_audit_log(database))
+    decisions = DecisionService(database, inputs, trace_cache, traces, catalogs, work, reasons, policy)
     ids = TimeOrderedIds(database.clock)
-    compiler = CompilerService(database, inputs, groves, workers, traces, catalogs, work, blobs, ids)
+    compiler = CompilerService(database, inputs, trace_cache, workers, traces, catalogs, work, blobs, ids)
     return [lambda: decisions.run(server_id), lambda: compiler.run(server_id)]
 
 
 def _server_facts(settings: ServerSettings) -> dict[str, str]:
-    """What Puppet's server adds to a node's facts, as `$server_facts`. No address where the name has none."""
+    """The values of `$server_facts`, which Puppet's server adds to a node's facts. `serverip` is absent if the name does not resolve."""
     name = settings.server_name or next(iter(settings.names), "") or socket.gethostname()
-    found = {"serverversion": PUPPET_VERSION, "servername": name}
+    facts = {"serverversion": PUPPET_VERSION, "servername": name}
     with suppress(OSError):
-        found["serverip"] = socket.gethostbyname(name)
-    return found
+        facts["serverip"] = socket.gethostbyname(name)
+    return facts

@@ -1,4 +1,4 @@
-"""The database as a server has it: its schema expanded, closed in the end."""
+"""Opens the server's database, expands its schema, and closes it at the end."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 async def opened(
     settings: ServerSettings, *, may_create: bool = True, room: Path | None = None
 ) -> "AsyncIterator[Database]":
-    """Raises NotFoundError STORE-002 if there is none and none may be made."""
+    """The open database. Raises NotFoundError STORE-002 if it does not exist and `may_create` is false."""
     from precast.store.engine import location
     from precast.store.engine.connect import connect
     from precast.store.schema.schema import Schema
 
-    database = await connect(location.parse(settings.location), may_create=may_create, room=room)
+    database = await connect(location.parse(settings.location), may_create=may_create, wakeup_directory=room)
     try:
         await Schema(database).expand()
         yield database

@@ -1,8 +1,8 @@
-"""People and their tokens, the dashboard they look at, and the nodes that a Puppet authority already knew."""
+"""Builds the services of people, tokens and browser sessions; imports the certificates of a Puppet CA."""
 
 import secrets
 
-from precast.app.parts import audit_log
+from precast.app.shared_services import build_audit_log
 from precast.base.ids import TimeOrderedIds
 from precast.services.identity.certificates import fingerprint
 from precast.services.identity.people import PeopleService
@@ -10,28 +10,30 @@ from precast.services.identity.puppet_ca import PuppetCa
 from precast.services.identity.web_sessions import WebSessionService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
-from precast.store.identity.certificates import Certificate, Nodes
+from precast.store.identity.certificates import Certificate, NodeCertificates
 from precast.store.identity.tokens import Tokens
 from precast.store.identity.web_sessions import WebSessions
 
 
-def people_service(database: Database) -> PeopleService:
+def build_people_service(database: Database) -> PeopleService:
     ids = TimeOrderedIds(database.clock)
-    return PeopleService(database, Tokens(database), audit_log(database), ids, secrets)
+    return PeopleService(database, Tokens(database), build_audit_log(database), ids, secrets)
 
 
-def browser_sessions(database: Database, people: PeopleService) -> WebSessionService:
-    """The sessions that the dashboard is looked at with."""
+def build_browser_sessions(database: Database, people: PeopleService) -> WebSessionService:
+    """The service of the browser sessions of the dashboard."""
     sessions, tokens, ids = WebSessions(database), Tokens(database), TimeOrderedIds(database.clock)
-    return WebSessionService(database, sessions, tokens, people, audit_log(database), ids, secrets)
+    return WebSessionService(database, sessions, tokens, people, build_audit_log(database), ids, secrets)
 
 
-async def importing(database: Database, puppet: PuppetCa, found: list[Certificate]) -> None:
-    """Take in the nodes of a Puppet authority, all or none."""
-    audit = audit_log(database)
+async def import_certificates(database: Database, puppet: PuppetCa, certificates: list[Certificate]) -> None:
+    """Import the certificates of a Puppet CA's nodes in one transaction."""
+    audit = build_audit_log(database)
 
-    def unit() -> Transaction[None]:
-        yield from Nodes(database).importing(found)
-        yield from audit.adding("system", "authority.import", fingerprint(puppet.certificate), certificates=len(found))
+    def import_all() -> Transaction[None]:
+        yield from NodeCertificates(database).import_certificates(certificates)
+        yield from audit.add(
+            "system", "authority.import", fingerprint(puppet.certificate), certificates=len(certificates)
+        )
 
-    await database.write(unit)
+    await database.write(import_all)

@@ -1,4 +1,4 @@
-"""What nodes tell of their runs: taken in, looked at, told to others, forgotten."""
+"""Builds the services of reports: intake, views, returners and retention."""
 
 from typing import NamedTuple
 
@@ -11,36 +11,39 @@ from precast.services.reports.retention import ReportRetention
 from precast.services.reports.returners import ReturnerService, kind_of, load_returners
 from precast.services.reports.views import ReportViews
 from precast.store.engine.database import Database
-from precast.store.jobs.runs import Runs
+from precast.store.jobs.jobs import Jobs
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.partitions import ReportPartitions
 from precast.store.reports.reports import Reports
 from precast.store.reports.views import ReportReader
 
 
-class ReportRoom(NamedTuple):
-    """Who takes reports in, and who shows them."""
+class ReportComponents(NamedTuple):
+    """The service that stores reports, and the API that shows them."""
 
     service: ReportService
     api: ReportsApi
 
 
-def report_room(database: Database, settings: ServerSettings) -> ReportRoom:
-    returners, _ = returner_service(database, settings)
-    following = [StepResults(Runs(database)).following]
-    return ReportRoom(
-        ReportService(database, Reports(database), [returners.hearing], following),
+def build_report_components(database: Database, settings: ServerSettings) -> ReportComponents:
+    returners, _ = build_returner_service(database, settings)
+    on_ordered = [StepResults(Jobs(database)).update_from_reports]
+    return ReportComponents(
+        ReportService(database, Reports(database), [returners.enqueue_reports], on_ordered),
         ReportsApi(ReportViews(database, ReportReader(database))),
     )
 
 
-def returner_service(database: Database, settings: ServerSettings) -> tuple[ReturnerService, list[str]]:
-    """Who tells others of reports, and to whom. Raises InputError REPORT-004: a server that would tell nobody does not start."""
-    found = {} if settings.returners is None else load_returners(settings.returners)
-    work = WorkQueue(database, [kind_of(name) for name in found])
-    service = ReturnerService(database, ReportViews(database, ReportReader(database)), work, found, post)
-    return service, list(found)
+def build_returner_service(database: Database, settings: ServerSettings) -> tuple[ReturnerService, list[str]]:
+    """The service that sends reports to returners, and the names of these.
+
+    Raises InputError REPORT-004 if the returners file is invalid: the server does not start rather than send nothing.
+    """
+    configured = {} if settings.returners is None else load_returners(settings.returners)
+    work = WorkQueue(database, [kind_of(name) for name in configured])
+    service = ReturnerService(database, ReportViews(database, ReportReader(database)), work, configured, post)
+    return service, list(configured)
 
 
-def report_retention(database: Database, settings: ServerSettings) -> ReportRetention:
+def build_report_retention(database: Database, settings: ServerSettings) -> ReportRetention:
     return ReportRetention(database, Reports(database), ReportPartitions(database), settings.report_retention)

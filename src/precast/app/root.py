@@ -1,138 +1,155 @@
-"""What the command line can ask of the rest. The rooms of a server are imported when one is made, by its roles."""
+"""The operations of a server that the command line calls: initialise a site, create an admin token, serve.
+
+The rooms of a server are imported only when its roles need them.
+"""
 
 import asyncio
 import gc
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from precast.app import issues
 from precast.app.database import opened
 from precast.app.settings import API, COMPILER, SCHEDULER, Address, ServerSettings
 from precast.app.supervision import Worker
 from precast.base.clock import SystemClock
 from precast.base.ids import TimeOrderedIds
-from precast.cli import issues
-from precast.cli.server.server import Initialised
 
 if TYPE_CHECKING:
-    from precast.app.front import Front
-    from precast.app.parts import Part
+    from precast.app.api import ApiRole
+    from precast.app.shared_services import BackgroundTask
     from precast.store.engine.database import Database
 
-# New objects between two looks for those that only hold each other.
-GARBAGE = 20_000
+# The garbage collector runs after this many new objects.
+GARBAGE_THRESHOLD = 20_000
 
 
-class App:
-    """Serves, and makes what a server needs first."""
+class NewSite(NamedTuple):
+    """The authority and the first admin token that `initialise` has created."""
 
-    async def initialise(self, settings: ServerSettings, admin: str, puppet_ca: Path | None = None) -> Initialised:
-        """Make authority, database and one admin token; take a Puppet authority over.
-
-        Raises ConflictError CA-002 if there is an authority already, InputError CA-016 if Puppet's cannot be used.
-        """
-        from precast.app.people import importing, people_service
-        from precast.services.identity.authority import Authority
-        from precast.services.identity.authority_files import AuthorityFiles
-        from precast.services.identity.puppet_ca import PuppetCa
-        from precast.wire.identity.bodies import NewPersonToken
-
-        files = AuthorityFiles(settings.data / "authority")
-        files.refuse_existing()
-        now = SystemClock().now()
-        puppet = None if puppet_ca is None else PuppetCa(puppet_ca)
-        authority = Authority.new(now) if puppet is None else puppet.successor(now)
-        found, left = ([], []) if puppet is None else puppet.read_nodes(now)
-        _make_directory(settings.data)
-        # The authority appears last, and whole: until then `init` can be run again.
-        async with opened(settings) as database:
-            with files.creating(authority):
-                if puppet is not None:
-                    await importing(database, puppet, found)
-                token = await people_service(database).create(NewPersonToken(admin, "admin"), "system")
-        lines = [f"{one.name}: {one.reason}" for one in left]
-        return Initialised(authority.fingerprint, files.certificate, token.token, len(found), lines)
-
-    async def create_admin(self, settings: ServerSettings, admin: str) -> str:
-        """Make another admin token. Raises NotFoundError STORE-002 if there is no database."""
-        from precast.app.people import people_service
-        from precast.wire.identity.bodies import NewPersonToken
-
-        async with opened(settings, may_create=False) as database:
-            return (await people_service(database).create(NewPersonToken(admin, "admin"), "system")).token
-
-    async def serve(
-        self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address | None], None]
-    ) -> None:
-        """Do what the roles say until SIGTERM or SIGINT, alone or as one of several processes; `started` is told where it serves."""
-        async with opened(settings, room=worker.room if worker is not None else None) as database:
-            server_id = TimeOrderedIds(database.clock).new()
-            front = _front(database, settings, worker, server_id)
-            place = worker.address if worker is not None and worker.address is not None else settings.listen
-            address = None if front is None else await front.listen(place)
-            async with AsyncExitStack() as held, asyncio.TaskGroup() as tasks:
-                parts = [] if front is None else front.parts
-                parts = [*parts, *await _behind(database, settings, worker, server_id, held)]
-                running = [tasks.create_task(part()) for part in parts]
-                _collect_seldom()
-                if worker is None:
-                    started(address)
-                else:
-                    worker.started()
-                await _until_told_to_stop()
-                if front is not None:
-                    await front.close()
-                for task in running:
-                    task.cancel()
+    fingerprint: str
+    authority: Path
+    token: str
+    # How many certificates were imported from Puppet, and one line about each that was not.
+    imported: int = 0
+    left_out: Sequence[str] = ()
 
 
-def _front(database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str) -> "Front | None":
+async def initialise(settings: ServerSettings, admin: str, puppet_ca: Path | None = None) -> NewSite:
+    """Create the authority, the database and one admin token; import the certificates of a Puppet CA if one is given.
+
+    Raises ConflictError CA-002 if an authority exists already, InputError CA-016 if the Puppet CA cannot be used.
+    """
+    from precast.app.people import build_people_service, import_certificates
+    from precast.services.identity.authority import Authority
+    from precast.services.identity.authority_files import AuthorityFiles
+    from precast.services.identity.puppet_ca import PuppetCa
+    from precast.wire.identity.bodies import NewPersonToken
+
+    files = AuthorityFiles(settings.data / "authority")
+    files.refuse_existing()
+    now = SystemClock().now()
+    puppet = None if puppet_ca is None else PuppetCa(puppet_ca)
+    authority = Authority.new(now) if puppet is None else puppet.successor(now)
+    certificates, left_out = ([], []) if puppet is None else puppet.read_nodes(now)
+    _make_directory(settings.data)
+    # The authority's files appear last and all at once: if anything fails before, `init` can be run again.
+    async with opened(settings) as database:
+        with files.created(authority):
+            if puppet is not None:
+                await import_certificates(database, puppet, certificates)
+            token = await build_people_service(database).create(NewPersonToken(admin, "admin"), "system")
+    lines = [f"{node.name}: {node.reason}" for node in left_out]
+    return NewSite(authority.fingerprint, files.certificate, token.token, len(certificates), lines)
+
+
+async def create_admin(settings: ServerSettings, admin: str) -> str:
+    """Create another admin token and return it. Raises NotFoundError STORE-002 if the database does not exist."""
+    from precast.app.people import build_people_service
+    from precast.wire.identity.bodies import NewPersonToken
+
+    async with opened(settings, may_create=False) as database:
+        return (await build_people_service(database).create(NewPersonToken(admin, "admin"), "system")).token
+
+
+async def serve(settings: ServerSettings, worker: Worker | None, started: Callable[[Address | None], None]) -> None:
+    """Run the configured roles until SIGTERM or SIGINT, as the only process or as one of several workers.
+
+    A server without workers calls `started` with the address it listens on, or None without the role api.
+    """
+    async with opened(settings, room=worker.shared_directory if worker is not None else None) as database:
+        server_id = TimeOrderedIds(database.clock).new()
+        front = _front(database, settings, worker, server_id)
+        wanted_address = worker.address if worker is not None and worker.address is not None else settings.listen
+        address = None if front is None else await front.listen(wanted_address)
+        async with AsyncExitStack() as resources, asyncio.TaskGroup() as tasks:
+            background = [] if front is None else front.background
+            background = [*background, *await _background(database, settings, worker, server_id, resources)]
+            running = [tasks.create_task(run()) for run in background]
+            _collect_seldom()
+            if worker is None:
+                started(address)
+            else:
+                worker.started()
+            await _wait_for_stop_signal()
+            if front is not None:
+                await front.close()
+            for task in running:
+                task.cancel()
+
+
+def _front(database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str) -> "ApiRole | None":
     if API not in settings.roles:
         return None
-    from precast.app.front import Front
+    from precast.app.api import ApiRole
 
-    return Front(database, settings, worker, server_id)
+    return ApiRole(database, settings, worker, server_id)
 
 
-async def _behind(
-    database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str, held: AsyncExitStack
-) -> "list[Part]":
-    """What the roles other than api do; their processes end with `held`."""
-    parts: list[Part] = []
+async def _background(
+    database: "Database", settings: ServerSettings, worker: Worker | None, server_id: str, resources: AsyncExitStack
+) -> "list[BackgroundTask]":
+    """The background tasks of the roles other than api. Closing `resources` ends the processes that they have started."""
+    background: list[BackgroundTask] = []
     if API not in settings.roles:
-        from precast.app.parts import quiet_presence
+        from precast.app.shared_services import build_quiet_presence
 
-        parts.append(quiet_presence(database, settings, worker, server_id).run)
+        background.append(build_quiet_presence(database, settings, worker, server_id).run)
     if COMPILER in settings.roles:
-        from precast.app.compiler import compiling
+        from precast.app.compiler import compiler_tasks
 
-        parts += await compiling(database, settings, server_id, held)
+        background += await compiler_tasks(database, settings, server_id, resources)
     if SCHEDULER in settings.roles:
-        from precast.app.scheduler import scheduled
+        from precast.app.scheduler import scheduler_tasks
 
-        parts += scheduled(database, settings, server_id)
-    return parts
+        background += scheduler_tasks(database, settings, server_id)
+    return background
 
 
-def _make_directory(place: Path) -> None:
+def _make_directory(path: Path) -> None:
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise issues.NO_DIRECTORY.error(path=place, reason=error.strerror) from error
+        raise issues.NO_DIRECTORY.error(path=path, reason=error.strerror) from error
 
 
 def _collect_seldom() -> None:
-    """What a server is made of stays; what passes through it is rarely in a circle, and to look for those took a tenth of its time."""
+    """Exempt the objects that exist now from garbage collection, and run the collector less often.
+
+    The server's own objects live as long as the process, and requests rarely create reference cycles. With the default threshold the
+    collector used a tenth of the server's time.
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE, 10, 10)
+    gc.set_threshold(GARBAGE_THRESHOLD, 10, 10)
 
 
-async def _until_told_to_stop() -> None:
-    told = asyncio.Event()
+async def _wait_for_stop_signal() -> None:
+    is_stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    await told.wait()
+        loop.add_signal_handler(number, is_stopping.set)
+    await is_stopping.wait()

@@ -1,17 +1,17 @@
-"""The role scheduler: what is done by the clock, or because somebody outside has called."""
+"""The role scheduler: periodic work, and the work that hooks, returners and jobs have queued."""
 
 from functools import partial
 
-from precast.app.classification import classification
-from precast.app.environments import environment_room
-from precast.app.parts import Part
-from precast.app.reports import report_retention, returner_service
-from precast.app.runs import run_driver
+from precast.app.classification import build_classification
+from precast.app.environments import build_environment_components
+from precast.app.jobs import build_run_driver
+from precast.app.reports import build_report_retention, build_returner_service
 from precast.app.settings import ServerSettings
-from precast.services.catalogs.pruning import Pruning, Retention
-from precast.services.code.content import Collection
+from precast.app.shared_services import BackgroundTask
+from precast.services.catalogs.pruning import CatalogPruner, Retention
+from precast.services.code.content_collection import ContentCollector
 from precast.services.facts.retention import FactRetention
-from precast.store.catalogs import Catalogs
+from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.blobs import Blobs
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
@@ -19,26 +19,29 @@ from precast.store.facts.facts import Facts
 from precast.store.traces import Traces
 
 
-def scheduled(database: Database, settings: ServerSettings, server_id: str) -> list[Part]:
-    """Raises InputError ENV-024 or REPORT-004 for hooks or returners that cannot be used."""
-    said, environments = classification(database, settings), environment_room(database, settings)
-    parts = [
+def scheduler_tasks(database: Database, settings: ServerSettings, server_id: str) -> list[BackgroundTask]:
+    """The background tasks of the role. Raises InputError ENV-024 or REPORT-004 if hooks or returners are invalid."""
+    classification, environments = (
+        build_classification(database, settings),
+        build_environment_components(database, settings),
+    )
+    tasks = [
         FactRetention(database, Facts(database)).run,
-        report_retention(database, settings).run,
-        Collection(database, Blobs(database), Environments(database)).run,
+        build_report_retention(database, settings).run,
+        ContentCollector(database, Blobs(database), Environments(database)).run,
         _pruning(database, settings).run,
-        lambda: said.rules.run(server_id),
+        lambda: classification.rules.run(server_id),
     ]
-    returners, names = returner_service(database, settings)
-    parts += [partial(returners.run, name, server_id) for name in names]
-    parts.append(lambda: run_driver(database).run(server_id))
+    returners, names = build_returner_service(database, settings)
+    tasks += [partial(returners.run, name, server_id) for name in names]
+    tasks.append(lambda: build_run_driver(database).run(server_id))
     if settings.hooks is not None:
-        parts.append(lambda: environments.hooks.run(server_id))
-    if (enc := said.enc) is not None:
-        parts.append(lambda: enc.run(server_id))
-    return parts
+        tasks.append(lambda: environments.hooks.run(server_id))
+    if (enc := classification.enc) is not None:
+        tasks.append(lambda: enc.run(server_id))
+    return tasks
 
 
-def _pruning(database: Database, settings: ServerSettings) -> Pruning:
+def _pruning(database: Database, settings: ServerSettings) -> CatalogPruner:
     retention = Retention(settings.keep_traces, settings.keep_releases)
-    return Pruning(database, Traces(database), Catalogs(database), Blobs(database), retention)
+    return CatalogPruner(database, Traces(database), Catalogs(database), Blobs(database), retention)

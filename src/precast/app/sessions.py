@@ -1,44 +1,50 @@
-"""The connections of nodes, what looks after them, what people may ask about them, and how orders get to nodes."""
+"""Builds the sessions of nodes: the websocket endpoint, its maintenance, the API about presence, and the service of orders."""
 
 from typing import NamedTuple
 
-from precast.api.sessions.hub import Hub, HubSettings
+from precast.api.sessions.endpoint import SessionEndpoint, SessionSettings
+from precast.api.sessions.maintenance import SessionMaintenance
 from precast.api.sessions.presence import SessionsApi
-from precast.api.sessions.records import messages_of
-from precast.api.sessions.run_records import add_run_records
-from precast.api.sessions.tending import Tending
-from precast.app.parts import audit_log
-from precast.services.facts.facts import FactService
+from precast.api.sessions.records import declare_messages
+from precast.app.shared_services import build_audit_log
+from precast.services.facts.records import FactRecords
+from precast.services.facts.service import FactService
+from precast.services.jobs.records import OrderRecords
 from precast.services.jobs.results import StepResults
 from precast.services.reports.reports import ReportService
-from precast.services.sessions.served import ServedThings
-from precast.services.sessions.sessions import MAX_ORDERS, SessionService
-from precast.store.catalogs import Catalogs
+from precast.services.sessions.orders import MAX_ORDERS, OrderService
+from precast.services.sessions.record_intake import RecordIntake
+from precast.services.sessions.served_state import ServedStates
+from precast.services.sessions.sessions import SessionService
+from precast.store.catalogs.catalogs import Catalogs
 from precast.store.engine.database import Database
 from precast.store.facts.facts import Facts
-from precast.store.identity.certificates import Nodes
-from precast.store.jobs.runs import Runs
+from precast.store.identity.certificates import NodeCertificates
+from precast.store.jobs.jobs import Jobs
 from precast.store.nodes.policies import Policies
 from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
 
 
-class SessionRoom(NamedTuple):
-    """All that has to do with nodes being connected."""
+class SessionComponents(NamedTuple):
+    """The parts of a server that deal with connected nodes."""
 
-    service: SessionService
-    hub: Hub
-    tending: Tending
+    orders: OrderService
+    endpoint: SessionEndpoint
+    maintenance: SessionMaintenance
     api: SessionsApi
 
 
-def session_room(database: Database, facts: FactService, reports: ReportService, server_id: str) -> SessionRoom:
-    sessions, settings = Sessions(database), HubSettings()
-    nodes, streams, audit = Nodes(database), Streams(database, MAX_ORDERS), audit_log(database)
-    served = ServedThings(database, Catalogs(database), Policies(database))
-    service = SessionService(database, sessions, nodes, streams, audit, Facts(database).newest, served.serving)
-    messages = messages_of(facts, service, reports)
-    add_run_records(messages, StepResults(Runs(database)))
-    hub = Hub(service, sessions, messages, server_id, settings)
-    tending = Tending(hub, service, sessions, nodes, database, settings, served)
-    return SessionRoom(service, hub, tending, SessionsApi(sessions))
+def build_session_components(
+    database: Database, facts: FactService, reports: ReportService, server_id: str
+) -> SessionComponents:
+    sessions, settings = Sessions(database), SessionSettings()
+    nodes, streams, audit = NodeCertificates(database), Streams(database, MAX_ORDERS), build_audit_log(database)
+    served = ServedStates(database, Catalogs(database), Policies(database))
+    orders, records = OrderService(nodes, streams, audit), RecordIntake(database, sessions)
+    service = SessionService(database, sessions, streams, audit, Facts(database).find_newest_digest, served.read)
+    order_records = OrderRecords(StepResults(Jobs(database)))
+    messages = declare_messages(FactRecords(facts), records, reports, order_records)
+    endpoint = SessionEndpoint(service, records, orders, sessions, messages, server_id, settings)
+    maintenance = SessionMaintenance(endpoint, orders, sessions, nodes, database, settings, served)
+    return SessionComponents(orders, endpoint, maintenance, SessionsApi(sessions))

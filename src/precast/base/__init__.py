@@ -1,1 +1,1 @@
-"""What every other package stands on: coded errors, source spans, clock, ids, canonical JSON and digests."""
+"""What every other package uses: coded errors, source spans, clock, ids, settings, canonical JSON, digests, files and programs."""

@@ -1,13 +1,12 @@
 """Canonical JSON: equal values give equal bytes, on every machine, in every process.
 
-UTF-8 without blanks; keys, also those of a Struct, sorted by code point; strings escape only what JSON demands; whole numbers
-in full, up to the 4300 digits that Python writes; floats in the shortest form that reads back the same, always with a point or
-an exponent, so that 1 and 1.0 stay different. NaN and the infinities, keys that are not strings, lone surrogates and nesting
-deeper than `MAX_DEPTH` are errors, never silently something else. A `msgspec.Raw` is copied as it is: it must hold canonical bytes.
+The output is UTF-8 without blanks; keys, also those of a Struct, are sorted by code point; strings escape only what JSON demands; whole
+numbers are written in full, up to the 4300 digits that Python writes; floats have the shortest form that reads back the same, always with a
+point or an exponent, so that 1 and 1.0 stay different. NaN and the infinities, keys that are not strings, lone surrogates and nesting
+deeper than `MAX_DEPTH` are errors, never silently something else. A `msgspec.Raw` is copied without a check: it must be canonical already.
 
-msgspec is the one encoder for everything that gets a digest: encoders differ in how they write floats, so
-`tests/spec/canonical.txt` pins its bytes. It writes NaN as null and has no depth limit but the stack; both are checked here, and
-only when the bytes say it could matter.
+msgspec encodes everything that gets a digest. Encoders differ in how they write floats, so `tests/spec/canonical.txt` pins its bytes.
+msgspec writes NaN as null and has no depth limit but the stack; this module checks both, and only when the bytes show that it could matter.
 """
 
 import math
@@ -29,20 +28,21 @@ _CONTAINERS = frozenset({dict, list})
 
 
 def encode(value: Any) -> bytes:
-    """The canonical bytes of plain data or a Struct. Raises InputError JSON-001 to JSON-003 for what has none."""
+    """The canonical bytes of plain data or a Struct. Raises InputError JSON-001 to JSON-003 for a value without a canonical form."""
     try:
         data = _write(value)
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
         raise issues.NOT_JSON.error(reason=error) from None
-    # NaN became null: without that sign there is none.
+    # NaN is written as null, so bytes without null come from a value without NaN.
     if b"null" in data or not _is_shallow(value, data):
         _inspect(value)
     return data
 
 
 def decode_mapping(data: bytes) -> dict[str, Any]:
-    """What a mapping in JSON says, if canonical bytes could say it too. Raises msgspec's errors, UnicodeDecodeError, RecursionError,
-    and InputError JSON-002 if it is nested too deep.
+    """Decode a mapping in JSON that also has a canonical form.
+
+    Raises msgspec's errors, UnicodeDecodeError, RecursionError, and InputError JSON-002 if it is nested too deep.
     """
     value = _mapping.decode(data)
     if _brackets(data) >= MAX_DEPTH:
@@ -51,20 +51,24 @@ def decode_mapping(data: bytes) -> dict[str, Any]:
 
 
 def split_mapping(data: bytes) -> dict[str, msgspec.Raw]:
-    """What stands at the top of a mapping in JSON, as texts. As strict as `decode_mapping`, but for texts that are no UTF-8, numbers that
-    are too large, and depth."""
+    """Split a mapping in JSON into its keys and the JSON texts of their values.
+
+    It is as strict as `decode_mapping`, except for texts that are not UTF-8, numbers that are too large, and depth.
+    """
     return _members.decode(data)
 
 
 def refuse_deep(value: Any, *texts: bytes) -> None:
-    """Raises InputError JSON-002 if what was read from these texts is nested too deep."""
+    """Raises InputError JSON-002 if a value that was read from these texts is nested too deep."""
     if not _is_shallow(value, *texts):
         _inspect(value)
 
 
 def _is_shallow(value: Any, *texts: bytes) -> bool:
-    """Whether it is within the limit; False for what only `_inspect` can tell. What is too deep has at least as many brackets, but for
-    one around the texts."""
+    """Whether the value is surely within the limit; if False, `_inspect` decides.
+
+    A value that is too deep has at least as many brackets in its texts as its depth, except for one around the texts.
+    """
     return sum(map(_brackets, texts)) < MAX_DEPTH or _is_plain_and_shallow(value)
 
 
@@ -73,7 +77,7 @@ def _brackets(text: bytes) -> int:
 
 
 def _occurrences(text: bytes, bracket: bytes) -> int:
-    # To count takes ten times as long as to find out that there is no other than the first.
+    # Counting takes ten times as long as finding out that there is no bracket after the first character.
     return text.count(bracket) if text.find(bracket, 1) > 0 else int(text.startswith(bracket))
 
 
@@ -82,17 +86,17 @@ def _write(value: Any) -> bytes:
         return _encoder.encode(value)
     except RecursionError:
         _inspect(value)
-    from concurrent.futures import ThreadPoolExecutor  # rare, and no command should wait for it
+    from concurrent.futures import ThreadPoolExecutor  # rarely needed, and slow to import
 
-    # The value is not at fault: the caller has used up the stack. Another thread has one of its own.
-    with ThreadPoolExecutor(max_workers=1) as elsewhere:
-        return elsewhere.submit(_encoder.encode, value).result()
+    # The value is within the limit: the caller has used up the stack. Another thread has a stack of its own.
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        return executor.submit(_encoder.encode, value).result()
 
 
 def _is_plain_and_shallow(value: Any) -> bool:
-    """Whether it is dicts and lists within the limit; False for what only `_inspect` can tell. Level by level, which is quick.
+    """Whether the value consists of dicts and lists within the limit; if False, `_inspect` decides.
 
-    It was written already, so there is no cycle.
+    It checks level by level, which is fast. The value was encoded already, so it has no cycle.
     """
     level = [value]
     for _ in range(MAX_DEPTH):
@@ -108,7 +112,7 @@ def _is_plain_and_shallow(value: Any) -> bool:
 def _inspect(value: Any) -> None:
     """Raise for a float that is not finite and for nesting beyond the limit.
 
-    It goes down before it goes on, so that a cycle ends at the limit, and without recursion, so that no stack does.
+    The search is depth-first, so that a cycle ends at the limit, and not recursive, so that it cannot exhaust the stack.
     """
     path: list[Iterator[Any]] = [iter((value,))]
     while path:
@@ -129,7 +133,7 @@ def _inspect(value: Any) -> None:
 
 
 def _inside(item: Any) -> Iterable[Any] | None:
-    """What a container holds; None for what holds nothing."""
+    """The items of a container; None for a value that is not a container."""
     if isinstance(item, dict):
         return item.values()
     if isinstance(item, (list, tuple, set, frozenset)):

@@ -1,4 +1,4 @@
-"""Time, passed in. Nothing in Precast asks the machine for it except `SystemClock`.
+"""The time, which callers pass in: only `SystemClock` reads the machine's clock.
 
 Stored times are whole microseconds since 1970 (UTC): one number that both databases sort and index alike.
 """
@@ -12,7 +12,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
+    """The source of the time."""
 
     def now(self) -> datetime:
         """The time of day, aware, UTC."""
@@ -32,7 +32,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until told to move."""
+    """A clock that only moves when a test moves it."""
 
     def __init__(self, start_at: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
         self._now = start_at
@@ -51,19 +51,19 @@ class ManualClock:
         self._monotonic_s += seconds
 
     def set_back(self, seconds: float) -> None:
-        """What a corrected or a skewed machine clock does: the time of day jumps, the monotonic one does not."""
+        """Behave as a corrected or skewed machine clock: the time of day jumps back, the monotonic time does not."""
         self._now -= timedelta(seconds=seconds)
 
 
 class AnchoredClock:
-    """Another machine's time of day, carried on by our monotonic clock: ours may be wrong, and may be corrected at any moment."""
+    """Another machine's time of day, advanced by our monotonic clock, because our time of day may be wrong or corrected at any time."""
 
     def __init__(self, clock: Clock, there_at: datetime) -> None:
         self._clock = clock
         self.anchor(there_at)
 
     def anchor(self, there_at: datetime) -> None:
-        """Note that it is this time there, now."""
+        """Set the other machine's time of day for now."""
         self._there_at = there_at
         self._here_s = self._clock.monotonic_s()
 
@@ -74,11 +74,11 @@ class AnchoredClock:
         return self._clock.monotonic_s()
 
 
-def to_micros(moment: datetime) -> int:
-    """A stored time. Raises ValueError for a naive one: its zone would be a guess."""
-    if moment.tzinfo is None:
+def to_micros(time_at: datetime) -> int:
+    """A stored time. Raises ValueError for a naive datetime, whose zone is unknown."""
+    if time_at.tzinfo is None:
         raise ValueError("a time without a zone cannot be stored")
-    return (moment - _EPOCH) // _MICROSECOND
+    return (time_at - _EPOCH) // _MICROSECOND
 
 
 def from_optional_micros(micros: int | None) -> datetime | None:

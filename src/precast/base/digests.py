@@ -1,4 +1,4 @@
-"""Digests: content is known by the sha256 of its bytes, data by that of its canonical JSON. Written as 64 lower-case hex digits."""
+"""Digests: the sha256 of content, or of the canonical JSON of data, written as 64 lower-case hex digits."""
 
 import hashlib
 import re
@@ -18,11 +18,11 @@ def of_bytes(data: bytes) -> Digest:
 
 
 def of_chunks(chunks: Iterable[bytes]) -> Digest:
-    """The digest of content that is too large to hold at once."""
-    running = hashlib.sha256()
+    """The digest of content that is too large for memory."""
+    sha256 = hashlib.sha256()
     for chunk in chunks:
-        running.update(chunk)
-    return Digest(running.hexdigest())
+        sha256.update(chunk)
+    return Digest(sha256.hexdigest())
 
 
 def of_value(value: Any) -> Digest:
@@ -34,7 +34,7 @@ def is_digest(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
-def plain_fingerprint(text: str) -> Digest | None:
-    """A fingerprint in the forms people paste, `SHA256:AB:CD…`, as we write it; None if it is none."""
+def parse_fingerprint(text: str) -> Digest | None:
+    """A fingerprint in the forms that people paste, such as `SHA256:AB:CD…`, as a digest; None if it is invalid."""
     plain = text.strip().lower().removeprefix("sha256").replace(":", "")
     return Digest(plain) if is_digest(plain) else None

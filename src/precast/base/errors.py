@@ -1,8 +1,8 @@
 """Errors that a person can act on: a kind, a stable code, the fact, and the next step.
 
-There are few kinds, because a caller decides by kind: which exit code, which HTTP status, whether to try again. `CONSEQUENCES`
-is the one place that says so. What happened exactly is in the code; each package declares its codes in its `issues` module, and
-a code, once released, keeps its meaning.
+There are few kinds, because callers decide by kind: which exit code, which HTTP status, whether to retry. `CONSEQUENCES` is the only
+table of these. The code identifies the exact error; each package declares its codes in its `issues` module, and a released code keeps its
+meaning.
 """
 
 import enum
@@ -13,7 +13,7 @@ from precast.base.spans import Source, Span, render, visible
 
 
 class Kind(enum.Enum):
-    """What a caller can do about an error."""
+    """The classes of errors by how a caller can react."""
 
     INPUT = "input"
     NOT_FOUND = "not_found"
@@ -26,14 +26,14 @@ class Kind(enum.Enum):
 
 
 class Consequence(NamedTuple):
-    """What follows from a kind, at each edge of the program."""
+    """What a kind means for the command line, for HTTP, and for a retry."""
 
     exit_code: int
     http_status: int
     retry: bool
 
 
-# Exit codes are those of sysexits.h, so that 1 to 6 stay free for what a command found (as Puppet's detailed exit codes do).
+# Exit codes are those of sysexits.h, so that 1 to 6 stay free for the results of a command (such as Puppet's detailed exit codes).
 CONSEQUENCES: dict[Kind, Consequence] = {
     Kind.INPUT: Consequence(exit_code=64, http_status=400, retry=False),
     Kind.NOT_FOUND: Consequence(exit_code=66, http_status=404, retry=False),
@@ -47,7 +47,7 @@ CONSEQUENCES: dict[Kind, Consequence] = {
 
 
 class PrecastError(Exception):
-    """The root of everything Precast raises on purpose."""
+    """The base class of all errors that Precast raises on purpose."""
 
     kind: ClassVar[Kind] = Kind.INTERNAL
 
@@ -62,16 +62,16 @@ class PrecastError(Exception):
         self.span = span
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exception would call the class with the message alone, and whoever waits for a worker process would get that failure.
+        # Unpickling an Exception calls the class with the message alone; that would fail in the process that waits for a worker.
         return type(self), (self.code, self.message, self.hint, self.source, self.span)
 
-    def again(self) -> "PrecastError":
-        """A fresh error that says the same: one that was kept has a traceback, and whoever raised it may have given it a place."""
+    def copy(self) -> "PrecastError":
+        """A new error with the same content, to raise a cached error again without its traceback and context."""
         return type(self)(self.code, self.message, self.hint, self.source, self.span)
 
     @staticmethod
     def of_kind(kind: Kind, code: str, message: str, hint: str) -> "PrecastError":
-        """An error that another process has raised, with its kind, so that it is the same error here."""
+        """Recreate an error that another process has raised, with its kind."""
         return _CLASSES[kind](code, message, hint)
 
     @property
@@ -79,7 +79,7 @@ class PrecastError(Exception):
         return CONSEQUENCES[self.kind]
 
     def render(self) -> str:
-        """The error as a person reads it: one line and a hint, with the file, the source line and a caret as far as known."""
+        """The error for a person: one line and a hint, with the file, the source line and a caret if they are known."""
         if self.source is not None and self.span is not None:
             return render(self.source, self.span, "error", self.message, self.code, self.hint)
         place = f"{visible(self.source.path)}: " if self.source is not None else ""
@@ -88,25 +88,25 @@ class PrecastError(Exception):
 
 
 class InputError(PrecastError):
-    """What was given is wrong; the same call will fail again."""
+    """The input is invalid; the same call will fail again."""
 
     kind = Kind.INPUT
 
 
 class NotFoundError(PrecastError):
-    """What was named does not exist, or may not be seen."""
+    """The named object does not exist, or the caller may not see it."""
 
     kind = Kind.NOT_FOUND
 
 
 class ConflictError(PrecastError):
-    """What was asked does not fit the present state."""
+    """The request conflicts with the current state."""
 
     kind = Kind.CONFLICT
 
 
 class UnauthenticatedError(PrecastError):
-    """The caller has not shown who they are."""
+    """The caller has not proven an identity."""
 
     kind = Kind.UNAUTHENTICATED
 
@@ -118,13 +118,13 @@ class DeniedError(PrecastError):
 
 
 class UnavailableError(PrecastError):
-    """Something needed is away or full; the same call may succeed later."""
+    """A dependency is unavailable or full; the same call may succeed later."""
 
     kind = Kind.UNAVAILABLE
 
 
 class LimitedError(PrecastError):
-    """The caller asks for more than one may have; the same call may succeed later."""
+    """The caller has exceeded a quota; the same call may succeed later."""
 
     kind = Kind.LIMITED
 
@@ -153,7 +153,7 @@ _declared: dict[str, "Issue"] = {}
 
 
 class Issue:
-    """One declared thing that can go wrong. Text is a format string; its fields are given to `error()` by name."""
+    """One declared error. Text and hint are format strings; callers give their fields to `error()` by name."""
 
     def __init__(self, code: str, kind: Kind, text: str, hint: str = "") -> None:
         if code in _declared:
@@ -166,7 +166,7 @@ class Issue:
         self.hint = hint
 
     def error(self, source: Source | None = None, span: Span | None = None, /, **values: object) -> PrecastError:
-        """The error to raise. Values must be exactly the fields of the text, so that no message goes out half filled."""
+        """The error to raise. The values must be exactly the fields of text and hint, so that no message is incomplete."""
         if values.keys() != self.fields:
             raise TypeError(f"{self.code} takes {sorted(self.fields)}, got {sorted(values)}")
         return _CLASSES[self.kind](self.code, self.text.format(**values), self.hint.format(**values), source, span)
@@ -176,11 +176,11 @@ class Issue:
 
 
 def _fields(code: str, text: str) -> list[str]:
-    """The names to fill in. Anything else in braces would only fail while an error is being made, so it fails here."""
+    """The names of the fields. Anything else in braces would only fail when the error is raised, so it fails here."""
     parts = [(name, spec or "") for _, name, spec, _ in string.Formatter().parse(text) if name is not None]
     for name, spec in parts:
         if not name.isidentifier() or "{" in spec:
-            raise ValueError(f"issue {code}: {{{name}}} is no plain name")
+            raise ValueError(f"issue {code}: {{{name}}} is not a plain name")
     return [name for name, _ in parts]
 
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, flushed, then named."""
+"""Atomic files: written under a temporary name in the same directory, flushed, then renamed."""
 
 import contextlib
 import errno
@@ -8,36 +8,36 @@ from pathlib import Path
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Replace a file by one that only we may read (0600). A crash leaves the old one or the new one. Raises OSError."""
+    """Replace a file by one that only we may read (0600). A crash leaves the old file or the new one. Raises OSError."""
     _replace(path, data, 0o600)
 
 
 def write_public(path: Path, data: bytes) -> None:
-    """The same for a file of the user's: with the mode that it has, or that the user's new files have."""
+    """Replace a file of the user and keep its mode; a new file gets the user's default mode."""
     _replace(path, data, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
 
 
 def write_owned(path: Path, data: bytes, mode: int, owner: tuple[int, int]) -> None:
-    """The same with a mode and an owner (uid, gid) of its own; who is not root can only give it to himself."""
+    """Replace a file and set its mode and owner (uid, gid). Without root the owner is the current user."""
     _replace(path, data, mode, owner if os.geteuid() == 0 else None)
 
 
 def _umask() -> int:
-    """There is no other way to read it than to set it. Files that another thread makes at this moment are too private at most."""
+    """Read the umask, which is only possible by setting it. A file that another thread creates meanwhile is at most too private."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def _replace(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
-    import tempfile  # brings much along, and whoever only reads has no need of it
+    import tempfile  # imports many modules, which processes that only read files do not need
 
     handle, name = tempfile.mkstemp(prefix=".precast-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             if owner is not None:
                 os.fchown(file.fileno(), *owner)
-            os.fchmod(file.fileno(), mode)  # after the owner: that takes set-id bits away
+            os.fchmod(file.fileno(), mode)  # after the owner, because fchown clears set-id bits
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -48,19 +48,19 @@ def _replace(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None =
     _flush_directory(path.parent)
 
 
-def name_flushed(beside: Path, path: Path) -> None:
-    """Give a file that lies beside its place its name, when all of it is on the disk. Raises OSError."""
-    with beside.open("rb") as file:
+def rename_flushed(temporary: Path, path: Path) -> None:
+    """Flush a temporary file to the disk, then rename it to `path` in the same directory. Raises OSError."""
+    with temporary.open("rb") as file:
         os.fsync(file.fileno())
-    beside.replace(path)
+    temporary.replace(path)
     _flush_directory(path.parent)
 
 
 @contextlib.contextmanager
-def appearing(path: Path) -> Iterator[Path]:
-    """An empty file (0600) beside `path` to be filled and flushed; it gets its name at the end, and is removed if that fails.
+def new_file(path: Path) -> Iterator[Path]:
+    """An empty temporary file (0600) for the caller to fill and flush; it is renamed to `path` at the end, and removed on failure.
 
-    Raises FileExistsError if there is something of that name by then, which stays as it is.
+    Raises FileExistsError if `path` exists by then; the existing file is not changed.
     """
     import tempfile
 
@@ -68,40 +68,40 @@ def appearing(path: Path) -> Iterator[Path]:
     os.close(handle)
     try:
         yield Path(name)
-        os.link(name, path)  # unlike rename, this never replaces a file that came into being meanwhile
+        os.link(name, path)  # unlike rename, this never replaces a file that was created meanwhile
     finally:
         Path(name).unlink()
     _flush_directory(path.parent)
 
 
 @contextlib.contextmanager
-def appearing_directory(path: Path) -> Iterator[Path]:
-    """A directory (0700) beside `path` to be filled; it gets its name, whole, at the end, and is removed if that fails.
+def new_directory(path: Path) -> Iterator[Path]:
+    """A temporary directory (0700) for the caller to fill; it is renamed to `path` at the end, and removed on failure.
 
-    Raises FileExistsError if there is something in a directory of that name by then, which stays as it is.
+    Raises FileExistsError if `path` is a non-empty directory by then; the existing directory is not changed.
     """
     import shutil
     import tempfile
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=".precast-", dir=path.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=".precast-", dir=path.parent))
     try:
-        yield beside
-        _flush_directory(beside)
+        yield temporary
+        _flush_directory(temporary)
         try:
-            beside.rename(path)  # replaces an empty directory, and nothing else
+            temporary.rename(path)  # replaces an empty directory, and nothing else
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.ENOTDIR):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
             raise
     except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
     _flush_directory(path.parent)
 
 
 def _flush_directory(path: Path) -> None:
-    """A name is on the disk when its directory is."""
+    """Flush the names in a directory to the disk."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(directory)

@@ -1,4 +1,4 @@
-"""One HTTPS request with the standard library: JSON in and out, a deadline, a limit on the answer. For commands and for nodes."""
+"""HTTPS requests with the standard library, for commands and for nodes: JSON in and out, a deadline, a limit on the response."""
 
 import contextlib
 import http.client
@@ -19,7 +19,7 @@ CHUNK_BYTES = 256 * 1024
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """An error of the server's, as it travels."""
+    """An error of the server, as it is in a response (problem+json)."""
 
     status: int
     detail: str
@@ -27,8 +27,8 @@ class Problem(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-class Answer(NamedTuple):
-    """What came back."""
+class HttpAnswer(NamedTuple):
+    """The response to a request."""
 
     status: int
     body: bytes
@@ -58,16 +58,16 @@ def call(
     *,
     headers: dict[str, str] | None = None,
     timeout_s: float = 30.0,
-) -> Answer:
-    """Make one request; a body that comes in parts needs its length in the headers.
+) -> HttpAnswer:
+    """Make one request; a body in parts needs its length in the headers.
 
-    Raises UnavailableError HTTP-002 if nobody answers, DeniedError HTTP-003 if it is not whom we trust.
+    Raises UnavailableError HTTP-002 if the server does not answer, DeniedError HTTP-003 if its certificate is not trusted.
     """
-    with _answered(url, context, method, path, body, headers or {}, timeout_s) as response:
+    with _request(url, context, method, path, body, headers or {}, timeout_s) as response:
         data = response.read(MAX_ANSWER_BYTES + 1)
     if len(data) > MAX_ANSWER_BYTES:
         raise issues.NO_ANSWER.error(url=url, reason="its answer is too large")
-    return Answer(response.status, data, dict(response.getheaders()))
+    return HttpAnswer(response.status, data, dict(response.getheaders()))
 
 
 def download(
@@ -79,32 +79,32 @@ def download(
     *,
     headers: dict[str, str] | None = None,
     timeout_s: float = 30.0,
-) -> Answer:
-    """Write what comes into a file as it comes. `begin` is told the status and says whether that is for the file; else it is the answer's.
+) -> HttpAnswer:
+    """Write the response body into a file while it arrives. `begin` gets the status; if it returns False, the answer has the body instead.
 
-    Raises as `call` does, also if the body is cut off: then the file has what came of it; and OSError if that cannot be written.
+    Raises as `call` does, also if the body is cut off: then the file has the part that arrived. Raises OSError if a write fails.
     """
     unwritten: OSError | None = None
-    with _answered(url, context, "GET", path, b"", headers or {}, timeout_s) as response:
+    with _request(url, context, "GET", path, b"", headers or {}, timeout_s) as response:
         if not begin(response.status):
-            return Answer(response.status, response.read(MAX_ANSWER_BYTES), dict(response.getheaders()))
+            return HttpAnswer(response.status, response.read(MAX_ANSWER_BYTES), dict(response.getheaders()))
         length = response.length
-        came = 0
+        received = 0
         while unwritten is None and (data := response.read(CHUNK_BYTES)):
-            came += len(data)
+            received += len(data)
             try:
                 file.write(data)
-            except OSError as error:  # ours, not the connection's
+            except OSError as error:  # of the file, not of the connection
                 unwritten = error
-        if unwritten is None and length is not None and came < length:
-            raise issues.NO_ANSWER.error(url=url, reason=f"it broke off after {came} of {length} bytes")
+        if unwritten is None and length is not None and received < length:
+            raise issues.NO_ANSWER.error(url=url, reason=f"it broke off after {received} of {length} bytes")
     if unwritten is not None:
         raise unwritten
-    return Answer(response.status, b"", dict(response.getheaders()))
+    return HttpAnswer(response.status, b"", dict(response.getheaders()))
 
 
 @contextlib.contextmanager
-def _answered(
+def _request(
     url: str,
     context: ssl.SSLContext,
     method: str,
@@ -113,7 +113,7 @@ def _answered(
     headers: dict[str, str],
     timeout_s: float,
 ) -> Iterator[http.client.HTTPResponse]:
-    """One request, from its beginning to the end of its answer; what happens to the connection is an error of ours."""
+    """One request, from its start to the end of its response; connection errors become errors of ours."""
     host, port = split_url(url)
     connection = http.client.HTTPSConnection(host, port, context=context, timeout=timeout_s)
     try:
@@ -122,23 +122,23 @@ def _answered(
         yield connection.getresponse()
     except ssl.SSLCertVerificationError as error:
         raise issues.NOT_TRUSTED.error(url=url, reason=error.verify_message) from error
-    except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: no such name can be looked up
+    except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: the host name is invalid
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise issues.NO_ANSWER.error(url=url, reason=reason) from error
     finally:
         connection.close()
 
 
-def trusting(authority_pem: str) -> ssl.SSLContext:
-    """A context that trusts this authority and nobody else."""
+def trust_authority(authority_pem: str) -> ssl.SSLContext:
+    """A TLS context that trusts only this authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_verify_locations(cadata=authority_pem)
     return context
 
 
-def trusting_nobody() -> ssl.SSLContext:
-    """A context that takes any answer: only for what is checked by its digest afterwards."""
+def trust_any() -> ssl.SSLContext:
+    """A TLS context that trusts any server: only for content whose digest the caller checks."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
@@ -146,13 +146,13 @@ def trusting_nobody() -> ssl.SSLContext:
     return context
 
 
-def read_answer(url: str, came: Answer, answer: type[T]) -> T:
-    """What a server of ours said. Raises its error as it was, and UnavailableError HTTP-004 if it is not an answer of ours."""
+def read_answer(url: str, response: HttpAnswer, answer: type[T]) -> T:
+    """Decode a response of our server. Raises the error that the server reports, and UnavailableError HTTP-004 if it is not ours."""
     try:
-        if came.status < 400:
-            return msgspec.json.decode(came.body, type=answer)
-        problem = msgspec.json.decode(came.body, type=Problem)
+        if response.status < 400:
+            return msgspec.json.decode(response.body, type=answer)
+        problem = msgspec.json.decode(response.body, type=Problem)
         kind = next(kind for kind, row in CONSEQUENCES.items() if row.http_status == problem.status)
     except (msgspec.MsgspecError, UnicodeDecodeError, StopIteration):
-        raise issues.STRANGE_ANSWER.error(url=url, status=came.status) from None
+        raise issues.UNEXPECTED_ANSWER.error(url=url, status=response.status) from None
     raise PrecastError.of_kind(kind, problem.code, problem.detail, problem.hint)

@@ -1,4 +1,4 @@
-"""Ids, passed in: unique without asking anyone, and sorted by the time they were made (UUID version 7, RFC 9562)."""
+"""Ids, whose source callers pass in: unique without coordination, and sorted by creation time (UUID version 7, RFC 9562)."""
 
 import secrets
 import uuid
@@ -9,14 +9,14 @@ from precast.base.clock import Clock, to_micros
 
 
 class Ids(Protocol):
-    """Where ids come from."""
+    """The source of ids."""
 
     def new(self) -> str:
-        """An id no one else has."""
+        """A unique id."""
 
 
 class TimeOrderedIds:
-    """UUIDv7 in text; within one process each is greater than the one before, also when the clock steps back."""
+    """UUIDv7 as text; within one process each is greater than the one before, also when the clock is set back."""
 
     def __init__(self, clock: Clock, random_bits: Callable[[int], int] = secrets.randbits) -> None:
         self._clock = clock
@@ -33,7 +33,7 @@ class TimeOrderedIds:
 
 
 class CountedIds:
-    """Ids that a test can foresee: prefix-1, prefix-2, …"""
+    """Predictable ids for tests: prefix-1, prefix-2, …"""
 
     def __init__(self, prefix: str = "id") -> None:
         self._prefix = prefix

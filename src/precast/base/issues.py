@@ -1,18 +1,18 @@
-"""What can go wrong below every other package."""
+"""The errors of the base package: JSON, HTTPS and settings."""
 
 from precast.base.errors import Issue, Kind
 
 NOT_FINITE = Issue(
     "JSON-001",
     Kind.INPUT,
-    "{value} has no form in JSON",
+    "{value} cannot be written as JSON",
     "use a finite number, or a string",
 )
 TOO_DEEP = Issue(
     "JSON-002",
     Kind.INPUT,
     "the value is nested more than {limit} levels deep",
-    "flatten the data; nothing real needs this depth",
+    "flatten the data",
 )
 NOT_JSON = Issue(
     "JSON-003",
@@ -32,14 +32,14 @@ NO_ANSWER = Issue(
 NOT_TRUSTED = Issue(
     "HTTP-003",
     Kind.DENIED,
-    "the server {url} is not one we trust: {reason}",
-    "check the address and the authority's certificate; somebody may be in between",
+    "the certificate of the server {url} is not trusted: {reason}",
+    "check the address and the authority's certificate; the connection may be intercepted",
 )
-STRANGE_ANSWER = Issue(
+UNEXPECTED_ANSWER = Issue(
     "HTTP-004",
     Kind.UNAVAILABLE,
     "{url} does not answer like a Precast server (status {status})",
-    "check the address, and that both sides are of neighbouring versions",
+    "check the address, and that the versions of both sides are compatible",
 )
 NO_CONFIGURATION = Issue(
     "CONFIG-001",
@@ -48,8 +48,11 @@ NO_CONFIGURATION = Issue(
     "name another file with --config, or see `precast config show {area}`",
 )
 OPEN_CONFIGURATION = Issue(
-    "CONFIG-002", Kind.DENIED, "others may read {path}, and it holds the setting {name}", "chmod {mode} {path}"
+    "CONFIG-002",
+    Kind.DENIED,
+    "other users may read {path}, and it has the secret setting {name}",
+    "chmod {mode} {path}",
 )
 BAD_TOML = Issue("CONFIG-003", Kind.INPUT, "this is not TOML: {reason}", "a setting is a line: name = value")
-UNKNOWN_SETTING = Issue("CONFIG-004", Kind.INPUT, "there is no setting {name}{guess}", "the settings are: {names}")
+UNKNOWN_SETTING = Issue("CONFIG-004", Kind.INPUT, "{name} is not a setting{guess}", "the settings are: {names}")
 BAD_SETTING = Issue("CONFIG-005", Kind.INPUT, "{name}: {value} is not {wanted}", "see docs/reference/configuration.md")

@@ -1,4 +1,4 @@
-"""Reads the value of a setting: typed as TOML has it, or a text from the environment or a flag. Both give the same value."""
+"""Reads the value of a setting: a typed TOML value, or a text from the environment or a flag. Both forms give the same value."""
 
 import re
 import typing
@@ -14,73 +14,73 @@ _SIZE = re.compile(r"([0-9]{1,12})\s*([KMG]I?B|B)", re.IGNORECASE)
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-class Unfit(Exception):
-    """The value is not what its setting takes; the text says what that is."""
+class InvalidValueError(Exception):
+    """The value is not valid for its setting; the text says what a valid value is."""
 
 
 def reader(kind: Any) -> Callable[[object], Any]:
-    """What reads a value of a type: text, number, truth, path, duration, or several of one of these."""
+    """The function that reads a value of a type: text, number, boolean, path, duration, or a list of one of these."""
     if typing.get_origin(kind) is tuple:
-        one = reader(typing.get_args(kind)[0])
-        return lambda value: tuple(one(part) for part in _parts(value))
-    return {str: text, int: number, bool: truth, Path: path, timedelta: duration}[kind]
+        read_item = reader(typing.get_args(kind)[0])
+        return lambda value: tuple(read_item(part) for part in _parts(value))
+    return {str: read_text, int: read_number, bool: read_boolean, Path: read_path, timedelta: read_duration}[kind]
 
 
-def text(value: object) -> str:
+def read_text(value: object) -> str:
     if not isinstance(value, str) or not value.isprintable():
-        raise Unfit("a text")
+        raise InvalidValueError("a text")
     return value
 
 
-def path(value: object) -> Path:
+def read_path(value: object) -> Path:
     if isinstance(value, Path):
         return value
     if not isinstance(value, str) or not value or not value.isprintable():
-        raise Unfit("a path")
+        raise InvalidValueError("a path")
     return Path(value)
 
 
-def number(value: object) -> int:
+def read_number(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Unfit("a whole number")
+        raise InvalidValueError("a whole number")
     return value
 
 
-def truth(value: object) -> bool:
+def read_boolean(value: object) -> bool:
     if isinstance(value, str) and value.lower() in _WORDS:
         return _WORDS[value.lower()]
     if not isinstance(value, bool):
-        raise Unfit("true or false")
+        raise InvalidValueError("true or false")
     return value
 
 
-def duration(value: object) -> timedelta:
-    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        raise Unfit("a duration such as 90s, 30m, 12h or 7d")
-    return timedelta(seconds=int(found[1]) * _UNITS_S[found[2]])
+def read_duration(value: object) -> timedelta:
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise InvalidValueError("a duration such as 90s, 30m, 12h or 7d")
+    return timedelta(seconds=int(match[1]) * _UNITS_S[match[2]])
 
 
-def size(value: object) -> int:
-    """A number of bytes."""
-    if isinstance(value, str) and (found := _SIZE.fullmatch(value)):
-        return int(found[1]) * _UNITS_BYTES[found[2].upper()]
+def read_size(value: object) -> int:
+    """Read a number of bytes."""
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+        return int(match[1]) * _UNITS_BYTES[match[2].upper()]
     try:
-        return number(value)
-    except Unfit:
-        raise Unfit("a size such as 500KB, 64MiB or a number of bytes") from None
+        return read_number(value)
+    except InvalidValueError:
+        raise InvalidValueError("a size such as 500KB, 64MiB or a number of bytes") from None
 
 
 def within(read: Callable[[object], Any], least: Any, most: Any) -> Callable[[object], Any]:
-    """The same, held to a range."""
+    """A reader that also checks the range of the value."""
 
     def check(value: object) -> Any:
-        found = read(value)
-        if not least <= found <= most:
-            raise Unfit(f"from {show(least)} to {show(most)}")
-        return found
+        result = read(value)
+        if not least <= result <= most:
+            raise InvalidValueError(f"from {show(least)} to {show(most)}")
+        return result
 
     return check
 
@@ -88,7 +88,7 @@ def within(read: Callable[[object], Any], least: Any, most: Any) -> Callable[[ob
 def one_of(*words: str) -> Callable[[object], str]:
     def check(value: object) -> str:
         if value not in words:
-            raise Unfit(f"one of {', '.join(words)}")
+            raise InvalidValueError(f"one of {', '.join(words)}")
         return str(value)
 
     return check
@@ -108,9 +108,9 @@ def show(value: Any) -> str:
 
 
 def _parts(value: object) -> list[object]:
-    """A list, or in the environment one text with commas."""
+    """The items of a list, or of one text with commas as the environment has it."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if not isinstance(value, list):
-        raise Unfit("a list")
+        raise InvalidValueError("a list")
     return value

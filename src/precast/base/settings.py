@@ -1,8 +1,8 @@
 """Settings of a program: declared once as a Struct, given by flag, environment, file or default, in this order.
 
-A declaration is a frozen Struct whose fields carry a `Setting`. The name of a field is the key in the TOML file. A key that is
-not declared is an error: a misspelt setting that is passed over in silence is found when it is missed. A variable that is not
-declared is none: other programs may use our prefix (Kubernetes makes PRECAST_PORT for a service called precast).
+A declaration is a frozen Struct whose fields carry a `Setting`. The name of a field is the key in the TOML file. A key in the file that is
+not declared is an error, because a misspelt setting that is silently ignored is noticed too late. An undeclared variable is not an
+error: other programs may use our prefix (Kubernetes sets PRECAST_PORT for a service called precast).
 """
 
 import difflib
@@ -23,7 +23,7 @@ MAX_FILE_BYTES = 1024 * 1024
 
 
 class Setting(NamedTuple):
-    """What is known about a setting besides its name, type and default."""
+    """The properties of a setting besides its name, type and default."""
 
     meaning: str
     metavar: str = ""
@@ -34,8 +34,8 @@ class Setting(NamedTuple):
     show: Callable[[Any], str] = setting_values.show
 
 
-class Declared(NamedTuple):
-    """One setting of an area, with everything filled in."""
+class DeclaredSetting(NamedTuple):
+    """One setting of an area, with all defaults filled in."""
 
     name: str
     flag: str
@@ -47,17 +47,17 @@ class Declared(NamedTuple):
 
 
 class Area(NamedTuple):
-    """A program's settings: what it is called, where its file lies, how its variables begin."""
+    """A group of settings of one program: its name, the prefix of its variables, and the path of its file."""
 
     name: str
     prefix: str
     place: Callable[[Mapping[str, str]], Path]  # the usual file, by the environment
-    # Bits that a file which holds a secret must not have.
+    # Mode bits that a file with a secret must not have.
     closed_to: int = 0o007
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a declaration derives from. Every field is `Annotated` with its `Setting`, and has a default."""
+    """The base class of a declaration. Every field is `Annotated` with its `Setting`, and has a default."""
 
     area: ClassVar[Area]
 
@@ -65,28 +65,28 @@ class Settings(msgspec.Struct, frozen=True):
 S = TypeVar("S", bound=Settings)
 
 
-class Given(NamedTuple):
-    """A value and where it came from."""
+class SettingValue(NamedTuple):
+    """The value of a setting and its origin: a flag, a variable, or a line of the file."""
 
     value: Any
     origin: str
 
 
-class Loaded(NamedTuple, Generic[S]):
-    """The settings, and for each where it came from."""
+class LoadedSettings(NamedTuple, Generic[S]):
+    """The values of all settings, and the origin of each."""
 
     values: S
     origins: dict[str, str]
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Name, value and origin as people may see them: a secret is not shown."""
+        """Name, value and origin of each setting, for display: the value of a secret is hidden."""
         return [
-            (one.name, _shown(one.setting, getattr(self.values, one.name)), self.origins[one.name])
-            for one in declared(type(self.values))
+            (setting.name, _show(setting.setting, getattr(self.values, setting.name)), self.origins[setting.name])
+            for setting in declared(type(self.values))
         ]
 
 
-def declared(cls: type[Settings]) -> list[Declared]:
+def declared(cls: type[Settings]) -> list[DeclaredSetting]:
     """Every setting of a declaration, in its order."""
     hints = typing.get_type_hints(cls, include_extras=True)
     return [_declare(cls.area, field, hints[field.name]) for field in msgspec.structs.fields(cls)]
@@ -99,8 +99,8 @@ def load(
     *,
     file: Path | None = None,
     root: Path = Path("/"),
-) -> Loaded[S]:
-    """The settings of an area. A file that is named must exist; the usual one need not.
+) -> LoadedSettings[S]:
+    """The settings of an area. A file that the caller names must exist; the default file need not.
 
     Raises NotFoundError CONFIG-001, DeniedError CONFIG-002, InputError CONFIG-003 to CONFIG-005.
     """
@@ -108,28 +108,28 @@ def load(
     place = file if file is not None else root / area.place(environment).relative_to("/")
     content = _File.read(place, area, is_needed=file is not None)
     known = declared(cls)
-    content.refuse_unknown([one.name for one in known])
+    content.refuse_unknown([setting.name for setting in known])
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for one in known:
-        given = _flag(one, flags) or _variable(one, environment) or content.value(one)
-        values[one.name], origins[one.name] = given or Given(one.default, "default")
-    content.refuse_open([one for one in known if one.setting.is_secret], area)
-    return Loaded(cls(**values), origins)
+    for setting in known:
+        given = _flag(setting, flags) or _variable(setting, environment) or content.value(setting)
+        values[setting.name], origins[setting.name] = given or SettingValue(setting.default, "default")
+    content.refuse_open([setting for setting in known if setting.setting.is_secret], area)
+    return LoadedSettings(cls(**values), origins)
 
 
 def unknown_variables(classes: Iterable[type[Settings]], environment: Mapping[str, str], known: set[str]) -> list[str]:
-    """What looks like a setting in the environment and is none, each with the nearest that is one."""
-    names = known | {one.variable for cls in classes for one in declared(cls)}
-    strange = sorted(name for name in environment if name.startswith("PRECAST_") and name not in names)
-    return [f"{name} is no setting{_guess(name, names)}" for name in strange]
+    """The variables with our prefix that are no setting, as sentences that suggest the most similar setting."""
+    names = known | {setting.variable for cls in classes for setting in declared(cls)}
+    unknown = sorted(name for name in environment if name.startswith("PRECAST_") and name not in names)
+    return [f"{name} is not a setting{_guess(name, names)}" for name in unknown]
 
 
 class _File:
-    """A TOML file: its keys, and where they stand."""
+    """A TOML file: its keys and their positions."""
 
     def __init__(self, path: Path, text: str, mode: int, keys: dict[str, Any]) -> None:
-        # Errors show the line: without its value, which may be a secret under a misspelt name.
+        # Errors show the line without its value, which may be a secret under a misspelt name.
         self._source = Source(str(path), re.sub(r"=.*", "= …", text))
         self._mode = mode
         self._keys = keys
@@ -164,30 +164,32 @@ class _File:
                     self._source, self._span(key), name=key, guess=_guess(key, names), names=", ".join(names)
                 )
 
-    def refuse_open(self, secrets: list[Declared], area: Area) -> None:
-        """Raise if others may read a file that holds a secret."""
-        held = [one.name for one in secrets if one.name in self._keys]
-        if held and self._mode & area.closed_to:
+    def refuse_open(self, secrets: list[DeclaredSetting], area: Area) -> None:
+        """Raise DeniedError CONFIG-002 if other users may read a file with a secret."""
+        secret_keys = [setting.name for setting in secrets if setting.name in self._keys]
+        if secret_keys and self._mode & area.closed_to:
             mode = "600" if area.closed_to & 0o070 else "640"
-            raise issues.OPEN_CONFIGURATION.error(path=self._source.path, name=held[0], mode=mode)
+            raise issues.OPEN_CONFIGURATION.error(path=self._source.path, name=secret_keys[0], mode=mode)
 
-    def value(self, one: Declared) -> Given | None:
-        if one.name not in self._keys:
+    def value(self, setting: DeclaredSetting) -> SettingValue | None:
+        if setting.name not in self._keys:
             return None
-        span = self._span(one.name)
+        span = self._span(setting.name)
         line = self._source.position(span.start).line
-        return Given(_read(one, self._keys[one.name], (self._source, span)), f"{self._source.path}:{line}")
+        return SettingValue(
+            _read(setting, self._keys[setting.name], (self._source, span)), f"{self._source.path}:{line}"
+        )
 
     def _span(self, key: str) -> Span:
-        """Where a key stands: the library does not say. A table, or a key in quotes, is found too."""
+        """The position of a key, which the TOML library does not report. It also finds tables and quoted keys."""
         name = re.escape(key)
-        found = re.search(rf"^[ \t]*(?:\[\[?[ \t]*)?[\"']?({name})[\"']?[ \t]*[=.\]]", self._source.text, re.MULTILINE)
-        return Span(*found.span(1)) if found else Span(0, 1)
+        match = re.search(rf"^[ \t]*(?:\[\[?[ \t]*)?[\"']?({name})[\"']?[ \t]*[=.\]]", self._source.text, re.MULTILINE)
+        return Span(*match.span(1)) if match else Span(0, 1)
 
 
-def _declare(area: Area, field: msgspec.structs.FieldInfo, hint: Any) -> Declared:
+def _declare(area: Area, field: msgspec.structs.FieldInfo, hint: Any) -> DeclaredSetting:
     kind, setting = typing.get_args(hint)[0], hint.__metadata__[0]
-    return Declared(
+    return DeclaredSetting(
         name=field.name,
         flag="" if setting.flag == "-" else setting.flag or f"--{field.name.replace('_', '-')}",
         variable=setting.variable or f"{area.prefix}{field.name.upper()}",
@@ -198,28 +200,28 @@ def _declare(area: Area, field: msgspec.structs.FieldInfo, hint: Any) -> Declare
     )
 
 
-def _flag(one: Declared, flags: Mapping[str, object]) -> Given | None:
-    value = flags.get(one.name) if one.flag else None
-    return None if value is None else Given(_read(one, value, one.flag), one.flag)
+def _flag(setting: DeclaredSetting, flags: Mapping[str, object]) -> SettingValue | None:
+    value = flags.get(setting.name) if setting.flag else None
+    return None if value is None else SettingValue(_read(setting, value, setting.flag), setting.flag)
 
 
-def _variable(one: Declared, environment: Mapping[str, str]) -> Given | None:
-    """An empty variable is one that is not set: that is how a shell takes one away for a single command."""
-    value = environment.get(one.variable)
-    return Given(_read(one, value, one.variable), one.variable) if value else None
+def _variable(setting: DeclaredSetting, environment: Mapping[str, str]) -> SettingValue | None:
+    """An empty variable counts as not set, so that a shell can unset it for a single command."""
+    value = environment.get(setting.variable)
+    return SettingValue(_read(setting, value, setting.variable), setting.variable) if value else None
 
 
-def _read(one: Declared, value: object, where: str | tuple[Source, Span]) -> Any:
+def _read(setting: DeclaredSetting, value: object, where: str | tuple[Source, Span]) -> Any:
     try:
-        return one.read(value)
-    except setting_values.Unfit as unfit:
-        shown = "what is given" if one.setting.is_secret else repr(value)
+        return setting.read(value)
+    except setting_values.InvalidValueError as expected:
+        shown = "the given value" if setting.setting.is_secret else repr(value)
         if isinstance(where, str):
-            raise issues.BAD_SETTING.error(name=where, value=shown, wanted=unfit) from None
-        raise issues.BAD_SETTING.error(*where, name=one.name, value=shown, wanted=unfit) from None
+            raise issues.BAD_SETTING.error(name=where, value=shown, wanted=expected) from None
+        raise issues.BAD_SETTING.error(*where, name=setting.name, value=shown, wanted=expected) from None
 
 
-def _shown(setting: Setting, value: Any) -> str:
+def _show(setting: Setting, value: Any) -> str:
     if setting.is_secret and setting.show is setting_values.show:
         return "(set, not shown)" if value else ""
     return setting.show(value)

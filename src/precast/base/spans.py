@@ -1,8 +1,7 @@
-"""Where in a text something stands, and how to show it.
+"""Positions in a text, and how errors show them.
 
-A span always counts in the whole file as it is on disk, also for code inside an interpolated string, a template or a data file:
-whoever parses a part hands on the offset of that part. Lines are counted as editors do (LF, CRLF, lone CR); columns count
-characters from 1.
+A span is always an offset in the whole file on disk, also for code inside an interpolated string, a template or a data file: a parser of a
+part adds the offset of that part. Lines are counted as editors do (LF, CRLF, lone CR); columns count characters from 1.
 """
 
 import bisect
@@ -26,14 +25,14 @@ class Span(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place as people say it: both count from 1."""
+    """A position for people: line and column count from 1."""
 
     line: int
     column: int
 
 
 class Source:
-    """A named text, with its lines found once."""
+    """A named text, whose lines are found once."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -41,10 +40,10 @@ class Source:
 
     @functools.cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(found.end() for found in _LINE_BREAK.finditer(self.text))]
+        return [0, *(match.end() for match in _LINE_BREAK.finditer(self.text))]
 
     def position(self, offset: int) -> Position:
-        """Line and column of an offset; one past the end is the place after the last character."""
+        """Line and column of an offset; the offset past the end is the position after the last character."""
         line = bisect.bisect_right(self._line_starts, offset) - 1
         return Position(line + 1, offset - self._line_starts[line] + 1)
 
@@ -58,16 +57,16 @@ class Source:
 def render(source: Source, span: Span, severity: str, message: str, code: str, hint: str = "") -> str:
     """`path:line:col: error: text [CODE]`, the source line, a caret under the span, and the hint.
 
-    A span over several lines is underlined to the end of its first. Control characters are shown, never sent to the terminal.
+    A span over several lines is underlined to the end of its first line. Control characters are escaped, never sent to the terminal.
     """
-    place = source.position(span.start)
-    line = source.line_text(place.line)
-    start = place.column - 1
+    position = source.position(span.start)
+    line = source.line_text(position.line)
+    start = position.column - 1
     end = min(start + max(span.end - span.start, 1), len(line))
     shown, before, under = _window(line, start, end)
-    gutter = f"{place.line:>5} | "
+    gutter = f"{position.line:>5} | "
     rows = [
-        f"{visible(source.path)}:{place.line}:{place.column}: {severity}: {visible(message)} [{code}]",
+        f"{visible(source.path)}:{position.line}:{position.column}: {severity}: {visible(message)} [{code}]",
         gutter + shown,
         " " * (len(gutter) - 2) + "| " + " " * before + "^" + "~" * (under - 1),
     ]
@@ -77,7 +76,7 @@ def render(source: Source, span: Span, severity: str, message: str, code: str, h
 
 
 def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """The part of a line worth showing, with the columns before the span and those of it: none past the end of the line."""
+    """The part of a line to show, with the columns before the span and the columns of the span up to the end of the line."""
     first, last = 0, len(line)
     if last > WINDOW_COLUMNS:
         first = max(0, min(start - WINDOW_COLUMNS // 3, last - WINDOW_COLUMNS))
@@ -91,7 +90,7 @@ def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 def visible(text: str) -> str:
-    """Text that is safe on a terminal: tabs are blanks, other control and direction characters are written out."""
+    """Text that is safe on a terminal: tabs become blanks, other control and direction characters are escaped."""
     if text.isprintable():
         return text
     return "".join(map(_visible_char, text))

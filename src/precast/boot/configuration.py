@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from precast.boot import fetching
+from precast.boot import downloads
 from precast.boot.capabilities import Capability
 from precast.boot.modules import people, registry
 from precast.boot.modules.shapes import Finding
-from precast.boot.userdata import reading
+from precast.boot.userdata import reader
 from precast.boot.userdata.documents import Script, UserData
 
 
@@ -38,19 +38,23 @@ def make(
 ) -> Configuration:
     """Read user data and vendor data and put them over the image's configuration. `system` is what `system_of` says."""
     metadata = values.get(Capability.METADATA) or {}
-    around = reading.Circumstances(
-        fetching.fetch, variables(values, system or {}), _launch_index(metadata), once_directory, is_vendor=False
+    around = reader.ReaderContext(
+        downloads.fetch,
+        make_variables(values, system or {}),
+        _read_launch_index(metadata),
+        once_directory,
+        is_vendor=False,
     )
-    user = reading.read(values.get(Capability.USER_DATA, b""), around)
+    user = reader.read(values.get(Capability.USER_DATA, b""), around)
     vendor_data = values.get(Capability.VENDOR_DATA, b"")
-    vendor = reading.read(vendor_data, around._replace(is_vendor=True), "vendor-data") if vendor_data else UserData()
+    vendor = reader.read(vendor_data, around._replace(is_vendor=True), "vendor-data") if vendor_data else UserData()
     known = registry.shapes()
-    whole = reading.combine(user, vendor, {key: value for key, value in base.items() if key in known})
+    whole = reader.combine(user, vendor, {key: value for key, value in base.items() if key in known})
     config, found = registry.clean(whole.config)
     return Configuration(config, whole.scripts, [_sentence(one) for one in (*whole.findings, *found)])
 
 
-def system_of(root: Path) -> dict[str, str]:
+def read_system(root: Path) -> dict[str, str]:
     """What templates can name of the system below a root, as cloud-init calls it."""
     told, kernel = people.os_release(root), os.uname()
     return {
@@ -63,7 +67,7 @@ def system_of(root: Path) -> dict[str, str]:
     }
 
 
-def variables(values: Mapping[Capability, Any], system: Mapping[str, str]) -> dict[str, Any]:
+def make_variables(values: Mapping[Capability, Any], system: Mapping[str, str]) -> dict[str, Any]:
     """What templates can name, as cloud-init calls it."""
     names = {
         "instance_id": Capability.INSTANCE_ID,
@@ -83,7 +87,7 @@ def variables(values: Mapping[Capability, Any], system: Mapping[str, str]) -> di
     return {**v1, "v1": v1, "ds": {"meta_data": values.get(Capability.METADATA, {})}}
 
 
-def _launch_index(metadata: Mapping[str, Any]) -> int | None:
+def _read_launch_index(metadata: Mapping[str, Any]) -> int | None:
     """Which of the machines that were started together this is."""
     for key in ("ami-launch-index", "launch-index", "launch_index"):
         text = str(metadata.get(key, ""))

@@ -22,22 +22,22 @@ class Event(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     at_s: float
 
 
-class Began(Event, frozen=True, tag="began"):
+class StageBegan(Event, frozen=True, tag="began"):
     """A run begins; a stage of the same boot continues the record."""
 
     boot_id: str
-    moment: str
+    began_at: str
     stage: str
     is_two_step: bool = False
     is_dry_run: bool = False
 
 
-class RuledOut(Event, frozen=True, tag="ruled_out"):
+class SourceRuledOut(Event, frozen=True, tag="ruled_out"):
     source: str
     reason: str
 
 
-class Asked(Event, frozen=True, tag="asked"):
+class SourceAsked(Event, frozen=True, tag="asked"):
     source: str
     rank: int
     is_confirmed: bool
@@ -45,7 +45,7 @@ class Asked(Event, frozen=True, tag="asked"):
     deadline_s: float
 
 
-class Answered(Event, frozen=True, tag="answered"):
+class SourceAnswered(Event, frozen=True, tag="answered"):
     source: str
     is_here: bool
     reason: str = ""
@@ -55,57 +55,57 @@ class Answered(Event, frozen=True, tag="answered"):
     is_absent: bool = False  # this is another platform: most sources say so at every boot
 
 
-class Held(Event, frozen=True, tag="held"):
+class CapabilityHeld(Event, frozen=True, tag="held"):
     capability: str
     source: str
     reason: str
 
 
-class Settled(Event, frozen=True, tag="settled"):
+class CapabilitySettled(Event, frozen=True, tag="settled"):
     capability: str
     is_given: bool
     source: str = ""
     reason: str = ""
 
 
-class Configured(Event, frozen=True, tag="configured"):
+class ConfigurationMade(Event, frozen=True, tag="configured"):
     instance_id: str
-    jobs: int
+    module_runs: int
     findings: tuple[str, ...] = ()
 
 
-class LeftOut(Event, frozen=True, tag="left_out"):
+class ModuleLeftOut(Event, frozen=True, tag="left_out"):
     """A module's job that is not started at all, and why."""
 
-    job: str
+    module_run: str
     reason: str
     is_asked_for: bool = True
 
 
-class Planned(Event, frozen=True, tag="planned"):
+class ModulePlanned(Event, frozen=True, tag="planned"):
     """A job and what it waits for, in words."""
 
-    job: str
+    module_run: str
     waits: tuple[str, ...] = ()
     is_asked_for: bool = True  # by a key of the configuration; else it was tried because there might be something to do
 
 
-class Started(Event, frozen=True, tag="started"):
-    job: str
+class ModuleStarted(Event, frozen=True, tag="started"):
+    module_run: str
 
 
-class Ended(Event, frozen=True, tag="ended"):
-    job: str
+class ModuleEnded(Event, frozen=True, tag="ended"):
+    module_run: str
     result: Result
     reason: str = ""
     changes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-class Finished(Event, frozen=True, tag="finished"):
+class StageFinished(Event, frozen=True, tag="finished"):
     is_complete: bool
 
 
 AnyEvent = (
-    Began | RuledOut | Asked | Answered | Held | Settled | Configured | LeftOut | Planned | Started | Ended | Finished
+    StageBegan | SourceRuledOut | SourceAsked | SourceAnswered | CapabilityHeld | CapabilitySettled | ConfigurationMade | ModuleLeftOut | ModulePlanned | ModuleStarted | ModuleEnded | StageFinished
 )

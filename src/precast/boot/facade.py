@@ -11,8 +11,8 @@ from typing import Any
 from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
 from precast.boot.sources import issues
-from precast.boot.sources.contract import Found, Source
-from precast.boot.trust import ABSENT, PENDING, Answer, Candidate, Rules, Standing, State, Verdict
+from precast.boot.sources.contract import DetectedSource, Source
+from precast.boot.trust import ABSENT, PENDING, Candidate, Rules, SourceState, SourceStatus, Verdict, VerdictKind
 
 
 class Facade:
@@ -23,20 +23,20 @@ class Facade:
     ) -> None:
         self._sources = {source.name: source for source in sources}
         self.rules = Rules(
-            [Candidate(one.name, one.rank, one.capabilities, one.name in confirmed) for one in sources], listed
+            [Candidate(source.name, source.rank, source.capabilities, source.name in confirmed) for source in sources], listed
         )
-        self.states: dict[str, State] = dict.fromkeys(self._sources, PENDING)
-        self.found: dict[str, Found] = {}
+        self.states: dict[str, SourceState] = dict.fromkeys(self._sources, PENDING)
+        self.found: dict[str, DetectedSource] = {}
         self.verdicts: dict[Capability, Verdict] = {}
         self._fetches: dict[Capability, asyncio.Task[Any]] = {}
 
-    def ended(self, name: str, found: Found | None) -> None:
+    def note_answer(self, name: str, found: DetectedSource | None) -> None:
         """Note what came of a source."""
         if found is None:
             self.states[name] = ABSENT
         else:
             self.found[name] = found
-            self.states[name] = State(Standing.PRESENT, found.instance_id, found.capabilities)
+            self.states[name] = SourceState(SourceStatus.PRESENT, found.instance_id, found.capabilities)
 
     @property
     def identity(self) -> str | None:
@@ -47,7 +47,7 @@ class Facade:
     def verdict(self, capability: Capability, is_optional: bool = False) -> Verdict:
         """What is to be said of a capability now. Given is given, also if it could not be had after all; the rest may still change."""
         known = self.verdicts.get(capability)
-        if known is not None and (known.answer == Answer.GIVEN or capability in self._fetches):
+        if known is not None and (known.answer == VerdictKind.GIVEN or capability in self._fetches):
             return known
         verdict = self.rules.judge(capability, self.states, is_optional)
         self.verdicts[capability] = verdict
@@ -56,7 +56,7 @@ class Facade:
     async def fetch(self, capability: Capability) -> Any | None:
         """The value of a capability that was given; None if it cannot be had after all, and the verdict then says why."""
         verdict = self.verdicts.get(capability)
-        if verdict is None or verdict.answer != Answer.GIVEN:
+        if verdict is None or verdict.answer != VerdictKind.GIVEN:
             return None
         if capability not in self._fetches:
             self._fetches[capability] = asyncio.create_task(self._get(capability, verdict.source))
@@ -73,11 +73,11 @@ class Facade:
             reason = error.message
         except Exception as error:  # noqa: BLE001 - the boundary to a source, as in `probing`
             reason = issues.UNFIT.error(source=name, problem=f"{type(error).__name__}: {error}").message
-        self.verdicts[capability] = Verdict(Answer.MISSING, name, reason)
+        self.verdicts[capability] = Verdict(VerdictKind.MISSING, name, reason)
         return None
 
     async def values(self, capabilities: Collection[Capability]) -> Mapping[Capability, Any]:
         """Those of them that there are, fetched together."""
-        wanted = sorted(capabilities, key=lambda one: one.value)
-        got = await asyncio.gather(*(self.fetch(one) for one in wanted))
+        wanted = sorted(capabilities, key=lambda capability: capability.value)
+        got = await asyncio.gather(*(self.fetch(capability) for capability in wanted))
         return {one: value for one, value in zip(wanted, got, strict=True) if value is not None}

@@ -6,9 +6,9 @@ from typing import Any
 
 from precast.boot.modules import people
 from precast.boot.sources import documents
-from precast.boot.sources.reach import MAX_FILE_BYTES
-from precast.boot.userdata import merging
-from precast.resources.files import places
+from precast.boot.sources.machine import MAX_FILE_BYTES
+from precast.boot.userdata import merge
+from precast.resources.files import safe_paths
 
 FILE, DIRECTORY = "/etc/cloud/cloud.cfg", "/etc/cloud/cloud.cfg.d"
 # By source of ours: cloud-init's name for it, and the key of its address.
@@ -28,30 +28,30 @@ def read(root: Path) -> dict[str, Any]:
     """
     base = "" if root == Path("/") else str(root)
     config: dict[str, Any] = {}
-    for path in [Path(places.inside(base, FILE, is_followed=True)), *_parts(base)]:
+    for path in [Path(safe_paths.resolve(base, FILE, is_followed=True)), *_list_parts(base)]:
         try:
             data = path.read_bytes()[: MAX_FILE_BYTES + 1]
         except OSError:
             continue
-        config = merging.fill(documents.read_map(str(path), data), config)
+        config = merge.fill(documents.read_map(str(path), data), config)
     return people.with_defaults(config, root)
 
 
-def listed_sources(config: Mapping[str, Any]) -> list[str]:
+def read_source_list(config: Mapping[str, Any]) -> list[str]:
     """cloud-init's datasource_list, as far as it is one."""
     found = config.get("datasource_list")
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def about_sources(config: Mapping[str, Any]) -> dict[str, Any]:
+def read_source_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """What stands below `datasource`, by cloud-init's names; nothing if that is no map."""
     found = config.get("datasource")
     return found if isinstance(found, dict) else {}
 
 
-def addresses(config: Mapping[str, Any]) -> dict[str, str]:
+def read_addresses(config: Mapping[str, Any]) -> dict[str, str]:
     """Base addresses that the image names where cloud-init reads them, below `datasource`."""
-    given = about_sources(config)
+    given = read_source_settings(config)
     found = {}
     for name, (theirs, key) in _ADDRESSES.items():
         section = given.get(theirs)
@@ -64,10 +64,10 @@ def addresses(config: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _parts(base: str) -> list[Path]:
-    directory = Path(places.inside(base, DIRECTORY, is_followed=True))
+def _list_parts(base: str) -> list[Path]:
+    directory = Path(safe_paths.resolve(base, DIRECTORY, is_followed=True))
     try:
         names = sorted(each.name for each in directory.iterdir() if each.suffix == ".cfg")
     except OSError:
         return []
-    return [Path(places.inside(base, f"{DIRECTORY}/{name}", is_followed=True)) for name in names]
+    return [Path(safe_paths.resolve(base, f"{DIRECTORY}/{name}", is_followed=True)) for name in names]

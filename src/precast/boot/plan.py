@@ -15,8 +15,8 @@ from precast.boot.capabilities import Capability
 from precast.boot.modules.contract import Config, Module, Part
 from precast.boot.sources.contract import Source
 from precast.net.model.builder import arcs
-from precast.net.model.compiling import compile_net
-from precast.net.model.declarations import Declared, Place, Transition
+from precast.net.model.compiler import compile_net
+from precast.net.model.declarations import NetDeclaration, Place, Transition
 from precast.net.model.structure import Net
 
 NETWORK, CONFIGURATION, WORKERS, ENDED = "network", "configuration", "workers", "sources ended"
@@ -29,7 +29,7 @@ FOR_TEMPLATES = (
 )  # fmt: skip
 
 
-class Ask(NamedTuple):
+class CapabilityRequest(NamedTuple):
     """A capability somebody waits for. Who only uses it does not wait for those who might fill it from below."""
 
     capability: Capability
@@ -49,7 +49,7 @@ class Ask(NamedTuple):
         return f"{self.name}: settled"
 
 
-class Job(NamedTuple):
+class ModuleRun(NamedTuple):
     """A module, or a part of one, that is to run in this boot."""
 
     module: Module
@@ -65,20 +65,20 @@ class Job(NamedTuple):
         return any(key in config for key in keys)
 
     @property
-    def asks(self) -> list[Ask]:
-        needs = [Ask(one, False) for one in self.module.needs]
-        return [*needs, *(Ask(one, True) for one in self.module.uses - self.module.needs)]
+    def requests(self) -> list[CapabilityRequest]:
+        needs = [CapabilityRequest(capability, False) for capability in self.module.needs]
+        return [*needs, *(CapabilityRequest(capability, True) for capability in self.module.uses - self.module.needs)]
 
 
-def discovery(
+def declare_discovery(
     sources: Sequence[Source],
     modules: Iterable[Module],
     is_online: bool = True,
     has_user_data: bool = False,
     has_bring_up: bool = False,
-) -> Declared:
+) -> NetDeclaration:
     """The net before the configuration is known. Where it is not online, sources that need that wait until something brings it up."""
-    wanted = asks(modules, has_user_data)
+    requests = list_requests(modules, has_user_data)
     places = [Place(NETWORK, int(is_online)), Place(ENDED), Place(f"{CONFIGURATION}: to do", 1), Place(CONFIGURATION)]
     transitions = []
     if has_bring_up and not is_online:
@@ -88,12 +88,12 @@ def discovery(
         )
     for source in sources:
         places.append(Place(f"{source.name}: to ask", 1))
-        news = [(f"{ask.name}: news", 1) for ask in wanted]
-        transitions.append(_source(source, (*news, (ENDED, 1))))
-    for ask in wanted:
-        places += [Place(f"{ask.name}: news", 1), Place(f"{ask.name}: open", 1), Place(ask.settled)]
-        transitions.append(_capability(ask))
-    first = [] if has_user_data else [Ask(one, True).settled for one in FOR_CONFIGURATION]
+        news = [(f"{request.name}: news", 1) for request in requests]
+        transitions.append(_declare_source(source, (*news, (ENDED, 1))))
+    for request in requests:
+        places += [Place(f"{request.name}: news", 1), Place(f"{request.name}: open", 1), Place(request.settled)]
+        transitions.append(_declare_capability(request))
+    first = [] if has_user_data else [CapabilityRequest(capability, True).settled for capability in FOR_CONFIGURATION]
     transitions.append(
         Transition(
             CONFIGURATION,
@@ -103,28 +103,28 @@ def discovery(
             on_failure=(),
         )
     )
-    return Declared("boot", tuple(places), tuple(transitions))
+    return NetDeclaration("boot", tuple(places), tuple(transitions))
 
 
-def asks(modules: Iterable[Module], has_user_data: bool = False) -> list[Ask]:
+def list_requests(modules: Iterable[Module], has_user_data: bool = False) -> list[CapabilityRequest]:
     """Everything that somebody could wait for."""
-    found = {} if has_user_data else dict.fromkeys(Ask(one, True) for one in FOR_CONFIGURATION)
+    found = {} if has_user_data else dict.fromkeys(CapabilityRequest(capability, True) for capability in FOR_CONFIGURATION)
     for module in modules:
-        found |= dict.fromkeys(Ask(one, False) for one in sorted(module.needs, key=_word))
-        found |= dict.fromkeys(Ask(one, True) for one in sorted(module.uses - module.needs, key=_word))
+        found |= dict.fromkeys(CapabilityRequest(capability, False) for capability in sorted(module.needs, key=_word))
+        found |= dict.fromkeys(CapabilityRequest(capability, True) for capability in sorted(module.uses - module.needs, key=_word))
     return list(found)
 
 
-def wanted(modules: Iterable[Module], has_user_data: bool = False) -> frozenset[Capability]:
-    return frozenset(ask.capability for ask in asks(modules, has_user_data))
+def list_capabilities(modules: Iterable[Module], has_user_data: bool = False) -> frozenset[Capability]:
+    return frozenset(request.capability for request in list_requests(modules, has_user_data))
 
 
-def jobs(modules: Iterable[Module], config: Config) -> list[Job]:
+def make_module_runs(modules: Iterable[Module], config: Config) -> list[ModuleRun]:
     """What there is to do with a configuration."""
-    return [Job(module, part) for module in modules if module.concerns(config) for part in module.split(config)]
+    return [ModuleRun(module, part) for module in modules if module.concerns(config) for part in module.split(config)]
 
 
-def source_name(source: Source) -> str:
+def source_transition(source: Source) -> str:
     """What its transition is called."""
     return f"source {source.name}"
 
@@ -133,9 +133,9 @@ def _word(capability: Capability) -> str:
     return capability.value
 
 
-def _source(source: Source, ends: tuple[tuple[str, int], ...]) -> Transition:
+def _declare_source(source: Source, ends: tuple[tuple[str, int], ...]) -> Transition:
     return Transition(
-        source_name(source),
+        source_transition(source),
         takes=arcs([f"{source.name}: to ask"]),
         reads=arcs([NETWORK] if source.needs_network else []),
         gives=ends,
@@ -144,59 +144,69 @@ def _source(source: Source, ends: tuple[tuple[str, int], ...]) -> Transition:
     )
 
 
-def _capability(ask: Ask) -> Transition:
+def _declare_capability(request: CapabilityRequest) -> Transition:
     """Ends as a success if given, skipped if missing; as a failure if it is not settled yet, and then stays open."""
-    settled = arcs([ask.settled])
+    settled = arcs([request.settled])
     return Transition(
-        ask.transition,
-        takes=arcs([f"{ask.name}: news", f"{ask.name}: open"]),
+        request.transition,
+        takes=arcs([f"{request.name}: news", f"{request.name}: open"]),
         gives=settled,
-        on_failure=arcs([f"{ask.name}: open"]),
+        on_failure=arcs([f"{request.name}: open"]),
         on_skip=settled,
         priority=1,  # before further jobs: it takes no time, and may let some start
     )
 
 
-def with_jobs(declared: Declared, jobs: Sequence[Job], at_once: int, sources_to_wait_for: int = 0) -> Net:
+def add_module_runs(
+    declared: NetDeclaration, module_runs: Sequence[ModuleRun], at_once: int, sources_to_wait_for: int = 0
+) -> Net:
     """The whole net. With `sources_to_wait_for` no job starts before that many sources have ended: discovery first, then the jobs."""
-    of_module = Counter(job.module.name for job in jobs)
-    givers = Counter(place for job in jobs for place in job.part.gives)
-    locks = sorted({lock for job in jobs for lock in job.module.locks})
+    of_module = Counter(module_run.module.name for module_run in module_runs)
+    givers = Counter(place for module_run in module_runs for place in module_run.part.gives)
+    locks = sorted({lock for module_run in module_runs for lock in module_run.module.locks})
     places = [Place(WORKERS, at_once, is_limit=True), *(Place(f"lock {lock}", 1, is_limit=True) for lock in locks)]
-    places += [Place(over(name)) for name in of_module]
+    places += [Place(over_place(name)) for name in of_module]
     places += [Place(place) for place in givers]
-    places += [Place(f"{job.name}: to do", 1) for job in jobs]
+    places += [Place(f"{module_run.name}: to do", 1) for module_run in module_runs]
     first = ((ENDED, sources_to_wait_for),) if sources_to_wait_for else ()
-    transitions = [_job(job, of_module, givers, first) for job in jobs]
+    transitions = [_declare_module_run(module_run, of_module, givers, first) for module_run in module_runs]
     return compile_net(
         declared._replace(places=(*declared.places, *places), transitions=(*declared.transitions, *transitions))
     )
 
 
-def over(module: str) -> str:
+def over_place(module: str) -> str:
     return f"{module}: over"
 
 
-def _job(job: Job, of_module: Counter[str], givers: Counter[str], first: tuple[tuple[str, int], ...]) -> Transition:
-    after = [(over(one.module), of_module[one.module]) for one in job.module.after if of_module[one.module]]
-    waits = [(place, givers[place]) for place in job.part.waits if givers[place] and place not in job.part.gives]
-    ends = arcs([over(job.module.name), *job.part.gives])
+def _declare_module_run(
+    module_run: ModuleRun, of_module: Counter[str], givers: Counter[str], first: tuple[tuple[str, int], ...]
+) -> Transition:
+    after = [
+        (over_place(dependency.module), of_module[dependency.module]) for dependency in module_run.module.after if of_module[dependency.module]
+    ]
+    waits = [
+        (place, givers[place])
+        for place in module_run.part.waits
+        if givers[place] and place not in module_run.part.gives
+    ]
+    ends = arcs([over_place(module_run.module.name), *module_run.part.gives])
     return Transition(
-        job.name,
-        takes=arcs([f"{job.name}: to do"]),
-        reads=(*arcs([CONFIGURATION, *(ask.settled for ask in job.asks)]), *after, *waits, *first),
-        holds=arcs([WORKERS, *(f"lock {lock}" for lock in job.module.locks)]),
+        module_run.name,
+        takes=arcs([f"{module_run.name}: to do"]),
+        reads=(*arcs([CONFIGURATION, *(request.settled for request in module_run.requests)]), *after, *waits, *first),
+        holds=arcs([WORKERS, *(f"lock {lock}" for lock in module_run.module.locks)]),
         gives=ends,
         on_failure=ends,
         on_skip=ends,
     )
 
 
-def reasons(job: Job, jobs: Collection[Job]) -> list[str]:
+def list_waits(module_run: ModuleRun, module_runs: Collection[ModuleRun]) -> list[str]:
     """What a job waits for, in words; only what is part of this boot."""
-    names = {one.module.name for one in jobs}
-    givers = {place for one in jobs for place in one.part.gives}
-    found = [f"{ask.capability.value} ({'used' if ask.is_optional else 'needed'})" for ask in job.asks]
-    found += [f"{one.module}: {one.reason}" for one in job.module.after if one.module in names]
-    found += [place for place in job.part.waits if place in givers and place not in job.part.gives]
-    return [*found, *(f"the {lock} lock" for lock in job.module.locks)]
+    names = {module_run.module.name for module_run in module_runs}
+    givers = {place for module_run in module_runs for place in module_run.part.gives}
+    found = [f"{request.capability.value} ({'used' if request.is_optional else 'needed'})" for request in module_run.requests]
+    found += [f"{dependency.module}: {dependency.reason}" for dependency in module_run.module.after if dependency.module in names]
+    found += [place for place in module_run.part.waits if place in givers and place not in module_run.part.gives]
+    return [*found, *(f"the {lock} lock" for lock in module_run.module.locks)]

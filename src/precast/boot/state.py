@@ -18,7 +18,7 @@ import msgspec
 
 from precast.base import files
 from precast.boot import issues
-from precast.boot.events import AnyEvent, Began, Result
+from precast.boot.events import AnyEvent, Result, StageBegan
 from precast.boot.modules.contract import Frequency
 
 PLACE = Path("var/lib/precast/boot")
@@ -30,10 +30,10 @@ BOOT_ID = Path("proc/sys/kernel/random/boot_id")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Ran(msgspec.Struct, frozen=True):
+class ModuleRunRecord(msgspec.Struct, frozen=True):
     """That a job began, or how it ended."""
 
-    job: str
+    module_run: str
     result: Result | None = None
 
 
@@ -54,7 +54,7 @@ class State:
         self._is_dry_run = is_dry_run
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Be the only boot. Raises ConflictError BOOT-001, UnavailableError BOOT-002."""
         if self._is_dry_run:
             yield
@@ -87,7 +87,7 @@ class State:
             raise issues.NEVER_BOOTED.error(root=self.root)
         return found
 
-    def begin(self, began: Began, is_continued: bool) -> None:
+    def begin(self, began: StageBegan, is_continued: bool) -> None:
         """Start the record, anew unless this is a further stage of the same boot."""
         if not is_continued and not self._is_dry_run:
             for name in (RECORD, LATEST, LOG):
@@ -119,17 +119,17 @@ class State:
             self.directory / "instances" / (instance_id if plain else hashlib.sha256(instance_id.encode()).hexdigest())
         )
 
-    def is_of(self, boot_id: str) -> bool:
+    def has_record_of(self, boot_id: str) -> bool:
         """Whether the record is of this boot."""
         first = next(_lines(self.directory / RECORD, AnyEvent), None)
-        return isinstance(first, Began) and first.boot_id == boot_id
+        return isinstance(first, StageBegan) and first.boot_id == boot_id
 
-    def memory(self, instance_id: str, frequency: Frequency) -> dict[str, Result]:
+    def read_results(self, instance_id: str, frequency: Frequency) -> dict[str, Result]:
         """How jobs of a frequency ended, as long as that counts. What began and was cut off is not in here."""
-        latest = {ran.job: ran.result for ran in _lines(self._ran(instance_id, frequency), Ran)}
-        return {job: result for job, result in latest.items() if result is not None}
+        latest = {ran.module_run: ran.result for ran in _lines(self._ran(instance_id, frequency), ModuleRunRecord)}
+        return {module_run: result for module_run, result in latest.items() if result is not None}
 
-    def write(self, instance_id: str, frequency: Frequency, ran: Ran) -> None:
+    def write(self, instance_id: str, frequency: Frequency, ran: ModuleRunRecord) -> None:
         """On the disk when it returns."""
         self._append(self._ran(instance_id, frequency), ran, is_flushed=True)
 
@@ -138,12 +138,12 @@ class State:
             return self.instance(instance_id) / RAN
         return self.directory / (ONCE if frequency == Frequency.ONCE else LATEST)
 
-    def log(self, job: str, level: str, text: str) -> None:
+    def log(self, module_run: str, level: str, text: str) -> None:
         """A line that a module, or a program it ran, said."""
         if not self._is_dry_run:
             handle = os.open(self.directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "w", errors="backslashreplace") as file:
-                file.write(f"{job}: {level}: {text}\n")
+                file.write(f"{module_run}: {level}: {text}\n")
 
     def _append(self, path: Path, value: msgspec.Struct, is_flushed: bool) -> None:
         if self._is_dry_run:

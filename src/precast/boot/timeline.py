@@ -4,8 +4,8 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from precast.base.spans import visible
-from precast.boot.account import Account
 from precast.boot.events import Result
+from precast.boot.history import BootHistory
 
 WIDTH = 60  # characters of the bars
 _ROW, _LEFT, _SCALE, _TOP = 22, 190, 640, 56
@@ -30,9 +30,12 @@ class Row(NamedTuple):
 class Timeline:
     """Rows in the order in which they began, and the critical chain among them."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: BootHistory) -> None:
         self.length_s = account.length_s
-        self.rows = sorted([*_sources(account), *_jobs(account)], key=lambda row: (row.start_s, row.wait_s, row.end_s))
+        self.rows = sorted(
+            [*_make_source_rows(account), *_make_module_rows(account)],
+            key=lambda row: (row.start_s, row.wait_s, row.end_s),
+        )
         self.critical = self._chain()
 
     def _chain(self) -> list[str]:
@@ -80,19 +83,19 @@ class Timeline:
         wait, start, end = (_LEFT + at * scale for at in (row.wait_s, row.start_s, row.end_s))
         critical = " critical" if row.name in self.critical else ""
         return [
-            f'<text x="12" y="{y + 14}">{escape(_short(row.name))}</text>',
+            f'<text x="12" y="{y + 14}">{escape(_shorten(row.name))}</text>',
             f'<rect class="wait" x="{wait:.1f}" y="{y + 7}" width="{max(start - wait, 0):.1f}" height="5"/>',
             f'<rect class="{row.kind}{critical}" x="{start:.1f}" y="{y + 3}" width="{max(end - start, 2):.1f}" height="13" rx="2"/>',
             f'<text class="small" x="{max(end, start + 2) + 6:.1f}" y="{y + 14}">{escape(row.note)}</text>',
         ]
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     text = visible(name)
     return text if len(text) <= 24 else f"{text[:23]}…"
 
 
-def _sources(account: Account) -> list[Row]:
+def _make_source_rows(account: BootHistory) -> list[Row]:
     return [
         Row(
             f"source {story.name}",
@@ -107,9 +110,9 @@ def _sources(account: Account) -> list[Row]:
     ]
 
 
-def _jobs(account: Account) -> list[Row]:
+def _make_module_rows(account: BootHistory) -> list[Row]:
     found = []
-    for story in account.jobs.values():
+    for story in account.module_runs.values():
         if story.planned_s is None or (story.started_s is None and story.ended_s is None):
             continue
         end_s = story.ended_s if story.ended_s is not None else account.length_s

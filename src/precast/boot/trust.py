@@ -32,25 +32,25 @@ class Candidate(NamedTuple):
         return Capability.INSTANCE_ID in self.declares
 
 
-class Standing(enum.Enum):
+class SourceStatus(enum.Enum):
     PENDING = "pending"
     ABSENT = "absent"
     PRESENT = "present"
 
 
-class State(NamedTuple):
+class SourceState(NamedTuple):
     """What is known of a source now. Only one that is present offers anything."""
 
-    standing: Standing = Standing.PENDING
+    standing: SourceStatus = SourceStatus.PENDING
     instance_id: str | None = None
     offers: frozenset[Capability] = frozenset()
 
 
-PENDING = State()
-ABSENT = State(Standing.ABSENT)
+PENDING = SourceState()
+ABSENT = SourceState(SourceStatus.ABSENT)
 
 
-class Answer(enum.Enum):
+class VerdictKind(enum.Enum):
     GIVEN = "given"
     HELD = "held back"
     MISSING = "missing"
@@ -59,43 +59,43 @@ class Answer(enum.Enum):
 class Verdict(NamedTuple):
     """Who gives a capability, or who holds it back, or that nobody has it; and why."""
 
-    answer: Answer
+    answer: VerdictKind
     source: str = ""
     reason: str = ""
 
 
-def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
+def rank_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
     """First who is to be believed first. A source without an instance id can only help, so it comes after those that have one."""
-    return sorted(candidates, key=lambda one: (not one.claims, not one.is_confirmed, -one.rank))
+    return sorted(candidates, key=lambda candidate: (not candidate.claims, not candidate.is_confirmed, -candidate.rank))
 
 
 class Rules:
     """The rules for one set of sources. `listed` are the names in the image's configuration."""
 
     def __init__(self, candidates: Sequence[Candidate], listed: Collection[str] = ()) -> None:
-        self.order = ranked(candidates)
+        self.order = rank_candidates(candidates)
         self._listed = frozenset(listed)
 
-    def identity(self, states: Mapping[str, State]) -> tuple[Candidate | None, list[Candidate]]:
+    def identity(self, states: Mapping[str, SourceState]) -> tuple[Candidate | None, list[Candidate]]:
         """The identity as it looks now, and the pending sources that would come before it."""
         pending = []
         for candidate in self.order:
             state = states[candidate.name]
-            if state.standing == Standing.PENDING and candidate.claims:
+            if state.standing == SourceStatus.PENDING and candidate.claims:
                 pending.append(candidate)
-            elif state.standing == Standing.PRESENT and candidate.claims and state.instance_id is not None:
+            elif state.standing == SourceStatus.PRESENT and candidate.claims and state.instance_id is not None:
                 return candidate, pending
         return None, pending
 
-    def judge(self, capability: Capability, states: Mapping[str, State], is_optional: bool = False) -> Verdict:
+    def judge(self, capability: Capability, states: Mapping[str, SourceState], is_optional: bool = False) -> Verdict:
         """Who gives it now. Whoever only uses it (`is_optional`) does not wait for those below the identity."""
         identity, above = self.identity(states)
         if identity is not None and capability in states[identity.name].offers:
             is_bound = capability.is_private and identity.name not in self._listed
-            holder = next((one for one in above if is_bound or capability in one.declares), None)
+            holder = next((candidate for candidate in above if is_bound or capability in candidate.declares), None)
             if holder is not None:
-                return Verdict(Answer.HELD, holder.name, "it ranks higher and has not answered")
-            return Verdict(Answer.GIVEN, identity.name, "it is the identity")
+                return Verdict(VerdictKind.HELD, holder.name, "it ranks higher and has not answered")
+            return Verdict(VerdictKind.GIVEN, identity.name, "it is the identity")
         return self._fill(capability, identity, above, states, is_optional)
 
     def _fill(
@@ -103,7 +103,7 @@ class Rules:
         capability: Capability,
         identity: Candidate | None,
         above: Sequence[Candidate],
-        states: Mapping[str, State],
+        states: Mapping[str, SourceState],
         is_optional: bool,
     ) -> Verdict:
         """Who fills what the identity does not offer, in rank; refusals that a later identity could lift are waited for."""
@@ -111,9 +111,9 @@ class Rules:
         refusals: list[str] = []
         for candidate in self.order:
             state = states[candidate.name]
-            if state.standing == Standing.PENDING and capability in candidate.declares:
+            if state.standing == SourceStatus.PENDING and capability in candidate.declares:
                 if candidate in above:
-                    return Verdict(Answer.HELD, candidate.name, "it may have it, and has not answered")
+                    return Verdict(VerdictKind.HELD, candidate.name, "it may have it, and has not answered")
                 if candidate.name in self._listed or not capability.is_private:
                     helper = helper or candidate
             elif capability in state.offers and candidate is not identity:
@@ -122,18 +122,22 @@ class Rules:
                     refusals.append(refusal)
                 elif helper is not None:
                     return Verdict(
-                        Answer.HELD, helper.name, f"it ranks higher than {candidate.name} and has not answered"
+                        VerdictKind.HELD, helper.name, f"it ranks higher than {candidate.name} and has not answered"
                     )
                 else:
-                    return Verdict(Answer.GIVEN, candidate.name, self._why(candidate))
+                    return Verdict(VerdictKind.GIVEN, candidate.name, self._why(candidate))
         if helper is not None and not is_optional:
-            return Verdict(Answer.HELD, helper.name, "it may have what the identity does not offer")
+            return Verdict(VerdictKind.HELD, helper.name, "it may have what the identity does not offer")
         if refusals and above and not capability.is_private:
-            return Verdict(Answer.HELD, above[0].name, "it ranks higher and may say whose machine this is")
-        return Verdict(Answer.MISSING, "", "; ".join(refusals) or "no source that is here offers it")
+            return Verdict(VerdictKind.HELD, above[0].name, "it ranks higher and may say whose machine this is")
+        return Verdict(VerdictKind.MISSING, "", "; ".join(refusals) or "no source that is here offers it")
 
     def _refusal(
-        self, candidate: Candidate, capability: Capability, identity: Candidate | None, states: Mapping[str, State]
+        self,
+        candidate: Candidate,
+        capability: Capability,
+        identity: Candidate | None,
+        states: Mapping[str, SourceState],
     ) -> str:
         """Why a source that is present may not fill a capability; empty if it may."""
         if candidate.name in self._listed:

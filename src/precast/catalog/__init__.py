@@ -1,1 +1,1 @@
-"""What a catalog is: its body and digest, the envelope it travels in, where its parts come from, the order it is applied in. Pure."""
+"""A catalog: its body and digest, its envelope, its source map, the order in which it is applied, and the net of that order. Pure."""

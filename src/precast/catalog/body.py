@@ -1,8 +1,8 @@
-"""The body of a catalog: what its digest covers.
+"""The body of a catalog: the part that its digest covers.
 
-It has Puppet's structure: resources with their parameters and tags, containment edges, classes. What Puppet lacks stands inside
-parameter values, as objects with `__ptype`. Names, times and places of code are no part of it: two compiles that want the same
-of a node give the same bytes. `content` pins every file that a resource takes from the environment, and the plug-ins of its modules.
+It has Puppet's structure: resources with their parameters and tags, containment edges, classes. Values that Puppet lacks are inside
+parameter values, as objects with `__ptype`. Names, times and source locations are not part of it: two compiles with the same desired state
+give the same bytes. `content` pins every file that a resource takes from the environment, and the plug-ins of its modules.
 """
 
 from typing import Any
@@ -12,12 +12,12 @@ import msgspec
 from precast.base import canonical, digests
 
 DEFINED = "defined_type"
-# What a plug-in of a module is called in `content`: this, and MODULE/facts|functions|types/FILE.
+# The name of a module's plug-in in `content` is this prefix and MODULE/facts|functions|types/FILE.
 PLUGIN_SCHEME = "precast:///modules/"
 
 
 class ResourceData(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One resource. Relationships are in its parameters, as references. `kind` tells a define, which only holds others, from a type."""
+    """One resource. Relationships are in its parameters, as references. `kind` marks a define, which only contains other resources."""
 
     type: str
     title: str
@@ -40,7 +40,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct, frozen=True):
-    """A whole catalog, without name and place."""
+    """A whole catalog, without names and source locations."""
 
     resources: tuple[ResourceData, ...]
     edges: tuple[Edge, ...]
@@ -49,7 +49,7 @@ class Body(msgspec.Struct, frozen=True):
     content: dict[str, str]
 
     def encoded(self) -> bytes:
-        """The canonical bytes: what is stored, sent and digested."""
+        """The canonical bytes that are stored, sent and digested."""
         return canonical.encode(self)
 
     def digest(self) -> digests.Digest:
@@ -57,5 +57,5 @@ class Body(msgspec.Struct, frozen=True):
 
 
 def decode(data: bytes) -> Body:
-    """A body from its bytes."""
+    """Decode a body from its bytes."""
     return msgspec.json.decode(data, type=Body)

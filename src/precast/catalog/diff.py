@@ -1,6 +1,6 @@
-"""How a catalog differs from another: resources that come, go or change on the node, and what is refreshed when they do.
+"""The difference of two catalogs: the resources that are added, removed or changed, and those that the changes refresh.
 
-Values are compared as they are, also those that are not known yet. What is sensitive is never told, only that it differs.
+Values are compared as they are in the catalog, also those that are not known yet. Sensitive values are never shown, only that they differ.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,14 +12,14 @@ from precast.base import canonical
 from precast.catalog.body import Body, ResourceData
 
 HIDDEN = "(sensitive)"
-# What does something when a resource it listens to has changed.
+# The types that act when they are refreshed.
 _REFRESHED = ("Service", "Exec")
 _CONTAINERS = ("Class", "Stage")
 _NOTIFYING = ("notify", "subscribe")
 
 
 class ParameterChange(msgspec.Struct, frozen=True):
-    """A parameter with two values; absent where there is none."""
+    """A parameter with its values before and after; unset where the parameter is missing."""
 
     name: str
     before: Any = msgspec.UNSET
@@ -27,7 +27,7 @@ class ParameterChange(msgspec.Struct, frozen=True):
 
 
 class ResourceChange(msgspec.Struct, frozen=True):
-    """What happens to one resource."""
+    """The change of one resource."""
 
     ref: str
     kind: Literal["added", "removed", "changed"]
@@ -35,54 +35,56 @@ class ResourceChange(msgspec.Struct, frozen=True):
 
 
 class CatalogDiff(msgspec.Struct, frozen=True):
-    """All changes, in the order of the new catalog and then of the old; and the services and commands they refresh."""
+    """All changes, in the order of the new catalog and then of the old; and the services and commands that they refresh."""
 
     changes: tuple[ResourceChange, ...]
     refreshed: tuple[str, ...]
 
 
-def differ(before: Body | None, after: Body) -> CatalogDiff:
-    """From one catalog to the next; everything is new if there is none before."""
-    olds = {one.ref: one for one in _touching(before)} if before else {}
+def compare_catalogs(before: Body | None, after: Body) -> CatalogDiff:
+    """The changes from one catalog to the next; without a catalog before, every resource is added."""
+    olds = {resource.ref: resource for resource in _managed_resources(before)} if before else {}
     changes: list[ResourceChange] = []
-    for new in _touching(after):
+    for new in _managed_resources(after):
         old = olds.pop(new.ref, None)
         if old is None:
             changes.append(ResourceChange(new.ref, "added", _parameters(None, new)))
         elif old != new and (parameters := _parameters(old, new)):
             changes.append(ResourceChange(new.ref, "changed", parameters))
     changes += [ResourceChange(ref, "removed") for ref in olds]
-    return CatalogDiff(tuple(changes), _refreshed(after, [one.ref for one in changes]))
+    return CatalogDiff(tuple(changes), _find_refreshed(after, [change.ref for change in changes]))
 
 
-def _touching(body: Body) -> Iterable[ResourceData]:
-    """The resources that touch a node: what only contains others changes nothing by itself."""
+def _managed_resources(body: Body) -> Iterable[ResourceData]:
+    """The resources that manage something on a node; a resource that only contains others changes nothing by itself."""
     containers = {edge.source for edge in body.edges}
-    return (one for one in body.resources if one.ref not in containers and one.type not in _CONTAINERS)
+    return (
+        resource for resource in body.resources if resource.ref not in containers and resource.type not in _CONTAINERS
+    )
 
 
 def _parameters(old: ResourceData | None, new: ResourceData) -> tuple[ParameterChange, ...]:
     befores = {} if old is None else old.parameters
     secret = {*new.sensitive_parameters, *(() if old is None else old.sensitive_parameters)}
-    found = []
+    changes = []
     for name in sorted({*befores, *new.parameters}):
         before, after = befores.get(name, msgspec.UNSET), new.parameters.get(name, msgspec.UNSET)
-        if _same(before, after):
+        if _is_equal(before, after):
             continue
         if name in secret:
             before, after = (value if value is msgspec.UNSET else HIDDEN for value in (before, after))
-        found.append(ParameterChange(name, before, after))
-    return tuple(found)
+        changes.append(ParameterChange(name, before, after))
+    return tuple(changes)
 
 
-def _same(before: Any, after: Any) -> bool:
+def _is_equal(before: Any, after: Any) -> bool:
     if before is msgspec.UNSET or after is msgspec.UNSET:
         return before is after
     return canonical.encode(before) == canonical.encode(after)
 
 
-def _refreshed(body: Body, changed: Sequence[str]) -> tuple[str, ...]:
-    """Who hears of a change: what a changed resource, or a container of it, notifies, and all inside of that."""
+def _find_refreshed(body: Body, changed: Sequence[str]) -> tuple[str, ...]:
+    """The resources that a changed resource or one of its containers notifies, and everything that those contain."""
     containers: dict[str, list[str]] = {}
     contents: dict[str, list[str]] = {}
     for edge in body.edges:
@@ -91,28 +93,29 @@ def _refreshed(body: Body, changed: Sequence[str]) -> tuple[str, ...]:
     listeners: dict[str, list[str]] = {}
     for source, target in _notifications(body):
         listeners.setdefault(source, []).append(target)
-    heard: dict[str, None] = {}
+    notified: dict[str, None] = {}
     for ref in changed:
-        for place in _reach(ref, containers):
-            for listener in listeners.get(place, ()):
-                heard.update(dict.fromkeys(_reach(listener, contents)))
-    return tuple(ref for ref in heard if ref.partition("[")[0] in _REFRESHED)
+        for container in _reach(ref, containers):
+            for listener in listeners.get(container, ()):
+                notified.update(dict.fromkeys(_reach(listener, contents)))
+    return tuple(ref for ref in notified if ref.partition("[")[0] in _REFRESHED)
 
 
 def _notifications(body: Body) -> Iterable[tuple[str, str]]:
     for resource in body.resources:
         for name in _NOTIFYING:
             given = resource.parameters.get(name, ())
-            for other in given if isinstance(given, list | tuple) else (given,):
-                if isinstance(other, str):
-                    yield (resource.ref, other) if name == "notify" else (other, resource.ref)
+            for ref in given if isinstance(given, list | tuple) else (given,):
+                if isinstance(ref, str):
+                    yield (resource.ref, ref) if name == "notify" else (ref, resource.ref)
 
 
-def _reach(start: str, steps: dict[str, list[str]]) -> list[str]:
-    found, waiting = {start: None}, [start]
+def _reach(start: str, edges: dict[str, list[str]]) -> list[str]:
+    """The start and everything that is reachable from it."""
+    reached, waiting = {start: None}, [start]
     while waiting:
-        for other in steps.get(waiting.pop(), ()):
-            if other not in found:
-                found[other] = None
-                waiting.append(other)
-    return list(found)
+        for ref in edges.get(waiting.pop(), ()):
+            if ref not in reached:
+                reached[ref] = None
+                waiting.append(ref)
+    return list(reached)

@@ -1,6 +1,6 @@
-"""The envelope: the body as Puppet's agents and tools expect a catalog, added when it is fetched.
+"""The envelope: it turns a body into a catalog as Puppet's agents and tools expect it, when a node fetches it.
 
-Everything in it that the body does not determine is named here, so that the stored bytes never hold a name or a time.
+Everything that the body does not determine is added here, so that the stored bytes never contain a name or a time.
 """
 
 import uuid
@@ -11,7 +11,7 @@ from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
 
 CATALOG_FORMAT = 2  # values that JSON lacks are rich data
-# Fixed once: the catalog's uuid is derived from its digest below it.
+# Never changes: the uuid of a catalog is derived from its digest in this namespace.
 _NAMESPACE = uuid.UUID("6d5c3c2e-9c0b-5d0e-8f53-4f0a7e1c9b57")
 
 
@@ -24,7 +24,7 @@ def seal(
     code_id: str | None,
     places: SourceMap | None = None,
 ) -> dict[str, Any]:
-    """The whole catalog as plain data: envelope and body, with file and line of each resource if they are given."""
+    """The whole catalog as plain data: envelope and body, with file and line of each resource if the source map is given."""
     return {
         "name": name,
         "version": digest,
@@ -52,7 +52,7 @@ def _resource(resource: Any, places: SourceMap | None) -> dict[str, Any]:
         data["sensitive_parameters"] = list(resource.sensitive_parameters)
     if resource.kind:
         data["kind"] = resource.kind
-    place = places.places.get(resource.ref) if places is not None else None
-    if place is not None:
-        data["file"], data["line"] = place.file, place.line
+    location = places.places.get(resource.ref) if places is not None else None
+    if location is not None:
+        data["file"], data["line"] = location.file, location.line
     return data

@@ -1,4 +1,4 @@
-"""What can be wrong with a catalog."""
+"""The errors of catalogs."""
 
 from precast.base.errors import Issue, Kind
 
@@ -6,17 +6,17 @@ NO_SUCH_RESOURCE = Issue(
     "CATALOG-001",
     Kind.INPUT,
     "a relationship names {ref}, which the catalog does not have",
-    "declare it, or take the relationship away",
+    "declare it, or remove the relationship",
 )
 CYCLE = Issue(
     "CATALOG-002",
     Kind.INPUT,
-    "these resources wait for each other: {cycle}",
-    "take away one of the relationships between them",
+    "dependency cycle, in which each resource waits for the one before: {cycle}",
+    "remove one of the relationships between them",
 )
 NOT_A_CATALOG = Issue(
     "CATALOG-003",
     Kind.INPUT,
-    "{path} is no catalog: {reason}",
-    "give one in JSON, as `precast compile --json` or `puppet catalog compile --render-as json` print it",
+    "{path} is not a catalog: {reason}",
+    "give a catalog in JSON, as `precast compile --json` or `puppet catalog compile --render-as json` prints it",
 )

@@ -1,9 +1,9 @@
 """The order in which a catalog is applied: relationships first, then the order of declaration.
 
-A container (class, define, stage) is two moments, before and after all it contains; whoever waits for it waits for the second. Of
-what is ready, the resource declared first comes first. A cycle is found by what never becomes ready. Some of what makes wait also
-carries refreshes: notify and subscribe, and containment both ways, so that a class hands on what it gets to all it contains, and what
-changes inside to those who subscribe to it.
+The order is a graph of points. A resource is one point; a container (class, define, stage) is two, before and after all it contains, and a
+resource that waits for the container waits for its end. Of the points that are ready, the resource declared first comes first. Points that
+never become ready form a cycle. Some edges also carry refreshes: those of notify and subscribe, and containment both ways, so that a class
+passes a refresh on to all it contains, and a change inside it to the resources that subscribe to it.
 """
 
 import heapq
@@ -11,24 +11,24 @@ from collections.abc import Callable, Iterable, Iterator
 
 from precast.catalog.body import Body, ResourceData
 
-Moment = tuple[str, str]  # start, end or do; and the reference
+OrderPoint = tuple[str, str]  # "start", "end" or "do", and the reference
 RELATIONS = {"before": False, "notify": False, "require": True, "subscribe": True}
 REFRESHING = ("notify", "subscribe")
 
 
 class Order:
-    """The graph of one catalog's moments."""
+    """The graph of the points of one catalog."""
 
     def __init__(self, body: Body, is_container: Callable[[ResourceData], bool]) -> None:
-        # What comes after each moment, and whether a refresh goes along.
-        self._after: dict[Moment, dict[Moment, bool]] = {}
-        self._waits: dict[Moment, int] = {}
-        # Ends of containers that nothing but such ends comes after.
-        self._quiet: dict[Moment, bool] = {}
+        # The points after each point, and whether the edge carries refreshes.
+        self._after: dict[OrderPoint, dict[OrderPoint, bool]] = {}
+        self._waits: dict[OrderPoint, int] = {}
+        # Ends of containers, and whether only such ends come after them.
+        self._quiet: dict[OrderPoint, bool] = {}
         self._priority: dict[str, int] = {}
-        # The first and the last moment of each reference; one and the same if it contains nothing.
-        self._starts: dict[str, Moment] = {}
-        self._ends: dict[str, Moment] = {}
+        # The first and the last point of each reference; they are the same for a resource that is not a container.
+        self._starts: dict[str, OrderPoint] = {}
+        self._ends: dict[str, OrderPoint] = {}
         self._containers: dict[str, None] = {}
         for index, resource in enumerate(body.resources):
             self._add(resource.ref, index, is_container(resource))
@@ -45,15 +45,15 @@ class Order:
         if is_container:
             self._after[end], self._waits[end] = {}, 0
 
-    def _edge(self, one: Moment, other: Moment, refreshes: bool) -> None:
-        if one[0] == "end":
+    def _edge(self, before: OrderPoint, after: OrderPoint, refreshes: bool) -> None:
+        if before[0] == "end":
             self._quiet.clear()
-        following = self._after[one]
-        if other not in following:
-            following[other] = refreshes
-            self._waits[other] += 1
+        following = self._after[before]
+        if after not in following:
+            following[after] = refreshes
+            self._waits[after] += 1
         elif refreshes:
-            following[other] = True
+            following[after] = True
 
     def _contain(self, body: Body) -> None:
         inhabited = set()
@@ -67,98 +67,98 @@ class Order:
             self._edge(self._starts[ref], self._ends[ref], ref not in inhabited)
 
     def wait(self, before: str, after: str, refreshes: bool = False) -> None:
-        """The second waits for the first; what is not in the catalog waits for nothing."""
+        """Let `after` wait for `before`; a reference that the catalog does not have is ignored."""
         if before in self._priority and after in self._priority:
             self._edge(self._ends[before], self._starts[after], refreshes)
 
-    def moments(self) -> Iterator[Moment]:
-        """All moments, as declared."""
+    def points(self) -> Iterator[OrderPoint]:
+        """All points, in the order of declaration."""
         return iter(self._after)
 
-    def needs(self) -> dict[Moment, list[Moment]]:
-        """What each moment waits for."""
-        found: dict[Moment, list[Moment]] = {moment: [] for moment in self._after}
-        for moment, following in self._after.items():
+    def needs(self) -> dict[OrderPoint, list[OrderPoint]]:
+        """The points that each point waits for."""
+        needs: dict[OrderPoint, list[OrderPoint]] = {point: [] for point in self._after}
+        for point, following in self._after.items():
             for after in following:
-                found[after].append(moment)
-        return found
+                needs[after].append(point)
+        return needs
 
-    def refreshed(self, moment: Moment) -> list[Moment]:
-        """What a refresh goes on to from there."""
-        return [after for after, refreshes in self._after[moment].items() if refreshes]
+    def refreshed(self, point: OrderPoint) -> list[OrderPoint]:
+        """The points to which a refresh of this point is passed on."""
+        return [after for after, refreshes in self._after[point].items() if refreshes]
 
     def is_container(self, ref: str) -> bool:
         return ref in self._containers
 
     def follow(self, before: str, after: str) -> None:
-        """As wait, unless the two already wait the other way round: what is said by hand goes before what follows by itself."""
+        """As `wait`, unless the two already wait the other way round: explicit relationships override automatic ones."""
         if before not in self._priority or after not in self._priority:
             return
         end = self._ends[after]
         if self._is_quiet(end) or not self._reaches(end, self._starts[before]):
             self._edge(self._ends[before], self._starts[after], refreshes=False)
 
-    def _is_quiet(self, moment: Moment) -> bool:
-        """Whether nothing comes after it but ends of containers: true of nearly all, and found without a search."""
-        known = self._quiet.get(moment)
+    def _is_quiet(self, point: OrderPoint) -> bool:
+        """Whether only ends of containers come after the point: true for nearly all points, and found without a search."""
+        known = self._quiet.get(point)
         if known is None:
             known = True
-            for after in self._after[moment]:
+            for after in self._after[point]:
                 if after[0] != "end" or not self._is_quiet(after):
                     known = False
                     break
-            if moment[0] == "end":
-                self._quiet[moment] = known
+            if point[0] == "end":
+                self._quiet[point] = known
         return known
 
-    def _reaches(self, start: Moment, wanted: Moment) -> bool:
+    def _reaches(self, start: OrderPoint, wanted: OrderPoint) -> bool:
         waiting, seen = [start], {start}
         while waiting:
             here = waiting.pop()
             if here == wanted:
                 return True
-            fresh = [moment for moment in self._after[here] if moment not in seen]
-            seen.update(fresh)
-            waiting += fresh
+            unseen = [point for point in self._after[here] if point not in seen]
+            seen.update(unseen)
+            waiting += unseen
         return False
 
     def resources(self) -> tuple[list[str], list[str]]:
-        """What is applied, in order, and one cycle in which each waits for the one before, if there is any."""
+        """The resources in the order in which they are applied, and one cycle in which each waits for the one before, if there is any."""
         waits = dict(self._waits)
-        ready = [(self._priority[moment[1]], moment) for moment, count in waits.items() if count == 0]
+        ready = [(self._priority[point[1]], point) for point, count in waits.items() if count == 0]
         heapq.heapify(ready)
         done: list[str] = []
         while ready:
-            _, moment = heapq.heappop(ready)
-            if moment[0] == "do":
-                done.append(moment[1])
-            for following in self._after[moment]:
+            _, point = heapq.heappop(ready)
+            if point[0] == "do":
+                done.append(point[1])
+            for following in self._after[point]:
                 waits[following] -= 1
                 if waits[following] == 0:
                     heapq.heappush(ready, (self._priority[following[1]], following))
-        return done, self._cycle({moment for moment, count in waits.items() if count > 0})
+        return done, self._cycle({point for point, count in waits.items() if count > 0})
 
-    def _cycle(self, stuck: set[Moment]) -> list[str]:
-        """Back from one moment that is stuck to another that holds it up, until one comes again."""
+    def _cycle(self, stuck: set[OrderPoint]) -> list[str]:
+        """Go back from a stuck point to a stuck point before it, until a point repeats."""
         if not stuck:
             return []
-        holders: dict[Moment, Moment] = {}
-        for moment in self._after:
-            if moment in stuck:
-                for following in self._after[moment]:
-                    holders.setdefault(following, moment)
-        here = min(stuck, key=lambda moment: (self._priority[moment[1]], moment))
-        path: dict[Moment, None] = {}
+        predecessors: dict[OrderPoint, OrderPoint] = {}
+        for point in self._after:
+            if point in stuck:
+                for following in self._after[point]:
+                    predecessors.setdefault(following, point)
+        here = min(stuck, key=lambda point: (self._priority[point[1]], point))
+        path: dict[OrderPoint, None] = {}
         while here not in path:
             path[here] = None
-            here = holders[here]
-        moments = list(path)
-        refs = [moment[1] for moment in reversed(moments[moments.index(here) :])]
+            here = predecessors[here]
+        points = list(path)
+        refs = [point[1] for point in reversed(points[points.index(here) :])]
         return [ref for index, ref in enumerate(refs) if index == 0 or ref != refs[index - 1]]
 
 
 def relations(body: Body) -> Iterable[tuple[str, str, bool]]:
-    """Who comes before whom by the relationship parameters, and whether a change refreshes."""
+    """Each relationship of the catalog as the reference before, the reference after, and whether a change refreshes."""
     for resource in body.resources:
         for name, backwards in RELATIONS.items():
             given = resource.parameters.get(name)

@@ -1,7 +1,7 @@
-"""A catalog's body whose holes are found once, so that filling it for a node joins bytes.
+"""A catalog's body whose holes are located once, so that filling it for a node only joins bytes.
 
-Like nodes share one body with holes in it; what each of them is served is that body with its own values. The bytes are those that
-`unknown.fill` and the canonical encoder give; only the way to them is shorter. A value that is no string inside a text takes the long way.
+Similar nodes share one body with holes; each of them is served that body with its own values. The result has the same bytes as
+`unknown.fill` and the canonical encoder give, but is faster. A value inside a text that is not a string takes the slow path.
 """
 
 import re
@@ -14,7 +14,7 @@ from precast.base import canonical, digests
 from precast.catalog import unknown
 
 Hole = tuple[str | int, ...]
-# A mark that no other text of the body contains is made from this and as many bars as it takes.
+# A mark is this text and as many bars as it takes until no other text of the body contains it.
 _MARK = "precast-hole"
 
 
@@ -36,8 +36,8 @@ class Skeleton:
             self._cut()
         self.holes: tuple[Hole, ...] = tuple(sorted({slot.hole for slot in self._slots}, key=repr))
 
-    def filled(self, values: Mapping[Hole, Any]) -> bytes:
-        """The canonical body of the node with these values of the holes."""
+    def fill(self, values: Mapping[Hole, Any]) -> bytes:
+        """The canonical body for the node with these values of the holes."""
         if not self._slots:
             return self._encoded
         parts = [self._pieces[0]]
@@ -45,14 +45,14 @@ class Skeleton:
             value = values[slot.hole]
             if slot.is_text:
                 if not isinstance(value, str):
-                    return self._filled_at_length(values)
+                    return self._fill_slowly(values)
                 parts.append(canonical.encode(value)[1:-1])
             else:
                 parts.append(canonical.encode(value))
             parts.append(piece)
         return b"".join(parts)
 
-    def _filled_at_length(self, values: Mapping[Hole, Any]) -> bytes:
+    def _fill_slowly(self, values: Mapping[Hole, Any]) -> bytes:
         data = msgspec.json.decode(self._encoded)
         return canonical.encode(unknown.fill(data, lambda root, path: values[root, *path]))
 
@@ -63,32 +63,32 @@ class Skeleton:
             mark += "|"
         slots: list[_Slot] = []
 
-        def marked(hole: Hole, is_text: bool) -> str:
+        def mark_hole(hole: Hole, is_text: bool) -> str:
             slots.append(_Slot(hole, is_text))
             return f"{mark}{'t' if is_text else 'v'}{len(slots) - 1};"
 
-        text = canonical.encode(_marked(data, marked))
+        text = canonical.encode(_mark_holes(data, mark_hole))
         name = re.escape(mark.encode())
         self._pieces, at = [], 0
-        for found in re.finditer(rb'"%bv([0-9]+);"|%bt([0-9]+);' % (name, name), text):
-            self._pieces.append(text[at : found.start()])
-            self._slots.append(slots[int(found[1] or found[2])])
-            at = found.end()
+        for match in re.finditer(rb'"%bv([0-9]+);"|%bt([0-9]+);' % (name, name), text):
+            self._pieces.append(text[at : match.start()])
+            self._slots.append(slots[int(match[1] or match[2])])
+            at = match.end()
         self._pieces.append(text[at:])
 
 
-def _marked(data: Any, mark: Callable[[Hole, bool], str], in_text: bool = False) -> Any:
-    """The data with a marked string for each hole; in a text they join what stands beside them."""
+def _mark_holes(data: Any, mark: Callable[[Hole, bool], str], in_text: bool = False) -> Any:
+    """The data with a mark for each hole; in a text the marks are joined with the strings beside them."""
     if isinstance(data, list):
-        return [_marked(item, mark, in_text) for item in data]
+        return [_mark_holes(item, mark, in_text) for item in data]
     if not isinstance(data, dict):
         return data
     kind = data.get("__ptype")
     if kind == unknown.HOLE:
         return mark(tuple(data["__pvalue"]), in_text)
-    return unknown.closed({key: _marked(item, mark, kind == unknown.TEXT) for key, item in data.items()})
+    return unknown.join_text({key: _mark_holes(item, mark, kind == unknown.TEXT) for key, item in data.items()})
 
 
-def values_of(holes: Sequence[Hole], find: unknown.Find) -> dict[Hole, Any]:
-    """What a node has for each hole."""
+def find_hole_values(holes: Sequence[Hole], find: unknown.Find) -> dict[Hole, Any]:
+    """The values of a node for these holes."""
     return {hole: find(str(hole[0]), hole[1:]) for hole in holes}

@@ -1,19 +1,19 @@
-"""Where each resource was declared. Apart from the body, with a digest of its own: a new comment gives no new catalog."""
+"""Where each resource was declared. It is separate from the body and has its own digest, so that a new comment gives no new catalog."""
 
 import msgspec
 
 from precast.base import canonical, digests
 
 
-class Place(msgspec.Struct, frozen=True):
+class SourceLocation(msgspec.Struct, frozen=True):
     file: str
     line: int
 
 
 class SourceMap(msgspec.Struct, frozen=True):
-    """Places by reference."""
+    """The source location of each resource, by reference."""
 
-    places: dict[str, Place]
+    places: dict[str, SourceLocation]
 
     def encoded(self) -> bytes:
         return canonical.encode(self)

@@ -1,8 +1,7 @@
 """Values in a catalog that are not known yet, and how holes are filled when it is served.
 
-`Precast::Hole` names a place in the node's facts or trusted data, `Precast::Text` joins strings with unknown values,
-`Precast::Future` and `Precast::Futures` wait for a promise, `Deferred` is Puppet's own. Filling is a walk over plain data: no
-compile, no language.
+`Precast::Hole` names a path in the node's facts or trusted data, `Precast::Text` joins strings with unknown values, `Precast::Future` and
+`Precast::Futures` wait for a promise, `Deferred` is Puppet's own. Filling only traverses plain data: it compiles and evaluates nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ Find = Callable[[str, tuple[str | int, ...]], Any]
 
 
 def fill(data: Any, find: Find) -> Any:
-    """The data with each hole replaced by what `find(root, path)` gives; a text whose parts are all strings becomes one."""
+    """The data with each hole replaced by the result of `find(root, path)`; a text whose parts are all strings becomes one string."""
     if isinstance(data, list | tuple):
         return [fill(item, find) for item in data]
     if not isinstance(data, dict):
@@ -25,11 +24,11 @@ def fill(data: Any, find: Find) -> Any:
     if kind == HOLE:
         root, *path = data["__pvalue"]
         return find(root, tuple(path))
-    return closed({key: fill(item, find) for key, item in data.items()})
+    return join_text({key: fill(item, find) for key, item in data.items()})
 
 
-def closed(text: dict[str, Any]) -> Any:
-    """A text whose neighbouring strings are joined: a string, if that is all there is. What is no text stays as it is."""
+def join_text(text: dict[str, Any]) -> Any:
+    """Join adjacent strings of a text; the result is a string if nothing else is left. Other data is returned unchanged."""
     if text.get("__ptype") != TEXT:
         return text
     parts: list[Any] = []
@@ -44,7 +43,7 @@ def closed(text: dict[str, Any]) -> Any:
 
 
 def holes(data: Any) -> Iterator[tuple[str, ...]]:
-    """Every hole in the data, as root and path; a catalog without any is the same for all that share it."""
+    """Every hole in the data, as root and path; a catalog without holes is the same for all nodes that share it."""
     if isinstance(data, list | tuple):
         for item in data:
             yield from holes(item)

@@ -47,18 +47,6 @@ NO_SERVER_PARTS = Issue(
     "this installation of Precast has no server",
     "install the server parts: pip install 'precast[server]'",
 )
-NO_DIRECTORY = Issue(
-    "CLI-027",
-    Kind.UNAVAILABLE,
-    "cannot write into {path}: {reason}",
-    "check who owns it, or choose another with --data",
-)
-CANNOT_LISTEN = Issue(
-    "CLI-026",
-    Kind.UNAVAILABLE,
-    "cannot listen on {address}: {reason}",
-    "choose another address with --listen, or stop whoever has it",
-)
 NOTHING_TO_VALIDATE = Issue(
     "CLI-031",
     Kind.NOT_FOUND,

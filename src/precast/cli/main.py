@@ -1,6 +1,6 @@
-"""The `precast` command: finds the command group, runs it, and turns every error into one line and an exit code.
+"""The `precast` command: it finds the command group, runs the command, and turns every error into one line and an exit code.
 
-Only the group that is asked for is imported: a node has no server packages, and a command should start at once.
+Only the module of the requested group is imported: a node does not have the packages of the server, and commands must start fast.
 """
 
 import argparse
@@ -16,54 +16,55 @@ from precast.cli import issues
 from precast.cli.console.output import OutputFailed, discard, watched_stdout
 from precast.cli.console.parser import Parser
 
-# Where each command group is configured (a module of this package, or a function in one), and its line in `precast --help`.
+# The module of each command group, or a function in one, that configures its parser; and its line in `precast --help`.
 GROUPS: dict[str, tuple[str, str]] = {
-    "apply": ("precast.cli.agent.apply", "bring this machine to what a manifest or a catalog wants"),
-    "boot": ("precast.cli.boot.boot", "bring a fresh machine up from its data sources; what happened and why"),
-    "catalog": ("precast.cli.catalogs.catalog", "catalogs of nodes: staged, served, how they differ, why"),
+    "apply": ("precast.cli.agent.apply", "apply a manifest or a catalog to this machine"),
+    "boot": ("precast.cli.boot.boot", "configure a new machine from its data sources, and explain what was done"),
+    "catalog": ("precast.cli.catalogs.catalog", "catalogs of nodes: staged, served, their differences and reasons"),
     "compile": ("precast.cli.compile.compile", "compile a node's catalog from an environment on disk"),
-    "db": ("precast.cli.server.db", "the server's database: migrate, check, back up, restore, look at waiting work"),
+    "db": ("precast.cli.server.db", "the server's database: migrate, check, back up, restore, show the work queue"),
     "resource": (
         "precast.cli.agent.resource",
-        "what there is on this machine, as Puppet code; set one resource in place",
+        "show the resources of this machine as Puppet code, or apply one resource",
     ),
     "eval": ("precast.cli.compile.eval", "evaluate Puppet code and print its value"),
-    "facts": ("precast.cli.facts.facts", "what a machine says about itself"),
-    "lookup": ("precast.cli.compile.lookup", "look a key up in Hiera, and see why it has its value"),
+    "facts": ("precast.cli.facts.facts", "the facts of this machine or of nodes"),
+    "lookup": ("precast.cli.compile.lookup", "look up a key in Hiera, and explain its value"),
     "net": ("precast.cli.net.net", "Petri nets: check, simulate, draw, export, import"),
     "query": (
         "precast.cli.query.query",
-        "what is known of the fleet: nodes, facts, resources in released catalogs, reports",
+        "query the fleet: nodes, facts, resources in released catalogs, reports",
     ),
-    "server": ("precast.cli.server.server", "the server: make its authority and database once, then serve"),
-    "agent": ("precast.cli.agent.agent", "this machine as a node: its daemon, its certificate, its facts"),
-    "node": ("precast.cli.nodes.node", "the nodes a server knows: list, show, classify, deactivate, purge"),
+    "server": ("precast.cli.server.server", "the server: initialise a site once, then serve"),
+    "agent": ("precast.cli.agent.agent", "the agent of this machine: its daemon, certificate, facts and runs"),
+    "node": ("precast.cli.nodes.node", "the nodes of a site: list, show, classify, deactivate, purge"),
     "env": (
         "precast.cli.code.env",
         "environments: deploy code, list, show, compare, roll back; their modules and facts",
     ),
     "ca": ("precast.cli.identity.ca", "certificates of nodes: list, sign, reject, revoke, clean, rotate"),
-    "release": ("precast.cli.catalogs.release:configure_release", "serve nodes what is staged for them"),
-    "rollback": ("precast.cli.catalogs.release:configure_rollback", "serve nodes what they were served before"),
-    "report": ("precast.cli.reports.report", "what runs on nodes came to: list, show, watch"),
-    "web": ("precast.cli.server.web", "where the dashboard is"),
-    "run": ("precast.cli.jobs.run", "have nodes apply what was released to them, now; runs: list, show, stop"),
-    "exec": ("precast.cli.jobs.exec", "run a command on nodes that allow it, and see what it says"),
-    "token": ("precast.cli.identity.tokens:configure_token", "tokens of people and for enrolling nodes"),
-    "validate": ("precast.cli.compile.validate", "whether manifests and templates are well-formed"),
-    "doc": ("precast.cli.compile.doc", "functions of the language and managed types: what they take"),
-    "audit": ("precast.cli.identity.tokens:configure_audit", "who did what"),
-    "status": ("precast.cli.nodes.status", "the state of the site on one screen"),
-    "support-bundle": ("precast.cli.server.support", "collect what somebody who helps needs, without secrets"),
-    "completion": ("precast.cli.console.completion", "completion for bash, zsh and fish"),
-    "config": ("precast.cli.server.config", "settings, and where each came from"),
+    "release": ("precast.cli.catalogs.release:configure_release", "release the staged catalogs of nodes"),
+    "rollback": ("precast.cli.catalogs.release:configure_rollback", "roll nodes back to their previous release"),
+    "report": ("precast.cli.reports.report", "reports of runs: list, show, watch"),
+    "web": ("precast.cli.server.web", "print the address of the dashboard"),
+    "run": ("precast.cli.jobs.run", "let nodes apply their released catalogs now; list, show and stop runs"),
+    "exec": ("precast.cli.jobs.exec", "run a command on nodes that allow it, and show its output"),
+    "token": ("precast.cli.identity.tokens:configure_token", "tokens of people, and tokens that enrol nodes"),
+    "validate": ("precast.cli.compile.validate", "check the syntax of manifests and templates"),
+    "doc": ("precast.cli.compile.doc", "documentation of the language's functions and resource types"),
+    "audit": ("precast.cli.identity.tokens:configure_audit", "show the audit log"),
+    "status": ("precast.cli.nodes.status", "show the status of the site on one screen"),
+    "support-bundle": ("precast.cli.server.support", "collect diagnostic data in one file, without secrets"),
+    "completion": ("precast.cli.completion", "print a completion script for bash, zsh or fish"),
+    "config": ("precast.cli.server.config", "show the settings and their sources"),
 }
 
 
 def build_parser(groups: Sequence[str], named: Sequence[str] | None = None) -> Parser:
-    """The parser with these groups filled in; the others are only named."""
+    """The parser with the commands of these groups; of the others it has only the names."""
     parser = Parser(
-        prog="precast", description="Compile every node's configuration ahead of time, hold it, set it in place on cue."
+        prog="precast",
+        description="Compile every node's configuration ahead of time, release it, and apply it on demand.",
     )
     parser.add_argument("--version", action="version", version=f"precast {__version__}")
     commands = parser.add_subparsers(
@@ -78,7 +79,7 @@ def build_parser(groups: Sequence[str], named: Sequence[str] | None = None) -> P
 
 
 def _parser(argv: Sequence[str]) -> Parser:
-    """The parser for a command line. Where that begins with a group, the others need not even be named."""
+    """The parser for a command line. If that begins with a group, the other groups are left out."""
     if argv and argv[0] in GROUPS:
         return build_parser(argv[:1], argv[:1])
     # Options before the group take no value, so the first word without a dash is the group.
@@ -86,7 +87,7 @@ def _parser(argv: Sequence[str]) -> Parser:
 
 
 def _configure(place: str) -> Callable[[argparse.ArgumentParser], None]:
-    """What adds a group's commands; each of these sets `run`, which takes the parsed arguments and returns the exit code."""
+    """The function that adds a group's commands. Each command sets `run`, which takes the parsed arguments and returns the exit code."""
     module, _, function = place.partition(":")
     _import_msgspec()
     configure: Callable[[argparse.ArgumentParser], None] = getattr(
@@ -96,43 +97,39 @@ def _configure(place: str) -> Callable[[argparse.ArgumentParser], None]:
 
 
 def _import_msgspec() -> None:
-    """Import msgspec, which every group stands on, without typing_extensions.
+    """Import msgspec, which every group needs, without typing_extensions.
 
-    msgspec takes that if some other package brought it, and its import takes longer than all of msgspec. Nothing here is declared with
-    it, so msgspec is told that there is none; on a node, where only what the agent needs is installed, there is none.
+    msgspec imports that package if it is installed, which takes longer than msgspec itself. Precast does not use it, so this makes it
+    look absent. On a node, where only the packages of the agent are installed, it is absent.
     """
     name = "typing_extensions"
     if "msgspec" in sys.modules or name in sys.modules:
         return
-    sys.modules[name] = None  # type: ignore[assignment] # what keeps a module from being imported
+    sys.modules[name] = None  # type: ignore[assignment] # prevents the import of the module
     try:
         importlib.import_module("msgspec")
     finally:
         del sys.modules[name]
 
 
-def main(argv: Sequence[str], app: Callable[[], object] | None = None) -> int:
-    """Run one command line; returns the exit code. The boundary where every error becomes words.
-
-    `app` makes what commands that run a server stand on; each says by a Protocol what it needs.
-    """
+def main(argv: Sequence[str]) -> int:
+    """Run one command line and return the exit code. This is the boundary where every error becomes a message."""
     code = 0
     try:
         with watched_stdout():
-            code = _run(argv, app)
+            code = _run(argv)
     except OutputFailed as failed:
         discard(sys.stdout)
-        # Whoever closed the pipe has seen enough: that alone is no failure.
+        # The reader has closed the pipe, as a pager does: that alone is not a failure.
         if not isinstance(failed.reason, BrokenPipeError):
             return _report(issues.OUTPUT.error(reason=failed.reason.strerror or failed.reason))
     return code
 
 
-def _run(argv: Sequence[str], app: Callable[[], object] | None) -> int:
+def _run(argv: Sequence[str]) -> int:
     try:
         args = _parser(argv).parse_args(argv)
-        args.app = app
-        _collect_from_here()
+        _enable_collector()
         code: int = args.run(args)
     except PrecastError as error:
         return _report(error)
@@ -140,8 +137,8 @@ def _run(argv: Sequence[str], app: Callable[[], object] | None) -> int:
         return _report(_first_of(group))
     except KeyboardInterrupt:
         return 130
-    except SystemExit as done:  # --help and --version have printed
-        return int(done.code or 0)
+    except SystemExit as exiting:  # after --help and --version
+        return int(exiting.code or 0)
     except OutputFailed:
         raise
     except Exception as error:  # noqa: BLE001 - the outermost boundary: no traceback reaches a user
@@ -149,33 +146,32 @@ def _run(argv: Sequence[str], app: Callable[[], object] | None) -> int:
     return code
 
 
-def _collect_from_here() -> None:
-    """Begin to look for garbage, if the process has not yet: what there is by now is none, and not looked at again."""
+def _enable_collector() -> None:
+    """Enable the garbage collector if it is off. The objects that exist now live until the end, so they are exempt from collection."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
 def _first_of(group: ExceptionGroup[Exception]) -> PrecastError:
-    """What a user is told when several tasks failed together: our own error, or that it is a bug."""
-    ours = group.subgroup(PrecastError)
-    found: Exception = ours or group
-    while isinstance(found, ExceptionGroup):
-        found = found.exceptions[0]
-    if isinstance(found, PrecastError):
-        return found
-    return issues.INTERNAL.error(problem=f"{type(found).__name__}: {found}")
+    """The error to report when several tasks failed together: the first PrecastError, or an internal error."""
+    error: Exception = group.subgroup(PrecastError) or group
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, PrecastError):
+        return error
+    return issues.INTERNAL.error(problem=f"{type(error).__name__}: {error}")
 
 
 def _report(error: PrecastError) -> int:
-    # With a file the line begins with its name, as editors and compilers have it.
+    # An error in a file begins with the file's name, as compilers print it and editors parse it.
     text = error.render() if error.source is not None else f"precast: {error.render()}"
     try:
         if os.environ.get("PRECAST_DEBUG", "0") not in ("", "0"):
-            import traceback  # large, and only for who debugs
+            import traceback  # slow to import, and needed only for debugging
 
             traceback.print_exc()
         print(text, file=sys.stderr)
-    except OSError:  # nobody can be told, but there is still the exit code
+    except OSError:  # the message cannot be printed; the exit code still reports the failure
         discard(sys.stderr)
     return error.consequence.exit_code

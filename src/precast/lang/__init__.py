@@ -1,1 +1,1 @@
-"""The Puppet language, from text to catalog; everything it reads comes in through traced inputs."""
+"""The Puppet language, from text to catalog; everything a compile reads comes through traced inputs."""

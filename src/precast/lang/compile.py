@@ -1,6 +1,6 @@
 """The entry points: evaluate code, compile a catalog.
 
-Both are pure functions of the inputs and settings: whoever calls twice gets the same value, the same log, the same trace.
+Both are pure functions of the inputs and settings: two calls with equal arguments give the same value, log and trace.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.catalog.body import Body
 from precast.catalog.source_map import SourceMap
+from precast.lang.compiler.compilation import Compilation
 from precast.lang.compiler.definitions import SourceUnit
 from precast.lang.compiler.environment import remarks, with_environment
-from precast.lang.compiler.finishing import finish
-from precast.lang.compiler.loading import translated
-from precast.lang.compiler.nodes import evaluate_node
+from precast.lang.compiler.finalization import finish
+from precast.lang.compiler.loader import translate_file
+from precast.lang.compiler.node_blocks import evaluate_node
 from precast.lang.compiler.resources import Parameter, Resource
-from precast.lang.compiler.run import Run
-from precast.lang.control import Break, ControlFlow, Next
+from precast.lang.control_flow import Break, ControlFlow, Next
 from precast.lang.inputs import ABSENT, CompilerVersion, Inputs, Listing, Read
 from precast.lang.issues import compiler as issues
 from precast.lang.settings import LogLine, Settings
@@ -30,25 +30,25 @@ from precast.types.declaration import ManagedType
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """The value of some code, with what it said."""
+    """The value of some code, with the log lines it wrote."""
 
     value: Any
     logs: tuple[LogLine, ...]
 
 
 class CompileResult(msgspec.Struct, frozen=True):
-    """A catalog, with what the compile said and read."""
+    """A catalog, with the compile's log lines and the trace of its reads."""
 
     body: Body
     source_map: SourceMap
     logs: tuple[LogLine, ...]
     trace: tuple[Read, ...]
-    # The types in it that modules declare: whoever orders or applies the catalog needs to know what they follow.
+    # The types in the catalog that modules declare. A reader that orders or applies the catalog needs their declarations.
     types: dict[str, ManagedType] = {}
 
 
 class CompileFailure(Exception):
-    """A compile that ended in an error, with what it said before."""
+    """A compile that ended in an error, with the log lines written before it."""
 
     def __init__(self, error: PrecastError, logs: tuple[LogLine, ...]) -> None:
         super().__init__(error.message)
@@ -57,20 +57,20 @@ class CompileFailure(Exception):
 
 
 def evaluate(source: Source, inputs: Inputs, settings: Settings) -> Evaluation:
-    """The value of the code's last expression; the classes and defines it declares run too. Raises CompileFailure."""
-    run = started(inputs, settings)
+    """Evaluate code with the classes and defines it declares; give the last expression's value. Raises CompileFailure."""
+    compilation = start_compilation(inputs, settings)
     try:
-        with _nothing_to_leave():
-            value = _evaluate_main(run, _unit(source))
-            run.catalog.evaluate_all()
+        with _reject_stray_jumps():
+            value = _evaluate_main(compilation, _unit(source))
+            compilation.catalog.evaluate_all()
     except PrecastError as error:
-        raise CompileFailure(error, tuple(run.logs)) from None
-    return Evaluation(value, tuple(run.logs))
+        raise CompileFailure(error, tuple(compilation.logs)) from None
+    return Evaluation(value, tuple(compilation.logs))
 
 
 @contextlib.contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """A compile keeps nearly all it makes until its end: to look for circles in it meanwhile would cost a third of its time."""
+def _garbage_collector_paused() -> Iterator[None]:
+    """Pause garbage collection: a compile keeps nearly all its objects to the end, and cycle searches cost a third of its time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -80,63 +80,65 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-@_collector_at_rest()
+@_garbage_collector_paused()
 def compile_catalog(inputs: Inputs, settings: Settings, manifest: Source | None = None) -> CompileResult:
-    """The catalog of the node behind the inputs; `manifest` stands for the environment's own. Raises CompileFailure."""
-    run = started(inputs, settings)
+    """Compile the catalog of the node behind the inputs; `manifest` replaces the environment's own. Raises CompileFailure."""
+    compilation = start_compilation(inputs, settings)
     try:
-        run_manifests(run, manifest)
-        body, source_map = finish(run)
+        run_manifests(compilation, manifest)
+        body, source_map = finish(compilation)
     except PrecastError as error:
-        raise CompileFailure(error, tuple(run.logs)) from None
-    return CompileResult(body, source_map, tuple(run.logs), inputs.trace, run.types_known.of_modules)
+        raise CompileFailure(error, tuple(compilation.logs)) from None
+    return CompileResult(body, source_map, tuple(compilation.logs), inputs.trace, compilation.known_types.of_modules)
 
 
-def run_manifests(run: Run, manifest: Source | None = None) -> None:
-    """Runs the environment's manifests, or the one given, and all that they declare. Raises PrecastError."""
-    place = run.settings.manifest
-    units = [_unit(manifest)] if manifest is not None else _manifests(run.inputs, place)
+def run_manifests(compilation: Compilation, manifest: Source | None = None) -> None:
+    """Run the environment's manifests, or the given one, and everything they declare. Raises PrecastError."""
+    path = compilation.settings.manifest
+    units = [_unit(manifest)] if manifest is not None else _manifests(compilation.inputs, path)
     if not units:
-        run.log("warning", f"the environment has no code in {place}: only classes given to the node count")
+        compilation.log(
+            "warning", f"the environment has no code in {path}: only the node's assigned classes are compiled"
+        )
     for unit in units:
-        run.loader.add(unit)
-    with _nothing_to_leave():
+        compilation.loader.add(unit)
+    with _reject_stray_jumps():
         for unit in units:
-            unit.main(run.top)
-        evaluate_node(run)
-        run.catalog.evaluate_all()
+            unit.main(compilation.top)
+        evaluate_node(compilation)
+        compilation.catalog.evaluate_all()
 
 
-def started(inputs: Inputs, settings: Settings) -> Run:
-    """A run with the environment's own settings. Raises CompileFailure where these are wrong."""
+def start_compilation(inputs: Inputs, settings: Settings) -> Compilation:
+    """Start a compilation with the environment's own settings. Raises CompileFailure if these are invalid."""
     try:
-        run = _start(inputs, with_environment(inputs, settings))
+        compilation = _start(inputs, with_environment(inputs, settings))
     except PrecastError as error:
         raise CompileFailure(error, ()) from None
     for level, text in remarks(inputs):
-        run.log(level, text)
-    return run
+        compilation.log(level, text)
+    return compilation
 
 
-def _start(inputs: Inputs, settings: Settings) -> Run:
+def _start(inputs: Inputs, settings: Settings) -> Compilation:
     inputs.ask(CompilerVersion())
-    run = Run(inputs, settings)
-    run.catalog.add(Resource("stage", "main", None))
-    run.main.parameters["name"] = Parameter("main", run.top.frame)
-    run.top.variables.update(title="main", name="main", module_name="")
-    run.main.tags = {"class": None}
-    run.catalog.add(run.main)
-    return run
+    compilation = Compilation(inputs, settings)
+    compilation.catalog.add(Resource("stage", "main", None))
+    compilation.main.parameters["name"] = Parameter("main", compilation.top.frame)
+    compilation.top.variables.update(title="main", name="main", module_name="")
+    compilation.main.tags = {"class": None}
+    compilation.catalog.add(compilation.main)
+    return compilation
 
 
-def _evaluate_main(run: Run, unit: SourceUnit) -> Any:
-    run.loader.add(unit)
-    return unit.main(run.top)
+def _evaluate_main(compilation: Compilation, unit: SourceUnit) -> Any:
+    compilation.loader.add(unit)
+    return unit.main(compilation.top)
 
 
 @contextlib.contextmanager
-def _nothing_to_leave() -> Iterator[None]:
-    """What is left early is a lambda, function, class or define; a jump that none of them took is an error."""
+def _reject_stray_jumps() -> Iterator[None]:
+    """Turn `next`, `break` or `return` outside a lambda, function, class or define into an error."""
     try:
         yield
     except ControlFlow as jump:
@@ -145,24 +147,24 @@ def _nothing_to_leave() -> Iterator[None]:
 
 
 def _unit(source: Source) -> SourceUnit:
-    return translated(source.path, digests.of_bytes(source.text.encode()), source.text, "")
+    return translate_file(source.path, digests.of_bytes(source.text.encode()), source.text, "")
 
 
-def _manifests(inputs: Inputs, place: str) -> list[SourceUnit]:
-    """The environment's manifests: one file, or all in a directory in the order of their names."""
-    paths = [place] if place.endswith(".pp") else _below(inputs, place)
-    found = [(path, inputs.text(path)) for path in paths]
-    return [translated(path, text[0], text[1], "") for path, text in found if text is not None]
+def _manifests(inputs: Inputs, path: str) -> list[SourceUnit]:
+    """The environment's manifests: one file, or all files below a directory in the order of their names."""
+    paths = [path] if path.endswith(".pp") else _manifest_paths(inputs, path)
+    texts = [(path, inputs.text(path)) for path in paths]
+    return [translate_file(path, text[0], text[1], "") for path, text in texts if text is not None]
 
 
-def _below(inputs: Inputs, directory: str) -> list[str]:
+def _manifest_paths(inputs: Inputs, directory: str) -> list[str]:
     names = inputs.ask(Listing(directory))
     if names is ABSENT:
         return []
     paths: list[str] = []
     for name in names:
         if name.endswith("/"):
-            paths += _below(inputs, f"{directory}/{name.rstrip('/')}")
+            paths += _manifest_paths(inputs, f"{directory}/{name.rstrip('/')}")
         elif name.endswith(".pp"):
             paths.append(f"{directory}/{name}")
     return paths

@@ -1,10 +1,10 @@
-"""Everything a compile may ask, and the record of what it asked.
+"""Every question a compile may ask, and the record of those it asked.
 
-A catalog is a pure function of the answers to these questions, so the list is closed: what is not here cannot be read. The record
-holds each question once, at the place where it was first asked. A cache that would save a question asks it all the same: the
+A catalog is a pure function of the answers to these questions, so the list is closed: a compile cannot read anything else. The
+record holds each question once, in the order of first asking. A cache that could save a question asks it all the same, so the
 trace of a warm process equals that of a fresh one.
 
-Answers are plain JSON data, or `ABSENT`. The content of a file is no answer of its own: its digest is, and the bytes follow from it.
+Answers are plain JSON data, or `ABSENT`. A file's content is not an answer of its own: its digest is, and determines the bytes.
 """
 
 import enum
@@ -17,12 +17,12 @@ from precast.lang.issues import compiler as issues
 
 Step = str | int
 Path = tuple[Step, ...]
-# A path in pieces: text, and between the texts identity facts left open, as facts or trusted with the path below.
+# A path in pieces: text, and between the texts identity facts left as holes: "facts" or "trusted" with the path below.
 OpenPath = tuple[str | Path, ...]
 
 
 class Absent(enum.Enum):
-    """What is not there: another thing than a fact whose value is undef."""
+    """The value does not exist, which differs from a fact whose value is undef."""
 
     ABSENT = "absent"
 
@@ -32,29 +32,29 @@ Answer = Any
 
 
 class Question(msgspec.Struct, frozen=True, tag_field="ask"):
-    """One thing that a compile wants to know."""
+    """One question of a compile."""
 
 
 class FactPath(Question, frozen=True, tag="fact"):
-    """The value below a path of the facts."""
+    """The value at a path of the facts."""
 
     path: Path
 
 
 class FactKeys(Question, frozen=True, tag="fact_keys"):
-    """The keys of a fact that is a hash, in their order: all that an iteration over names needs."""
+    """The keys of a fact that is a hash, in their order; enough for an iteration over names."""
 
     path: Path
 
 
 class FactKind(Question, frozen=True, tag="fact_kind"):
-    """Whether a fact is absent, a string that is not empty, a hash or something else: all that a value left open needs."""
+    """Whether a fact is absent, a non-empty string, a hash or something else; enough for a value that stays a hole."""
 
     path: Path
 
 
 class FactAbsent(Question, frozen=True, tag="fact_absent"):
-    """Whether no fact has the name of a variable that the top scope was asked for or assigns."""
+    """Whether no fact has the name of a variable that the code reads from or assigns in the top scope."""
 
     name: str
 
@@ -68,17 +68,17 @@ class TrustedKind(Question, frozen=True, tag="trusted_kind"):
 
 
 class Classification(Question, frozen=True, tag="classification"):
-    """The classes with parameters and the top-scope parameters that an operator gave the node."""
+    """The classes, with their parameters, and the top-scope parameters that an operator assigned to the node."""
 
 
-class NodeBlock(Question, frozen=True, tag="node_block"):
-    """Which of these node blocks matches, as its index with the captures of its expression; absent if none does."""
+class MatchingNodeBlock(Question, frozen=True, tag="node_block"):
+    """Which of these node blocks matches: its index and the captures of its expression; absent if none matches."""
 
     matchers: tuple[str, ...]
 
 
 class FileDigest(Question, frozen=True, tag="file"):
-    """The digest of a file of the environment, or its absence."""
+    """The digest of a file of the environment; absent if there is no such file."""
 
     path: str
 
@@ -89,34 +89,34 @@ class Listing(Question, frozen=True, tag="listing"):
     path: str
 
 
-class ModulePlace(Question, frozen=True, tag="module"):
-    """The directory of a module: the first of that name on the module path, or its absence."""
+class ModuleDirectory(Question, frozen=True, tag="module"):
+    """The directory of a module: the first with that name on the module path; absent if there is none."""
 
     name: str
     roots: tuple[str, ...]
 
 
 class ModuleFile(Question, frozen=True, tag="module_file"):
-    """The first file or directory of this path in any module, or its absence: which module brings a type or function."""
+    """The first file or directory with this path in any module, or absent: which module provides a type or function."""
 
     path: str
     roots: tuple[str, ...]
 
 
 class ModulePlugins(Question, frozen=True, tag="plugins"):
-    """The Python files in the folders `precast` of all modules, as pairs of MODULE/KIND/FILE and digest."""
+    """The Python files in the `precast` folders of all modules, as pairs of MODULE/KIND/FILE and digest."""
 
     roots: tuple[str, ...]
 
 
 class DataFile(Question, frozen=True, tag="data_file"):
-    """The digest of a data file, or its absence. Asked of the file, not of the facts that its path names."""
+    """The digest of a data file, or absent. The question names the file, not the facts that its path contains."""
 
     path: OpenPath
 
 
 class DataKey(Question, frozen=True, tag="data_key"):
-    """The digest of what a data file has under a key, or its absence: all that remains of a file when it changes."""
+    """The digest of the value that a data file has for a key, or absent: a change elsewhere in the file is not a new answer."""
 
     path: OpenPath
     key: str
@@ -124,7 +124,7 @@ class DataKey(Question, frozen=True, tag="data_key"):
 
 
 class DecryptionKey(Question, frozen=True, tag="decryption_key"):
-    """The fingerprint of the key that these options of hiera.yaml name, or its absence; never the key."""
+    """The fingerprint of the key that these options of hiera.yaml name, or absent; never the key itself."""
 
     options: tuple[tuple[str, str], ...]
 
@@ -137,14 +137,14 @@ class ExportedQuery(Question, frozen=True, tag="exported"):
 
 
 class KeyedResult(Question, frozen=True, tag="keyed"):
-    """The result of a pure function that mixes in the node's name: asked for whole, so that the name itself stays open."""
+    """The result of a pure function that mixes in the node's name. Asking for the result keeps the name itself a hole."""
 
     function: str
     arguments: Any
 
 
 class Constant(Question, frozen=True, tag="constant"):
-    """Something that is the same for a whole deployment: a setting, a server fact, the moment of deployment."""
+    """A value that is the same for a whole deployment: a setting, a server fact, the time of deployment."""
 
     name: str
 
@@ -161,20 +161,20 @@ class Read(msgspec.Struct, frozen=True):
 
 
 class Answers(Protocol):
-    """Where answers come from: a node's stored inputs and one version of an environment."""
+    """Answers questions from a node's stored inputs and one version of an environment."""
 
     def answer(self, question: Question) -> Answer:
-        """Plain data or ABSENT; the same for the same question, always."""
+        """Plain data or ABSENT; equal questions always get equal answers."""
 
     def content(self, digest: digests.Digest) -> bytes:
-        """The bytes of a file whose digest was an answer."""
+        """The bytes of a file whose digest was an earlier answer."""
 
     def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
-        """What an encrypted value of the environment holds. Only asked where there is a key. Raises InputError HIERA-052."""
+        """Decrypt an encrypted value of the environment. Called only if there is a key. Raises InputError HIERA-052."""
 
 
 class Inputs:
-    """The one way out of the language: asks, and keeps the trace."""
+    """The language's only access to the outside: asks questions and records the trace."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -188,7 +188,7 @@ class Inputs:
         return answer
 
     def text(self, path: str) -> tuple[digests.Digest, str] | None:
-        """A file of the environment as text, with its digest; None if it is not there. Raises where it is not UTF-8."""
+        """A file of the environment as text, with its digest; None if it does not exist. Raises if it is not UTF-8."""
         digest = self.ask(FileDigest(path))
         if digest is ABSENT:
             return None
@@ -198,16 +198,16 @@ class Inputs:
             raise issues.NOT_UTF8.error(path=path, offset=error.start) from None
 
     def content(self, path: str) -> bytes | None:
-        """A file of the environment as it is; None if it is not there."""
+        """The bytes of a file of the environment; None if it does not exist."""
         digest = self.ask(FileDigest(path))
         return None if digest is ABSENT else self._answers.content(digest)
 
     def content_of(self, digest: digests.Digest) -> bytes:
-        """The bytes of a file whose digest was an answer."""
+        """The bytes of a file whose digest was an earlier answer."""
         return self._answers.content(digest)
 
     def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
-        """An encrypted value with the key whose fingerprint is in the trace."""
+        """Decrypt a value with the key whose fingerprint is in the trace."""
         return self._answers.decrypt(data, options)
 
     def digest(self, path: str) -> digests.Digest | None:
@@ -215,7 +215,7 @@ class Inputs:
         return None if digest is ABSENT else digest
 
     def listing(self, path: str) -> tuple[str, ...]:
-        """The names in a directory; none if it is not there."""
+        """The names in a directory; empty if it does not exist."""
         names = self.ask(Listing(path))
         return () if names is ABSENT else names
 

@@ -1,7 +1,7 @@
-"""A look-up by itself, without a manifest that asks for it: what `precast lookup` shows.
+"""A Hiera lookup without a manifest that asks for it, for `precast lookup`.
 
-The keys are tried in their order until one has a value, as the function `lookup` does with a list. Where hierarchies or data name
-variables that manifests set, the environment's manifests can be run first.
+The keys are tried in their order until one has a value, as the function `lookup` does with a list. If hierarchies or data use
+variables that manifests set, the caller can have the environment's manifests run first.
 """
 
 from typing import Any
@@ -9,20 +9,20 @@ from typing import Any
 import msgspec
 
 from precast.base.errors import PrecastError
-from precast.lang.compile import CompileFailure, run_manifests, started
-from precast.lang.compiler.guesses import did_you_mean
-from precast.lang.compiler.run import Run
+from precast.lang.compile import CompileFailure, run_manifests, start_compilation
+from precast.lang.compiler.compilation import Compilation
+from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.datatypes import mismatch
-from precast.lang.functions import issues
-from precast.lang.hiera.explaining import Explainer, Step
+from precast.lang.hiera.explanation import Explainer, Step
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.inputs import Inputs
+from precast.lang.issues import functions as issues
 from precast.lang.scope import MISSING
 from precast.lang.settings import LogLine, Settings
 
 
-class Request(msgspec.Struct, frozen=True):
-    """What is looked up. `merge` is a strategy's name, or a Hash with its options; `type_text` the type that the value must have."""
+class LookupRequest(msgspec.Struct, frozen=True):
+    """Keys to look up. `merge` is a strategy's name, or a Hash with its options; `type_text` is the type required of the value."""
 
     keys: tuple[str, ...]
     merge: Any = None
@@ -31,8 +31,8 @@ class Request(msgspec.Struct, frozen=True):
     runs_manifests: bool = False
 
 
-class Found(msgspec.Struct, frozen=True):
-    """`key` is None if no key has a value; `guess` is then a key that may have been meant, with a question mark around it."""
+class LookupResult(msgspec.Struct, frozen=True):
+    """`key` is None if no key has a value; `guess` then suggests an existing key, as ` (did you mean …?)`."""
 
     key: str | None
     value: Any
@@ -41,28 +41,30 @@ class Found(msgspec.Struct, frozen=True):
     guess: str = ""
 
 
-def look_up(request: Request, inputs: Inputs, settings: Settings) -> Found:
-    """The first key that has a value. Raises CompileFailure."""
-    run = started(inputs, settings)
+def look_up(request: LookupRequest, inputs: Inputs, settings: Settings) -> LookupResult:
+    """Find the first key that has a value. Raises CompileFailure."""
+    compilation = start_compilation(inputs, settings)
     explainer = Explainer() if request.explains else None
     try:
         if request.runs_manifests:
-            run_manifests(run)
-        key, value = _first(run, request, explainer)
-        guess = did_you_mean(request.keys[0], run.lookups.known_keys()) if key is None else ""
+            run_manifests(compilation)
+        key, value = _find_first(compilation, request, explainer)
+        guess = did_you_mean(request.keys[0], compilation.lookups.known_keys()) if key is None else ""
     except PrecastError as error:
-        raise CompileFailure(error, tuple(run.logs)) from None
-    return Found(key, value, tuple(run.logs), None if explainer is None else explainer.root, guess)
+        raise CompileFailure(error, tuple(compilation.logs)) from None
+    return LookupResult(key, value, tuple(compilation.logs), None if explainer is None else explainer.root, guess)
 
 
-def _first(run: Run, request: Request, explainer: Explainer | None) -> tuple[str | None, Any]:
-    run.lookups.check_merge(request.merge)
-    wanted = None if request.type_text is None else run.parse_type(run.top, request.type_text)
+def _find_first(
+    compilation: Compilation, request: LookupRequest, explainer: Explainer | None
+) -> tuple[str | None, Any]:
+    compilation.lookups.check_merge(request.merge)
+    wanted = None if request.type_text is None else compilation.parse_type(compilation.top, request.type_text)
     for key in request.keys:
-        value = run.lookups.find(Invocation(run.top, explainer=explainer), key, request.merge)
+        value = compilation.lookups.find(Invocation(compilation.top, explainer=explainer), key, request.merge)
         if value is MISSING:
             continue
-        if wanted is not None and not wanted.check(run.fitting(value, wanted)):
+        if wanted is not None and not wanted.check(compilation.concrete_for_type(value, wanted)):
             reason = mismatch.describe("Found value has wrong type,", wanted, value)
             raise issues.WRONG_LOOKUP_TYPE.error(reason=reason)
         return key, value

@@ -1,4 +1,4 @@
-"""What a module says of itself in metadata.json, and whether the modules of an environment have what they need."""
+"""A module's metadata.json, and whether an environment's modules satisfy each other's dependencies."""
 
 import json
 import re
@@ -16,14 +16,14 @@ _REQUIRED: Final = ("name", "version", "author", "license", "summary", "source",
 
 
 class Dependency(msgspec.Struct, frozen=True):
-    """A module that another needs; `wanted` is a range of versions, empty for any."""
+    """A module that another module needs; `wanted` is a range of versions, empty for any version."""
 
     name: str
     wanted: str
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """A module as it describes itself, as far as it does."""
+    """The fields of a metadata.json that we use; a missing field is empty."""
 
     full_name: str = ""
     version: str = ""
@@ -32,60 +32,60 @@ class Metadata(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def read_metadata(name: str, data: bytes | None) -> Metadata:
-    """A module's metadata with all that is wrong in it. Never raises: a broken file is a problem among others."""
-    if data is None:
+def read_metadata(name: str, content: bytes | None) -> Metadata:
+    """Read a module's metadata and list its problems. Never raises: a broken file is one of the problems."""
+    if content is None:
         return Metadata(problems=(f"it has no {FILE}",))
     try:
-        found = json.loads(data)
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:
-        return Metadata(problems=(f"{FILE} is no JSON: {error}",))
-    if not isinstance(found, dict):
-        return Metadata(problems=(f"{FILE} holds no object",))
-    dependencies, problems = _dependencies(found.get("dependencies", []))
+        return Metadata(problems=(f"{FILE} is not valid JSON: {error}",))
+    if not isinstance(data, dict):
+        return Metadata(problems=(f"{FILE} does not contain an object",))
+    dependencies, problems = _dependencies(data.get("dependencies", []))
     return Metadata(
-        full_name=_text(found, "name").replace("/", "-"),
-        version=_text(found, "version"),
-        summary=_text(found, "summary"),
+        full_name=_text(data, "name").replace("/", "-"),
+        version=_text(data, "version"),
+        summary=_text(data, "summary"),
         dependencies=dependencies,
-        problems=(*_problems(name, found), *problems),
+        problems=(*_problems(name, data), *problems),
     )
 
 
-def _text(found: dict[str, Any], name: str) -> str:
-    value = found.get(name)
+def _text(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _problems(name: str, found: dict[str, Any]) -> Iterator[str]:
-    missing = [each for each in _REQUIRED if each not in found]
+def _problems(name: str, data: dict[str, Any]) -> Iterator[str]:
+    missing = [field for field in _REQUIRED if field not in data]
     if missing:
         yield f"{FILE} lacks {', '.join(missing)}"
-    full = _FULL_NAME.fullmatch(_text(found, "name"))
-    if "name" in found and full is None:
-        yield f"'{found['name']}' is no AUTHOR-NAME"
+    full = _FULL_NAME.fullmatch(_text(data, "name"))
+    if "name" in data and full is None:
+        yield f"'{data['name']}' is not of the form AUTHOR-NAME"
     elif full is not None and full[1] != name:
-        yield f"it is called {full[1]} in {FILE}, but its directory {name}"
-    if "version" in found and SemVer.parse(_text(found, "version")) is None:
-        yield f"'{found['version']}' is no version"
+        yield f"{FILE} names the module {full[1]}, but its directory is {name}"
+    if "version" in data and SemVer.parse(_text(data, "version")) is None:
+        yield f"'{data['version']}' is not a valid version"
 
 
 def _dependencies(given: Any) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
     if not isinstance(given, list):
-        return (), ("dependencies is no list",)
-    found: list[Dependency] = []
+        return (), ("dependencies is not a list",)
+    dependencies: list[Dependency] = []
     problems: list[str] = []
-    for each in given:
-        full = _FULL_NAME.fullmatch(str(each.get("name", ""))) if isinstance(each, dict) else None
+    for entry in given:
+        full = _FULL_NAME.fullmatch(str(entry.get("name", ""))) if isinstance(entry, dict) else None
         if full is None:
-            problems.append(f"a dependency without the name of a module: {json.dumps(each)[:80]}")
+            problems.append(f"a dependency does not name a module: {json.dumps(entry)[:80]}")
             continue
-        wanted = str(each.get("version_requirement", ""))
+        wanted = str(entry.get("version_requirement", ""))
         if wanted and _range(wanted) is None:
-            problems.append(f"'{wanted}' for {full[1]} is no range of versions")
+            problems.append(f"'{wanted}' for {full[1]} is not a valid version range")
             wanted = ""
-        found.append(Dependency(full[1], wanted))
-    return tuple(found), tuple(problems)
+        dependencies.append(Dependency(full[1], wanted))
+    return tuple(dependencies), tuple(problems)
 
 
 def _range(text: str) -> SemVerRange | None:
@@ -95,18 +95,18 @@ def _range(text: str) -> SemVerRange | None:
         return None
 
 
-def unmet(modules: Mapping[str, Metadata]) -> dict[str, list[str]]:
-    """What each module needs and does not get from the others, in words; only those that lack something."""
-    found: dict[str, list[str]] = {}
+def unmet_dependencies(modules: Mapping[str, Metadata]) -> dict[str, list[str]]:
+    """Describe the dependencies that the other modules do not satisfy, by the module that has them."""
+    problems: dict[str, list[str]] = {}
     for name, metadata in modules.items():
         for dependency in metadata.dependencies:
-            problem = _lack(modules, dependency)
+            problem = _unmet_problem(modules, dependency)
             if problem:
-                found.setdefault(name, []).append(problem)
-    return found
+                problems.setdefault(name, []).append(problem)
+    return problems
 
 
-def _lack(modules: Mapping[str, Metadata], dependency: Dependency) -> str:
+def _unmet_problem(modules: Mapping[str, Metadata], dependency: Dependency) -> str:
     wanted = f" {dependency.wanted}" if dependency.wanted else ""
     present = modules.get(dependency.name)
     if present is None:
@@ -114,5 +114,5 @@ def _lack(modules: Mapping[str, Metadata], dependency: Dependency) -> str:
     allowed = _range(dependency.wanted) if dependency.wanted else None
     version = SemVer.parse(present.version)
     if allowed is not None and version is not None and not allowed.includes(version):
-        return f"needs {dependency.name}{wanted}, but {present.version} is there"
+        return f"needs {dependency.name}{wanted}, but {present.version} is installed"
     return ""

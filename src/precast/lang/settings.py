@@ -1,4 +1,4 @@
-"""What one compile is told besides its inputs: how strict it is, and which facts stay open."""
+"""The settings of one compile besides its inputs: its strictness, and which facts may stay holes."""
 
 from typing import Literal
 
@@ -6,10 +6,11 @@ import msgspec
 
 Strictness = Literal["off", "warning", "error"]
 
-# Facts that tell one node from another. Only interpolated or handed on, they stay open and like nodes share one skeleton.
-# Whose language and catalogs ours are: what modules that ask for a version are told.
+# The version of Puppet whose language and catalogs we implement; modules that ask for Puppet's version get it.
 PUPPET_VERSION = "7.23.0"
 
+# Facts that distinguish one node from another. If code only interpolates them or passes them on, they stay holes in the catalog,
+# and similar nodes share one skeleton.
 IDENTITY_FACTS: tuple[str, ...] = (
     "certname",
     "clientcert",
@@ -48,17 +49,17 @@ class Settings(msgspec.Struct, frozen=True):
     identity_trusted: tuple[str, ...] = IDENTITY_TRUSTED
     environment: str = "production"
     module_path: tuple[str, ...] = ("modules",)
-    # A file, or a directory with all manifests below it.
+    # A file, or a directory whose manifests are all used, at any depth.
     manifest: str = "manifests"
 
     @staticmethod
     def puppet8(**others: object) -> "Settings":
-        """Errors where Puppet 7 warned, unknown variables among them."""
+        """The settings of Puppet 8: errors where Puppet 7 warned, also for unknown variables."""
         return Settings(strict="error", strict_variables=True, **others)  # type: ignore[arg-type]
 
 
 class LogLine(msgspec.Struct, frozen=True):
-    """What an evaluation said, in the order it was said. A message may hold values that are not known yet."""
+    """A log line of an evaluation. A message may contain values that are not known yet."""
 
     level: str
     message: object

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from precast.lang.ruby.text import ruby_inspect, ruby_text
-from precast.lang.values.core import Hash, Regexp
+from precast.lang.ruby.puppet_text import ruby_inspect, ruby_text
+from precast.lang.values.base import Hash, Regexp
 
 _BARE: Final = re.compile(r"[a-zA-Z0-9_-]*")
 
@@ -32,9 +32,9 @@ def _entries(data: Hash, path: tuple[str, ...]) -> Iterator[str]:
     for key, item in entries:
         if _is_list_of_tables(item):
             inner = (*path, _key(key))
-            for each in item:
+            for table in item:
                 yield f"[[{'.'.join(inner)}]]\n"
-                yield from _entries(each, inner)
+                yield from _entries(table, inner)
 
 
 def _is_table(value: Any) -> bool:

@@ -1,11 +1,11 @@
-"""What can go wrong with a net: while it is declared, while it runs, and what a check finds in it."""
+"""The errors of nets: in a declaration, during an execution, and those that a check finds."""
 
 from precast.base.errors import Issue, Kind
 
 DECLARED_TWICE = Issue("NET-001", Kind.INPUT, "{name} is declared twice", "give one of the two another name")
-UNKNOWN_PLACE = Issue("NET-002", Kind.INPUT, "there is no place {name}{guess}", "declare it: place {name}")
+UNKNOWN_PLACE = Issue("NET-002", Kind.INPUT, "place {name} is not declared{guess}", "declare it: place {name}")
 UNKNOWN_STEP = Issue(
-    "NET-003", Kind.INPUT, "there is no step {name}{guess}", "only steps can be needed; declare it: step {name}"
+    "NET-003", Kind.INPUT, "step {name} is not declared{guess}", "only steps can be needed; declare it: step {name}"
 )
 BAD_NUMBER = Issue("NET-004", Kind.INPUT, "{what} of {name} is {number}", "it must be {wanted}")
 OVERFULL = Issue(
@@ -15,7 +15,7 @@ OVERFULL = Issue(
     "raise its capacity or start with fewer tokens",
 )
 NOT_ENABLED = Issue(
-    "NET-006", Kind.CONFLICT, "{name} cannot start: {reason}", "start only what `enabled()` or `start_next()` gives"
+    "NET-006", Kind.CONFLICT, "{name} cannot start: {reason}", "start only what `enabled()` or `start_next()` returns"
 )
 NOT_RUNNING = Issue(
     "NET-007", Kind.CONFLICT, "{name} is not running, so it cannot finish", "finish each start once; see `running`"
@@ -26,10 +26,10 @@ WRONG_SNAPSHOT = Issue(
     "the snapshot does not fit this net: {reason}",
     "restore it with the net it was taken from",
 )
-AUTO_CIRCLE = Issue(
+AUTO_CYCLE = Issue(
     "NET-009",
     Kind.INPUT,
-    "automatic transitions run in circles without end: {names}",
+    "automatic transitions form an endless cycle: {names}",
     "let one of them take a token that nothing gives back",
 )
 
@@ -39,79 +39,79 @@ SYNTAX = Issue(
 UNKNOWN_WORD = Issue(
     "NET-011",
     Kind.INPUT,
-    "{word} begins no line of this notation{guess}",
-    "a line begins with one of: {known}",
+    "{word} is not a statement of this notation{guess}",
+    "start the line with one of: {known}",
 )
 STRAY_CLAUSE = Issue(
     "NET-012",
     Kind.INPUT,
-    "'{word}' belongs to a {owner}, and there is none above it",
+    "'{word}' belongs to a {owner}, and no {owner} stands above it",
     "write it below a line such as: {owner} NAME",
 )
 BAD_DURATION = Issue(
-    "NET-013", Kind.INPUT, "{text} is no duration in whole milliseconds", "write it like 90s, 1m30s, 1.5s or 250ms"
+    "NET-013", Kind.INPUT, "{text} is not a duration in whole milliseconds", "write it like 90s, 1m30s, 1.5s or 250ms"
 )
 
 CYCLE = Issue(
     "NET-101",
     Kind.CONFLICT,
-    "a cycle in which each waits for the one before: {cycle}",
-    "take one of these dependencies away, or start one of the places between them with a token",
+    "dependency cycle, in which each waits for the one before: {cycle}",
+    "remove one of these dependencies, or start one of the places between them with a token",
 )
-NOBODY_FILLS = Issue(
+NEVER_FILLED = Issue(
     "NET-102",
     Kind.CONFLICT,
-    "{name} can never start: it wants {wanted} of {place}, which has {tokens} and gets none",
+    "{name} can never start: it needs {wanted} of {place}, which has {tokens} and gets none",
     "let something give to {place}, or start it with more tokens",
 )
 TOO_SMALL = Issue(
     "NET-103",
     Kind.CONFLICT,
-    "{name} can never start: it wants {wanted} of {place}, which never holds more than {most}",
+    "{name} can never start: it needs {wanted} of {place}, which never holds more than {most}",
     "raise the capacity of {place}, or ask for less",
 )
-CAUGHT_BEHIND = Issue(
+WAITS_FOR_DEAD = Issue(
     "NET-104",
     Kind.CONFLICT,
     "{name} can never start: it waits for {behind}, which can never start",
-    "mend what is reported for those first",
+    "fix what is reported for those first",
 )
-MANY_MORE = Issue(
+MORE_DEAD = Issue(
     "NET-109",
     Kind.CONFLICT,
     "{count} more can never start, the first of them {name}",
-    "mend what is reported above first, then check again",
+    "fix what is reported above first, then check again",
 )
 UNUSED_PLACE = Issue("NET-105", Kind.CONFLICT, "nothing uses place {place}", "remove it, or connect it")
 UNREACHABLE_GOAL = Issue(
     "NET-106",
     Kind.CONFLICT,
-    "the goal asks for {wanted} of {place}, which can never be there",
+    "the goal requires {wanted} of {place}, which never holds that many",
     "let something that can start give to {place}",
 )
 DEADLOCK = Issue("NET-107", Kind.CONFLICT, "deadlock: {reason}", "{waiting}")
 NOT_PROVEN = Issue(
     "NET-108",
     Kind.CONFLICT,
-    "whether there is a deadlock is not proven: the search stopped after {states} states and had found none",
+    "it is not proven that the net has no deadlock: the search found none, but stopped after {states} states",
     "search further with --bound {more}, or declare the work as steps, which need no search",
 )
 
-NO_EXTENSION = Issue(
+NOT_AN_EXTENSION = Issue(
     "NET-032",
     Kind.CONFLICT,
-    "{name} does not begin with the net that runs",
-    "declare what runs first and unchanged, then what is new",
+    "{name} does not extend the net that runs",
+    "declare all of the running net first and unchanged, then the new parts",
 )
 
-NOT_XML = Issue("NET-020", Kind.INPUT, "this is no XML: {reason}", "give a PNML file, or check how it was made")
+NOT_XML = Issue("NET-020", Kind.INPUT, "this is not XML: {reason}", "give a PNML file, or check how it was made")
 HAS_DOCTYPE = Issue(
     "NET-021",
     Kind.INPUT,
     "the file declares a document type, which can define entities",
-    "PNML needs none; take the <!DOCTYPE …> away",
+    "PNML needs none; remove the <!DOCTYPE …>",
 )
-NOT_PNML = Issue("NET-022", Kind.INPUT, "this is no PNML that can be read: {reason}", "{hint}")
+NOT_PNML = Issue("NET-022", Kind.INPUT, "this PNML cannot be read: {reason}", "{hint}")
 WRONG_NET_TYPE = Issue(
     "NET-023",
     Kind.INPUT,
@@ -119,11 +119,11 @@ WRONG_NET_TYPE = Issue(
     "export it as a P/T net (http://www.pnml.org/version-2009/grammar/ptnet)",
 )
 
-NO_SUCH_WORK = Issue("NET-030", Kind.NOT_FOUND, "the net has no {what} {name}{guess}", "name one that the net declares")
-BAD_CHANGE = Issue("NET-031", Kind.INPUT, "{text} says nothing that can be changed", "write it like {example}")
+UNKNOWN_NAME = Issue("NET-030", Kind.NOT_FOUND, "the net has no {what} {name}{guess}", "name one that the net declares")
+BAD_CHANGE = Issue("NET-031", Kind.INPUT, "{text} is not a change", "write it like {example}")
 TOO_LARGE_TO_DRAW = Issue(
     "NET-040",
     Kind.INPUT,
-    "the net has {nodes} transitions and places, and a picture of more than {limit} shows nothing",
+    "the net has {nodes} transitions and places, and a picture of more than {limit} is unreadable",
     "draw a part of it, or write --format dot and open that in a viewer that zooms",
 )

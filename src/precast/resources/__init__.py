@@ -1,1 +1,1 @@
-"""Managed types on a node: one file per type that reads its state, plans the change and applies it. Runs as root; stays small."""
+"""Managed types on a node: one file per type that reads the current state, compares it and applies the changes. It runs as root."""

@@ -1,7 +1,7 @@
 """Users and groups of the local files, read as a whole.
 
-The files are read directly: it costs a millisecond, needs no program, and works below a root. Accounts of a directory service are asked
-for one by one, and only on the machine itself.
+The files are read directly: this takes a millisecond, needs no program, and works below a root. Accounts of a directory service are looked
+up one by one, and only on the machine itself.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from precast.resources import issues_system
-from precast.resources.contract import Completed, Node
+from precast.resources.contract import CommandResult, ManagedNode
 
 KIND = "accounts"
 _EPOCH = date(1970, 1, 1)
@@ -47,16 +47,16 @@ class Accounts(NamedTuple):
     groups_of: Mapping[str, Sequence[str]]  # further groups of each user, in the order of the file
 
 
-def accounts(node: Node) -> Accounts:
+def accounts(node: ManagedNode) -> Accounts:
     """All local accounts now."""
     return node.snapshot(KIND, lambda: _read(node))
 
 
-def find_user(node: Node, name: str, is_local: bool) -> User | None:
-    """A user, also one of a directory service unless only local ones count."""
-    found = accounts(node).users.get(name)
-    if found is not None or is_local or node.root:
-        return found
+def find_user(node: ManagedNode, name: str, is_local: bool) -> User | None:
+    """Find a user, also of a directory service unless `is_local`."""
+    user = accounts(node).users.get(name)
+    if user is not None or is_local or node.root:
+        return user
     with contextlib.suppress(KeyError):
         entry = pwd.getpwnam(name)
         return User(
@@ -65,32 +65,32 @@ def find_user(node: Node, name: str, is_local: bool) -> User | None:
     return None
 
 
-def find_group(node: Node, name: str, is_local: bool) -> Group | None:
-    found = accounts(node).groups.get(name)
-    if found is not None or is_local or node.root:
-        return found
+def find_group(node: ManagedNode, name: str, is_local: bool) -> Group | None:
+    group = accounts(node).groups.get(name)
+    if group is not None or is_local or node.root:
+        return group
     with contextlib.suppress(KeyError):
         entry = grp.getgrnam(name)
         return Group(name, entry.gr_gid, tuple(entry.gr_mem))
     return None
 
 
-def run_tool(node: Node, argv: Sequence[str], stdin: bytes = b"") -> Completed:
+def run_tool(node: ManagedNode, argv: Sequence[str], stdin: bytes = b"") -> CommandResult:
     """Run a program of the shadow suite, on the files of the root. Raises UnavailableError RESOURCE-150 if it fails.
 
-    Making and removing take a prefix; the others enter the root themselves (usermod looks for groups on the machine if it has a prefix).
+    Programs that create or remove take a prefix; the others enter the root themselves (with a prefix, usermod reads the machine's groups).
     """
     words = list(argv)
     if node.root and not node.is_chroot:
         words[1:1] = ["--root" if argv[0] in _ENTERING else "--prefix", node.root]
-    done = node.run(words, stdin=stdin)
-    if not done.is_success:
-        text = " ".join(done.output.split("\n")).strip()
-        raise issues_system.COMMAND_FAILED.error(command=" ".join(words), code=done.exit_code, output=text)
-    return done
+    result = node.run(words, stdin=stdin)
+    if not result.is_success:
+        text = " ".join(result.output.split("\n")).strip()
+        raise issues_system.COMMAND_FAILED.error(command=" ".join(words), code=result.exit_code, output=text)
+    return result
 
 
-def _read(node: Node) -> Accounts:
+def _read(node: ManagedNode) -> Accounts:
     shadow = {line[0]: line for line in _lines(node, "/etc/shadow", 8, is_secret=True)}
     users = {
         line[0]: _user(line, shadow.get(line[0])) for line in _lines(node, "/etc/passwd", 7) if line[2].isdecimal()
@@ -100,13 +100,13 @@ def _read(node: Node) -> Accounts:
     for group in groups.values():
         for member in group.members:
             groups_of[member].append(group.name)
-    return Accounts(users, groups, {name: list(dict.fromkeys(found)) for name, found in groups_of.items()})
+    return Accounts(users, groups, {user: list(dict.fromkeys(names)) for user, names in groups_of.items()})
 
 
-def _lines(node: Node, path: str, fields: int, is_secret: bool = False) -> list[list[str]]:
-    """The entries of a file, those of a directory service (`+…`) left out; none if there is no such file.
+def _lines(node: ManagedNode, path: str, fields: int, is_secret: bool = False) -> list[list[str]]:
+    """The entries of a file without those of a directory service (`+…`); empty if the file does not exist.
 
-    Who is not root may not see the secret one, and still sees the rest.
+    Without root the secret file is unreadable and counts as empty.
     """
     try:
         text = Path(node.path(path)).read_bytes().decode(errors="surrogateescape")
@@ -116,8 +116,8 @@ def _lines(node: Node, path: str, fields: int, is_secret: bool = False) -> list[
         if is_secret and isinstance(error, PermissionError):
             return []
         raise issues_system.UNREADABLE.error(path=path, reason=error.strerror) from None
-    found = (line.split(":") for line in text.split("\n") if line and line[0] not in "#+-")
-    return [line for line in found if len(line) >= fields]
+    entries = (line.split(":") for line in text.split("\n") if line and line[0] not in "#+-")
+    return [entry for entry in entries if len(entry) >= fields]
 
 
 def _user(line: list[str], shadow: list[str] | None) -> User:

@@ -1,7 +1,7 @@
-"""Runs programs for handlers: argv only, a deadline, locale C, and inside the root if that is a whole system.
+"""Runs programs for handlers with `base.programs`: in locale C, and inside the root if that is a whole system.
 
-Messages are parsed and shown, so the locale is always C. What a program left running (a service it started) lives on; past the deadline
-nothing of it does. Of endless output the last part is kept.
+Output is parsed and shown, so the locale is always C. Processes that a program left running (a service it started) live on, except past
+the deadline. Of too much output the last part is kept.
 """
 
 import grp
@@ -10,11 +10,11 @@ import pwd
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from precast.base import commands
+from precast.base import programs
 from precast.resources import issues
-from precast.resources.contract import Completed
+from precast.resources.contract import CommandResult
 
-SEARCH_PATH = commands.SEARCH_PATH
+SEARCH_PATH = programs.SEARCH_PATH
 ENVIRONMENT: Mapping[str, str] = {"PATH": SEARCH_PATH, "LANG": "C", "LC_ALL": "C"}
 MAX_BYTES = 16 << 20
 
@@ -32,22 +32,22 @@ def run(
     umask: int | None = None,
     stdin: bytes = b"",
     is_split: bool = False,
-) -> Completed:
-    """Run to the end. Raises UnavailableError RESOURCE-001 if it cannot be started, RESOURCE-002 after the deadline.
+) -> CommandResult:
+    """Run a program to its end. Raises UnavailableError RESOURCE-001 if it cannot be started, RESOURCE-002 after the deadline.
 
-    With `is_chroot` the program is one of `root`, and so are its directory, user and group.
+    With `is_chroot` the program, its directory, user and group are those of `root`.
     """
     inside = root if is_chroot else ""
     variables = {**ENVIRONMENT, **(environment or {})}
-    program = _found(argv[0], variables["PATH"], inside)
+    program = _require(argv[0], variables["PATH"], inside)
     words = [program, *argv[1:]]
     try:
         if inside:
-            words = _entering(inside, words, directory, user, group)
+            words = _chroot_argv(inside, words, directory, user, group)
             identity: _Identity = (None, None, None)
         else:
             identity = _identity(user, group)
-        start = commands.Start(
+        options = programs.StartOptions(
             environment=variables,
             directory="/" if inside else directory or "/",
             user=identity[0],
@@ -60,17 +60,17 @@ def run(
             keeps_last=True,
             max_error_bytes=MAX_BYTES,
         )
-        ended = commands.run(words, deadline_s, MAX_BYTES, start)
+        result = programs.run(words, deadline_s, MAX_BYTES, options)
     except TimeoutError:
         raise issues.TOO_SLOW.error(program=argv[0], seconds=deadline_s) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise issues.CANNOT_START.error(program=argv[0], reason=reason) from None
-    return Completed(ended.code, _text(ended.out), _text(ended.error))
+    return CommandResult(result.code, _text(result.out), _text(result.error))
 
 
-def is_there(program: str, root: str = "", search_path: str = commands.SEARCH_PATH) -> bool:
-    """Whether a program can be found on a search path (or at its absolute place) of the system at `root`."""
+def has_program(program: str, root: str = "", search_path: str = programs.SEARCH_PATH) -> bool:
+    """Whether a program exists on a search path (or at its absolute path) of the system at `root`."""
     return _find(program, search_path, root) is not None
 
 
@@ -78,24 +78,25 @@ def _text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def _found(program: str, search_path: str, root: str) -> str:
-    found = _find(program, search_path, root)
-    if found is None:
+def _require(program: str, search_path: str, root: str) -> str:
+    path = _find(program, search_path, root)
+    if path is None:
         raise issues.CANNOT_START.error(program=program, reason="there is no such program")
-    return found
+    return path
 
 
 def _find(program: str, search_path: str, root: str) -> str | None:
-    """Its absolute path inside the root. Links there may be absolute, and then lead elsewhere from out here: they count."""
-    candidates = [program] if "/" in program else [f"{place}/{program}" for place in search_path.split(":") if place]
-    return next((each for each in candidates if os.path.lexists(root + each)), None)
+    """The program's absolute path inside the root. An absolute link is accepted without following it, because its target is in the root."""
+    directories = [directory for directory in search_path.split(":") if directory]
+    candidates = [program] if "/" in program else [f"{directory}/{program}" for directory in directories]
+    return next((candidate for candidate in candidates if os.path.lexists(root + candidate)), None)
 
 
 _Identity = tuple[int | None, int | None, list[int] | None]
 
 
 def _identity(user: str | None, group: str | None) -> _Identity:
-    """Numbers of a user and a group given by name or number, with the user's further groups. Raises ValueError if unknown."""
+    """The ids of a user and a group given by name or number, and the user's further groups. Raises ValueError if unknown."""
     if user is None and group is None:
         return None, None, None
     account = None if user is None else _account(user)
@@ -118,11 +119,11 @@ def _group_id(group: str) -> int:
         raise ValueError(f"there is no group {group}") from None
 
 
-def _entering(root: str, words: list[str], directory: str | None, user: str | None, group: str | None) -> list[str]:
-    """The command line that does it inside a root: names are looked up there."""
+def _chroot_argv(root: str, words: list[str], directory: str | None, user: str | None, group: str | None) -> list[str]:
+    """The command line that runs a program inside a root; chroot looks up names of users and groups there."""
     if directory is not None:
         if not Path(f"{root}{directory}").is_dir():
             raise ValueError(f"there is no directory {directory}")
         words = ["env", "-C", directory, *words]
-    who = [f"--userspec={user or ''}:{group or ''}"] if user is not None or group is not None else []
-    return ["chroot", *who, root, *words]
+    identity = [f"--userspec={user or ''}:{group or ''}"] if user is not None or group is not None else []
+    return ["chroot", *identity, root, *words]

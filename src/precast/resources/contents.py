@@ -1,7 +1,7 @@
-"""The contents that a catalog pins: kept by the agent, or from the environment it was compiled from, on this machine.
+"""Opens the contents that a catalog pins: from the agent's cache, or from the environment on this machine that it was compiled from.
 
-A file is handed out only if it still holds what the catalog says: whoever edits a module between compile and apply gets an error, not
-a file that no catalog names.
+A file is opened only if it still has the digest in the catalog: editing a module between compile and apply leads to an error, not to a file
+that no catalog names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from precast.resources.files.checksums import PIECE_BYTES
 _MODULES = "puppet:///modules/"
 
 
-class KeptContents:
-    """Opens contents that were fetched for a catalog: files named by their digests."""
+class CachedContents:
+    """Opens contents that were downloaded for a catalog: files named by their digests."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def __call__(self, digest: str) -> BinaryIO:
-        """Raises NotFoundError RESOURCE-003 if there is none, or if somebody has changed it."""
+        """Open the content. Raises NotFoundError RESOURCE-003 if it is not cached, or if the file was changed."""
         place = self._directory / digest
         if digests.is_digest(digest) and place.is_file():
             file = place.open("rb")
@@ -34,7 +34,7 @@ class KeptContents:
 
 
 class EnvironmentContents:
-    """Opens contents by digest; `pinned` are a catalog's digests by source, `module_path` the directories that hold modules."""
+    """Opens contents by digest; `pinned` are a catalog's digests by source, `module_path` the directories with modules."""
 
     def __init__(self, module_path: Sequence[Path], pinned: Mapping[str, str]) -> None:
         self._module_path = module_path
@@ -43,7 +43,7 @@ class EnvironmentContents:
             self._sources.setdefault(digest, []).append(source)
 
     def __call__(self, digest: str) -> BinaryIO:
-        """Raises NotFoundError RESOURCE-003 if no file has this content any more."""
+        """Open the content. Raises NotFoundError RESOURCE-003 if no file has this content any more."""
         for source in self._sources.get(digest, ()):
             place = self._place(source)
             if place is not None and place.is_file():
@@ -56,7 +56,8 @@ class EnvironmentContents:
 
     def _place(self, source: str) -> Path | None:
         module, _, path = source.removeprefix(_MODULES).partition("/")
-        return next((each / module / "files" / path for each in self._module_path if (each / module).is_dir()), None)
+        directories = (directory / module for directory in self._module_path)
+        return next((directory / "files" / path for directory in directories if directory.is_dir()), None)
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:

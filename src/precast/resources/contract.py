@@ -1,10 +1,9 @@
-"""What a managed type is to the engine that applies a catalog.
+"""The contract between a managed type and the engine that applies a catalog.
 
-One class for each type, one object of it (a handler) for each resource. The engine makes it, asks for the present state, has it
-compared with what is wanted, and applies the changes one by one. Two promises hold everything up: making, reading and comparing
-change nothing on the node, so that they may be done ahead, twice or in vain; and a change is applied whole or not at all, and again
-without harm, so that a run killed anywhere is finished by the next. A handler is used by one thread at a time, several of them by
-several; what they share is in `Node`.
+Each type has one class, and each resource one object of it, a handler. The engine creates the handler, reads the current state, compares it
+with the desired state, and applies the changes one by one. The engine relies on two guarantees: creating, reading and comparing change
+nothing on the node, so they may be done early, twice or in vain; and applying a change is atomic and idempotent, so the next run completes
+a run that was killed anywhere. One thread at a time uses a handler, but several handlers run in parallel; they share only `ManagedNode`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -14,14 +13,14 @@ from precast.base.clock import Clock
 
 T = TypeVar("T")
 
-# Present properties by name, as events show them: text, numbers, booleans or arrays of them. No `ensure` of absent: say it.
+# Current properties by name, as events show them: text, numbers, booleans or arrays of them. A missing resource has `ensure` absent.
 State = Mapping[str, Any]
 
 
-class Wanted(NamedTuple):
-    """A resource as the catalog wants it. Values are plain: text, numbers, booleans, bytes (Binary), lists, dicts; never undef.
+class DesiredResource(NamedTuple):
+    """The desired state of a resource in the catalog. Values are plain: text, numbers, booleans, bytes (Binary), lists, dicts; never undef.
 
-    What was Sensitive is unwrapped, and its name is in `secrets`: it may be used, and never shown.
+    Sensitive values are unwrapped, and their names are in `secrets`: handlers may use them, but never show them.
     """
 
     type: str  # in lower case
@@ -43,25 +42,25 @@ class Wanted(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One property that is not as wanted. `message` is what is said once it is done, in Puppet's words where Puppet has any."""
+    """One property that is not in sync. `message` is the event's message once it is changed, in Puppet's words where Puppet has any."""
 
     property: str
     previous: Any
     desired: Any
     message: str
     diff: str | None = None  # shown with the change, also in no-op
-    is_sensitive: bool = False  # then neither values nor diff are shown, and the message must not hold them
+    is_sensitive: bool = False  # then neither values nor diff are shown, and the message must not contain them
 
 
 class Instance(NamedTuple):
-    """One thing of a type that is there, for `precast resource` and for purging."""
+    """One existing resource of a type on the node, for `precast resource` and for purging."""
 
     title: str
     properties: Mapping[str, Any]
 
 
-class Completed(NamedTuple):
-    """A command that has ended. Output and errors are one text, as a terminal would have them, unless they were kept apart."""
+class CommandResult(NamedTuple):
+    """The result of a command. Output and errors are one text, as on a terminal, unless the caller asked for them separately."""
 
     exit_code: int
     output: str
@@ -72,16 +71,16 @@ class Completed(NamedTuple):
         return self.exit_code == 0
 
 
-class Node(Protocol):
-    """The machine, as far as handlers may reach it. Safe for several threads."""
+class ManagedNode(Protocol):
+    """The machine as handlers access it. Safe for several threads."""
 
-    root: str  # what every managed path begins with; empty for the machine itself
-    is_chroot: bool  # commands run inside `root`, so that every type may work under it
-    state_directory: str  # the agent's own, root included; 0700
+    root: str  # the prefix of every managed path; empty for the machine itself
+    is_chroot: bool  # commands run inside `root`, so that every type works there
+    state_directory: str  # of the agent, including the root; mode 0700
     clock: Clock
 
     def path(self, path: str) -> str:
-        """Where a managed path is on this machine."""
+        """The path on this machine of a managed path."""
 
     def run(
         self,
@@ -95,104 +94,104 @@ class Node(Protocol):
         umask: int | None = None,
         stdin: bytes = b"",
         is_split: bool = False,
-    ) -> Completed:
+    ) -> CommandResult:
         """Run a program, found by its absolute path or on a fixed search path, in locale C, never through a shell.
 
-        `environment` is added to a clean one. Raises UnavailableError RESOURCE-001 if it cannot be started, RESOURCE-002 after the
-        deadline; then it and all its children are dead.
+        `environment` is added to a clean environment. Raises UnavailableError RESOURCE-001 if the program cannot be started, RESOURCE-002
+        after the deadline; then the program and all its children have been killed.
         """
 
     def snapshot(self, kind: str, take: Callable[[], T], still: Callable[[T], bool] | None = None) -> T:
-        """What `take` gives, taken once and kept until a change may have made it stale, and longer if `still` says that it is true."""
+        """The cached result of `take`, until a change may have made it stale; a stale result stays cached if `still` confirms it."""
 
     def at_end(self, key: Hashable, action: Callable[[], None]) -> None:
-        """Do something once, when everything is applied and before the run is recorded; a second action of the same key is not needed."""
+        """Run an action once, after everything is applied and before the run is recorded; later actions with the same key are ignored."""
 
     def names(self, type_name: str) -> Mapping[str, str]:
-        """The references of a type's resources in this catalog, by namevar: what purging and recursion leave alone."""
+        """The references of a type's resources in this catalog, by namevar. Purging and recursion do not touch these."""
 
     def pinned(self, source: str) -> str | None:
-        """The digest of a `puppet:///…` source in this catalog; None if it is not in it."""
+        """The digest of a `puppet:///…` source in this catalog; None if the catalog does not have it."""
 
     def pinned_below(self, source: str) -> Mapping[str, str]:
-        """Digests of all that lies below a source that is a directory, by relative path."""
+        """The digests of all files below a source that is a directory, by relative path."""
 
-    def resources(self, type_name: str) -> Sequence["Wanted"]:
-        """All resources of a type in this catalog, those whose values are known: what one that gathers others looks through."""
+    def resources(self, type_name: str) -> Sequence["DesiredResource"]:
+        """All resources of a type in this catalog whose values are known, for handlers that collect other resources."""
 
     def promised(self, key: str, default: Any = None) -> Any:
         """The value that this node has promised under a key."""
 
     def promise(self, key: str, value: Any) -> None:
-        """Give a value to whoever waits for the future of this key."""
+        """Publish a value for the nodes that wait for the future of this key."""
 
     def content(self, digest: str) -> BinaryIO:
-        """The content of this sha256, to be read and closed. Raises NotFoundError RESOURCE-003 if nobody here has it."""
+        """Open the content with this sha256; the caller closes it. Raises NotFoundError RESOURCE-003 if it is not on this machine."""
 
     def backup(self, file: BinaryIO, path: str) -> str:
-        """Keep a former content in the bucket; its digest, sha256."""
+        """Back up a former content in the filebucket; returns its sha256."""
 
 
 class Handler:
-    """One resource on this node. Making it checks the parameters and raises an InputError, which fails this resource alone."""
+    """One resource on this node. The constructor checks the parameters and raises an InputError, which fails only this resource."""
 
-    # False: it reports changes but touches nothing, so that what was checked ahead stays true (notify, promise).
+    # False: it reports changes but does not change the node, so that earlier checks of other resources stay valid (notify, promise).
     touches_node: ClassVar[bool] = True
-    # Whether it has something to do when notified.
+    # Whether it reacts to a refresh.
     can_refresh: ClassVar[bool] = False
-    # Whether `resources { purge => true }` may remove what no catalog names.
+    # Whether `resources { purge => true }` may remove resources of this type that the catalog does not name.
     can_be_purged: ClassVar[bool] = False
-    # Held while a change is applied, e.g. ("apt",): with graph ordering others work beside it.
+    # Locks that are held while a change is applied, e.g. ("apt",); other resources are applied in parallel.
     locks: ClassVar[tuple[str, ...]] = ()
-    # Kinds of snapshots that a change of it makes stale; None: all of them (a command or a file may mean anything).
+    # Kinds of snapshots that a change makes stale; None: all of them (a command or a file may change anything).
     invalidates: ClassVar[tuple[str, ...] | None] = None
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        self.wanted = wanted
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        self.resource = resource
         self.node = node
-        self._said: list[tuple[str, str]] = []
+        self._logs: list[tuple[str, str]] = []
 
     @property
     def runs_user_commands(self) -> bool:
-        """Whether reading runs a command that a user wrote (guards): then it is read only when its turn has come."""
+        """Whether reading runs a command that a user wrote (a guard): then it is read only in its place in the order, never early."""
         return False
 
     @property
     def is_slow_to_read(self) -> bool:
-        """Whether reading waits for something, such as a command, so that it pays to read ahead on another thread."""
+        """Whether reading waits, for example for a command, so that reading early on another thread saves time."""
         return False
 
     @property
     def is_fresh(self) -> bool:
-        """Whether what was just applied makes a refresh needless: a service that was started reads its files anyway."""
+        """Whether the change just applied makes a refresh unnecessary: a service that was just started has read its files."""
         return False
 
     def read(self) -> State:
-        """The present state. Changes nothing. Raises PrecastError or OSError, which fails this resource."""
+        """Read the current state without changing anything. Raises PrecastError or OSError, which fails this resource."""
         raise NotImplementedError
 
     def state_after(self) -> State:
-        """The state after a change, to be remembered: read again, unless the handler knows what it has made. Raises as `read` does."""
+        """The state after a change, to be stored: read again, unless the handler knows what it has written. Raises as `read` does."""
         return self.read()
 
     def compare(self, state: State) -> Sequence[Change]:
-        """What differs from what is wanted, in the order to apply it; nothing if it is in sync.
+        """The changes that lead to the desired state, in the order to apply them; empty if the resource is in sync.
 
-        If `ensure` differs it is the only change: applying it brings the other properties along.
+        If `ensure` differs it is the only change: applying it also sets the other properties.
         """
         raise NotImplementedError
 
     def apply(self, change: Change) -> str | None:
-        """Make it so; what to say instead of the change's message, or None. Raises PrecastError or OSError; then nothing is half done."""
+        """Apply a change; returns a message that replaces the change's message, or None. Raises PrecastError or OSError; it is atomic."""
         raise NotImplementedError
 
     def refresh(self) -> None:
-        """What is done when something it subscribes to has changed; only called if `can_refresh`. Raises as `apply` does."""
+        """React to a change of a resource that this one subscribes to; only called if `can_refresh`. Raises as `apply` does."""
 
     def expand(self, state: State) -> Sequence["Handler"]:
-        """Resources that follow from this one (recursion, purging), handled right after it; made when its turn has come.
+        """Resources that this one generates (recursion, purging); they are created when it is applied, and applied right after it.
 
-        They are part of its check: one that is not in sync is a change in its place.
+        They are part of its check: one that is not in sync counts as a change of this resource.
         """
         return ()
 
@@ -200,15 +199,15 @@ class Handler:
         """Called once after the changes of a resource were applied, for types that write everything at the end."""
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
-        """What there is of this type on the node. Raises InputError RESOURCE-004 for types that cannot be listed."""
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
+        """The existing resources of this type on the node. Raises InputError RESOURCE-004 for types that cannot be listed."""
         raise NotImplementedError
 
-    def say(self, level: str, text: str) -> None:
-        """Log for this resource (debug, info, notice, warning, err): it comes out in the resource's turn."""
-        self._said.append((level, text))
+    def log(self, level: str, text: str) -> None:
+        """Log for this resource (debug, info, notice, warning, err). The line appears with the resource in the report."""
+        self._logs.append((level, text))
 
-    def said(self) -> list[tuple[str, str]]:
-        """What was said since the last call; the engine asks."""
-        said, self._said = self._said, []
-        return said
+    def take_logs(self) -> list[tuple[str, str]]:
+        """The log lines since the last call, for the engine."""
+        logs, self._logs = self._logs, []
+        return logs

@@ -1,13 +1,13 @@
-"""cron: a job in a user's crontab, known by Puppet's mark so that nodes that are taken over keep their jobs."""
+"""cron: a job in a user's crontab, identified by Puppet's comment so that nodes that migrate from Puppet keep their jobs."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from precast.resources import issues, properties
-from precast.resources.contract import Change, Instance, Node, State, Wanted
+from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
 from precast.resources.crontabs import spool
-from precast.resources.crontabs.table import FIELDS, Job, parse, replaced
+from precast.resources.crontabs.table import FIELDS, Job, parse, replace_job
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
 
 _BOUNDS = {"minute": (0, 59), "hour": (0, 23), "monthday": (1, 31), "month": (1, 12), "weekday": (0, 7)}
@@ -18,7 +18,7 @@ _NAMES = {
 _SPECIALS = ("reboot", "yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly")
 _STEPS = re.compile(r"(\*|\d+|\d+-\d+)(/\d+)?")
 _VARIABLE = re.compile(r"\s*[A-Za-z_]\w*\s*=.*")
-# Jobs that nobody gave a name are listed, for purging, under this one.
+# The prefix under which jobs without a name are listed for purging.
 _UNMANAGED = "unmanaged:"
 
 
@@ -30,15 +30,17 @@ class Cron(PropertyHandler):
     locks: ClassVar[tuple[str, ...]] = (spool.KIND,)
     invalidates: ClassVar[tuple[str, ...] | None] = (spool.KIND,)
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
-        self._user = str(wanted.get("target", wanted.get("user", "root")))
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
+        self._user = str(resource.get("target", resource.get("user", "root")))
         if "/" in self._user or self._user.startswith("."):
-            raise properties.bad(wanted, "user", self._user, "it is a user's name")
+            raise properties.invalid_value(resource, "user", self._user, "it is a user's name")
         if self.desired.get("special", ABSENT) != ABSENT:
             for name in FIELDS:
                 if self.desired.get(name, ABSENT) != ABSENT:
-                    raise properties.bad(wanted, name, wanted.parameters[name], "special says when it runs")
+                    raise properties.invalid_value(
+                        resource, name, resource.parameters[name], "special says when it runs"
+                    )
 
     def munge(self, name: str, value: Any) -> Any:
         if name in _BOUNDS:
@@ -47,13 +49,13 @@ class Cron(PropertyHandler):
             return self._variables(value)
         text = str(value)
         if "\n" in text:
-            raise properties.bad(self.wanted, name, value, "it is one line")
+            raise properties.invalid_value(self.resource, name, value, "it is one line")
         if name == "special" and text not in (ABSENT, *_SPECIALS):
-            raise properties.bad(self.wanted, name, value, f"it is absent or one of {', '.join(_SPECIALS)}")
+            raise properties.invalid_value(self.resource, name, value, f"it is absent or one of {', '.join(_SPECIALS)}")
         return text.strip()
 
     def _times(self, name: str, value: Any) -> Any:
-        texts = properties.listed(value)
+        texts = properties.as_texts(value)
         if texts in ([ABSENT], ["*"], []):
             return ABSENT
         return [self._time(name, text.strip()) for text in texts]
@@ -63,25 +65,27 @@ class Cron(PropertyHandler):
         if text[:3].lower() in _NAMES.get(name, ()) and text.isalpha():
             return str(_NAMES[name].index(text[:3].lower()) + (name == "month"))
         low, high = _BOUNDS[name]
-        if not _STEPS.fullmatch(text) or any(not low <= int(each) <= high for each in _numbers(text)):
-            raise properties.bad(self.wanted, name, text, f"it is from {low} to {high}, a range, or steps as */5")
+        if not _STEPS.fullmatch(text) or any(not low <= int(digits) <= high for digits in _numbers(text)):
+            raise properties.invalid_value(
+                self.resource, name, text, f"it is from {low} to {high}, a range, or steps as */5"
+            )
         return str(int(text)) if text.isdecimal() else text
 
     def _variables(self, value: Any) -> Any:
-        texts = properties.listed(value)
+        texts = properties.as_texts(value)
         if texts in ([ABSENT], []):
             return ABSENT
         for text in texts:
             if not _VARIABLE.fullmatch(text):
-                raise properties.bad(self.wanted, "environment", text, "it is NAME=value, on one line")
+                raise properties.invalid_value(self.resource, "environment", text, "it is NAME=value, on one line")
         return [text.strip() for text in texts]
 
     def read(self) -> State:
-        found = self._find(_jobs(self.node, self._user))
-        return {"ensure": ABSENT} if found is None else _properties(found)
+        job = self._find(_jobs(self.node, self._user))
+        return {"ensure": ABSENT} if job is None else _properties(job)
 
     def _find(self, jobs: Sequence[Job]) -> Job | None:
-        """The job of this name; else one that nobody named and that does just this."""
+        """Find the job of this name, or else one without a name that does the same."""
         for job in jobs:
             if job.name == self.name:
                 return job
@@ -98,43 +102,45 @@ class Cron(PropertyHandler):
         return bool(previous == desired)
 
     def apply(self, change: Change) -> None:
-        """The whole job is written with the first change of several; the others then find it so."""
+        """Write the whole job with the first of several changes; for the others it is then in sync."""
         lines = spool.read_lines(self.node, self._user)
         present = self._find(parse(lines))
         new = None if self.ensure == ABSENT else self._job(present)
-        fresh = replaced(lines, present, new)
+        fresh = replace_job(lines, present, new)
         if fresh != lines:
             spool.write_lines(self.node, self._user, fresh)
 
     def _job(self, present: Job | None) -> Job:
-        """The job as it is wanted, with what is present of the rest."""
+        """The desired job; fields that are not managed keep their current values."""
         state = {} if present is None else _properties(present)
 
         def value(name: str) -> Any:
-            found = self.desired.get(name, state.get(name, ABSENT))
-            return None if found == ABSENT else found
+            field = self.desired.get(name, state.get(name, ABSENT))
+            return None if field == ABSENT else field
 
         if value("command") is None:
             raise issues.MISSING_VALUE.error(name="command", reason="a job runs something", type="cron")
         fields = {name: value(name) for name in FIELDS if value(name) is not None}
-        # A time that is asked for takes the place of a special one that was there, and the other way round.
+        # A desired time replaces a special time that the job has now, and the other way round.
         special = None if any(self.desired.get(name, ABSENT) != ABSENT for name in FIELDS) else value("special")
         environment = tuple(value("environment") or ())
         return Job(self.name, value("command"), special, {} if special else fields, environment, ())
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         for user in spool.users(node):
             for job in _jobs(node, user):
-                found = {name: value for name, value in _properties(job).items() if value != ABSENT}
-                yield Instance(job.name or _title(job), {**found, "provider": "crontab", "target": user, "user": user})
+                present = {name: value for name, value in _properties(job).items() if value != ABSENT}
+                yield Instance(
+                    job.name or _title(job), {**present, "provider": "crontab", "target": user, "user": user}
+                )
 
 
 def _numbers(text: str) -> list[str]:
     return re.findall(r"\d+", text.split("/")[0])
 
 
-def _jobs(node: Node, user: str) -> list[Job]:
+def _jobs(node: ManagedNode, user: str) -> list[Job]:
     tables: dict[str, list[Job]] = {}
     known = node.snapshot(spool.KIND, lambda: tables)
     if user not in known:

@@ -1,7 +1,7 @@
-"""exec: a command that runs when it is needed. Its guards are the check; they are a user's commands, so they run in their turn.
+"""exec: a command that runs when it is needed. Its guards decide that; they are a user's commands, so they run in the resource's turn.
 
-A command given as text is split as a shell would, but no shell runs it unless the provider is `shell`; one given as an array is run
-as it is.
+A command given as text is split into words as a shell would, but no shell runs it unless the provider is `shell`; a command given as an
+array is run without splitting.
 """
 
 import re
@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from precast.base.commands import SEARCH_PATH
 from precast.base.errors import PrecastError
+from precast.base.programs import SEARCH_PATH
 from precast.resources import commands, issues, issues_engine
-from precast.resources.contract import Change, Completed, Handler, Node, State, Wanted
+from precast.resources.contract import Change, CommandResult, DesiredResource, Handler, ManagedNode, State
 
 _NOT_RUN = "notrun"
 
@@ -22,17 +22,17 @@ _NOT_RUN = "notrun"
 class Exec(Handler):
     can_refresh: ClassVar[bool] = True
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
         if node.root and not node.is_chroot:
             raise issues.NOT_UNDER_ROOT.error(type="exec", root=node.root)
-        self._command = wanted.get("command", wanted.title)
+        self._command = resource.get("command", resource.title)
         self._is_shell = self._provider() == "shell"
         self._path = self._search_path()
         self._timeout_s = self._number("timeout", 300)
         self._tries = int(self._number("tries", 1)) or 1
         self._try_sleep_s = self._number("try_sleep", 0)
-        self._returns = [str(each) for each in _listed(wanted.get("returns", "0"))]
+        self._returns = [str(code) for code in _as_list(resource.get("returns", "0"))]
         self._check_path(self._command)
         for name in ("onlyif", "unless"):
             for guard in self._guards(name):
@@ -40,15 +40,17 @@ class Exec(Handler):
 
     @property
     def runs_user_commands(self) -> bool:
-        return not self._is_refresh_only and ("onlyif" in self.wanted.parameters or "unless" in self.wanted.parameters)
+        return not self._is_refresh_only and (
+            "onlyif" in self.resource.parameters or "unless" in self.resource.parameters
+        )
 
     @property
     def _is_refresh_only(self) -> bool:
-        return self.wanted.get("refreshonly") in (True, "true")
+        return self.resource.get("refreshonly") in (True, "true")
 
     def read(self) -> State:
-        wants = not self._is_refresh_only and self._is_needed()
-        return {"returns": _NOT_RUN if wants else self._returns[0]}
+        is_due = not self._is_refresh_only and self._is_needed()
+        return {"returns": _NOT_RUN if is_due else self._returns[0]}
 
     def compare(self, state: State) -> Sequence[Change]:
         if state["returns"] != _NOT_RUN:
@@ -60,10 +62,10 @@ class Exec(Handler):
 
     def refresh(self) -> None:
         if self._is_needed():
-            self._execute(self.wanted.get("refresh", self._command))
+            self._execute(self.resource.get("refresh", self._command))
 
     def _is_needed(self) -> bool:
-        """Whether all guards want it to run, asked in Puppet's order."""
+        """Whether all guards let it run, evaluated in Puppet's order."""
         if any(Path(self.node.path(path)).exists() for path in self._creates()):
             return False
         if any(self._passes(guard) for guard in self._guards("unless")):
@@ -71,11 +73,11 @@ class Exec(Handler):
         return all(self._passes(guard) for guard in self._guards("onlyif"))
 
     def _creates(self) -> list[str]:
-        return [str(each) for each in _listed(self.wanted.get("creates"))]
+        return [str(path) for path in _as_list(self.resource.get("creates"))]
 
     def _guards(self, name: str) -> list[Any]:
-        """Guards are one or several; each is text, or an array of words inside an array."""
-        given = self.wanted.get(name)
+        """One or several guards; each is text, or an array of words inside an array."""
+        given = self.resource.get(name)
         if given is None:
             return []
         if isinstance(given, list):
@@ -84,47 +86,47 @@ class Exec(Handler):
 
     def _passes(self, guard: Any) -> bool:
         try:
-            ended = self._start(guard)
+            result = self._start(guard)
         except PrecastError as error:
             if issues.TOO_SLOW.matches(error):
-                self.say("err", f"Check {_text(guard)} exceeded timeout")
+                self.log("err", f"Check {_text(guard)} exceeded timeout")
                 return False
             raise
-        for line in ended.output.splitlines():
-            self.say("debug", line)
-        return ended.is_success
+        for line in result.output.splitlines():
+            self.log("debug", line)
+        return result.is_success
 
     def _execute(self, command: Any) -> None:
-        shown = "[command redacted]" if self.wanted.secrets & {"command", "environment"} else f"'{_text(command)}'"
+        shown = "[command redacted]" if self.resource.secrets & {"command", "environment"} else f"'{_text(command)}'"
         for left in range(self._tries - 1, -1, -1):
-            ended = self._start(command)
-            is_good = str(ended.exit_code) in self._returns
-            self._log_output(ended, is_good)
+            result = self._start(command)
+            is_good = str(result.exit_code) in self._returns
+            self._log_output(result, is_good)
             if is_good:
                 return
             if left and self._try_sleep_s:
                 time.sleep(self._try_sleep_s)
         raise issues_engine.WRONG_EXIT.error(
-            command=shown, exit_code=ended.exit_code, wanted=f"[{','.join(self._returns)}]"
+            command=shown, exit_code=result.exit_code, wanted=f"[{','.join(self._returns)}]"
         )
 
-    def _log_output(self, ended: Completed, is_good: bool) -> None:
-        wish = str(self.wanted.get("logoutput", "on_failure"))
-        if wish == "true" or (wish == "on_failure" and not is_good):
-            secret = bool(self.wanted.secrets & {"command", "environment"})
-            for line in ended.output.splitlines():
-                self.say("notice", "[output redacted]" if secret else line)
+    def _log_output(self, result: CommandResult, is_good: bool) -> None:
+        logoutput = str(self.resource.get("logoutput", "on_failure"))
+        if logoutput == "true" or (logoutput == "on_failure" and not is_good):
+            secret = bool(self.resource.secrets & {"command", "environment"})
+            for line in result.output.splitlines():
+                self.log("notice", "[output redacted]" if secret else line)
 
-    def _start(self, command: Any) -> Completed:
-        wanted = self.wanted
+    def _start(self, command: Any) -> CommandResult:
+        resource = self.resource
         return self.node.run(
             self._words(command),
             deadline_s=self._timeout_s or None,
             environment=self._environment(),
-            directory=wanted.get("cwd"),
-            user=wanted.get("user"),
-            group=None if wanted.get("group") is None else str(wanted.get("group")),
-            umask=None if wanted.get("umask") is None else int(str(wanted.get("umask")), 8),
+            directory=resource.get("cwd"),
+            user=resource.get("user"),
+            group=None if resource.get("group") is None else str(resource.get("group")),
+            umask=None if resource.get("umask") is None else int(str(resource.get("umask")), 8),
         )
 
     def _words(self, command: Any) -> list[str]:
@@ -134,23 +136,24 @@ class Exec(Handler):
             return ["/bin/sh", "-c", command]
         if _NEEDS_SHELL.isdisjoint(command):
             return shlex.split(command)
-        # As with Puppet's posix provider: what has a shell's signs is given to one, if the program it begins with is there.
-        if not commands.is_there(_program(command), self.node.root, self._path or SEARCH_PATH):
+        # As in Puppet's posix provider: a command with special characters of the shell runs in a shell, if its program exists.
+        if not commands.has_program(_program(command), self.node.root, self._path or SEARCH_PATH):
             raise issues.CANNOT_START.error(program=_program(command), reason="there is no such program")
         return ["/bin/sh", "-c", command]
 
     def _environment(self) -> Mapping[str, str]:
-        found = dict(pair.partition("=")[::2] for pair in map(str, _listed(self.wanted.get("environment"))))
+        pairs = map(str, _as_list(self.resource.get("environment")))
+        variables = dict(pair.partition("=")[::2] for pair in pairs)
         if self._path:
-            found["PATH"] = self._path
-        return found
+            variables["PATH"] = self._path
+        return variables
 
     def _search_path(self) -> str:
-        parts = [part for each in _listed(self.wanted.get("path")) for part in str(each).split(":")]
+        parts = [part for text in _as_list(self.resource.get("path")) for part in str(text).split(":")]
         return ":".join(parts)
 
     def _provider(self) -> str:
-        provider = str(self.wanted.get("provider", "posix"))
+        provider = str(self.resource.get("provider", "posix"))
         if provider not in ("posix", "shell"):
             raise issues.NO_PROVIDER.error(type="exec", provider=provider, providers="posix, shell")
         return provider
@@ -163,7 +166,7 @@ class Exec(Handler):
             raise issues_engine.NO_PATH.error(command=_text(command))
 
     def _number(self, name: str, default: float) -> float:
-        value = self.wanted.get(name, default)
+        value = self.resource.get(name, default)
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -177,16 +180,16 @@ _QUOTED = re.compile(r"""^"([^"]+)"|^'([^']+)'""")
 _NEEDS_SHELL = frozenset("|&;<>()$`\\\"'*?[]#~%!{}\n=")
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _program(command: Any) -> str:
-    """What a command begins with, also between quotes."""
+    """The first word of a command, also in quotes."""
     if isinstance(command, list):
         return str(command[0]) if command else ""
-    found = _QUOTED.match(command)
-    return found[1] or found[2] if found else str(command).split(" ")[0]
+    match = _QUOTED.match(command)
+    return match[1] or match[2] if match else str(command).split(" ")[0]
 
 
 def _text(command: Any) -> str:

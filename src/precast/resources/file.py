@@ -1,8 +1,8 @@
 """file: a file, directory or link.
 
-Reading is one look and, where content is wanted, one read: the checksum decides, never size or time, since both can be kept by who
-changes a byte. A change of content, kind or target writes the whole thing anew with the wanted owner and mode, so that there is no
-moment at which a secret is open to others; owner, group and mode alone are changed in place.
+Reading costs one stat and, where content is managed, one read: the checksum decides, never size or time, because a change of a byte can
+leave both the same. A change of content, kind or target writes a new file with the desired owner and mode, so that other users can never
+read a secret in between; changes of only owner, group or mode are made in place.
 """
 
 import functools
@@ -11,19 +11,19 @@ import stat
 from collections.abc import Sequence
 from typing import Any, Final
 
-from precast.resources.contract import Change, Handler, Node, State, Wanted
+from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
 from precast.resources.files import (
+    atomic_writes,
     backups,
     checksums,
     diffs,
     issues,
     modes,
     owners,
-    places,
+    permissions,
     recursion,
-    settling,
+    safe_paths,
     sources,
-    writing,
 )
 from precast.resources.files.access import Access
 from precast.resources.files.parameters import Spec
@@ -42,16 +42,16 @@ _REDACTED = "[redacted]"
 
 
 class File(Handler):
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
-        self.spec = spec = Spec(wanted)
-        self._owners: owners.Owners  # known from reading on
-        self._audited = wanted.metaparameters.get("audit") is not None
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
+        self.spec = spec = Spec(resource)
+        self._owners: owners.Owners  # set by `read`
+        self._audited = resource.metaparameters.get("audit") is not None
         self._source: sources.Source | None = sources.Text(spec.content) if spec.content is not None else None
         self._checksum: str | None = None
-        self._found: os.stat_result | None = None
-        self._made: os.stat_result | None = None  # what was written, until something else is done to it
-        self._below: list[Handler] | None = None  # known if another directory's recursion found it
+        self._stat: os.stat_result | None = None
+        self._made: os.stat_result | None = None  # of the file that was written, until something else changes it
+        self._below: list[Handler] | None = None  # set if the recursion of another directory found this one
         if spec.backup:
             backups.check(node, spec.backup)
         if spec.validate_cmd is not None and node.root and not node.is_chroot:
@@ -61,63 +61,67 @@ class File(Handler):
 
     def read(self) -> State:
         spec = self.spec
-        self._owners = owners.of(self.node)
-        path = places.inside(self.node.root, spec.path, spec.is_followed)
+        self._owners = owners.current(self.node)
+        path = safe_paths.resolve(self.node.root, spec.path, spec.is_followed)
         if spec.sources and not spec.is_absent:
             self._source, self._checksum = sources.find(self.node, spec.sources, spec.is_followed), None
         try:
-            found = os.stat(path) if spec.is_followed else os.lstat(path)
+            file_stat = os.stat(path) if spec.is_followed else os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            self._found = None
+            self._stat = None
             return {"ensure": "absent"}
-        self._found = found
-        state = self._described(found)
+        self._stat = file_stat
+        state = self._describe(file_stat)
         kind = state["ensure"]
         if kind == "link":
             state["target"] = os.readlink(path)
         elif kind == "file" and (self._audited or self._wants_content) and self.spec.checksum != "none":
-            state["content"] = self._present_checksum(path, found)
+            state["content"] = self._present_checksum(path, file_stat)
         if self._audited:
-            state |= {"type": kind, "mtime": _moment(found.st_mtime), "ctime": _moment(found.st_ctime)}
+            state |= {
+                "type": kind,
+                "mtime": _format_time(file_stat.st_mtime),
+                "ctime": _format_time(file_stat.st_ctime),
+            }
         return state
 
-    def _described(self, found: os.stat_result) -> dict[str, Any]:
+    def _describe(self, file_stat: os.stat_result) -> dict[str, Any]:
         return {
-            "ensure": _KINDS[stat.S_IFMT(found.st_mode)],
-            "owner": self._owners.user(found.st_uid),
-            "group": self._owners.group(found.st_gid),
-            "mode": modes.written(stat.S_IMODE(found.st_mode)),
+            "ensure": _KINDS[stat.S_IFMT(file_stat.st_mode)],
+            "owner": self._owners.user(file_stat.st_uid),
+            "group": self._owners.group(file_stat.st_gid),
+            "mode": modes.format_mode(stat.S_IMODE(file_stat.st_mode)),
         }
 
     @property
     def _wants_content(self) -> bool:
         return self.spec.is_replaced and (self._source is not None or self.spec.checksum_value is not None)
 
-    def _present_checksum(self, path: str, found: os.stat_result) -> str:
+    def _present_checksum(self, path: str, file_stat: os.stat_result) -> str:
         kind = self._checksum_kind
         if kind in checksums.TIMES:
-            return checksums.of_time(kind, found)
+            return checksums.of_time(kind, file_stat)
         handle = os.open(path, _READ if self.spec.is_followed else _READ | os.O_NOFOLLOW)
         try:
-            if found.st_size < checksums.PIECE_BYTES:
-                # One byte more than there is tells whether that was all; a larger buffer would cost more than the reading.
-                data = os.read(handle, found.st_size + 1)
-                if len(data) <= found.st_size:
-                    return self._wanted_checksum() if self._is_wanted(data) else checksums.of_bytes(kind, data)
+            if file_stat.st_size < checksums.PIECE_BYTES:
+                # Reading one byte more than the size shows whether the file has grown; a larger buffer would cost more than the read.
+                data = os.read(handle, file_stat.st_size + 1)
+                if len(data) <= file_stat.st_size:
+                    return self._desired_checksum() if self._is_desired(data) else checksums.of_bytes(kind, data)
                 os.lseek(handle, 0, os.SEEK_SET)
             with os.fdopen(handle, "rb", closefd=False) as file:
                 return checksums.of_stream(kind, file)
         finally:
             os.close(handle)
 
-    def _is_wanted(self, data: bytes) -> bool:
-        """Whether it is byte for byte what the catalog holds: then its checksum need not be found twice."""
+    def _is_desired(self, data: bytes) -> bool:
+        """Whether the data equals the content in the catalog: then its checksum need not be computed twice."""
         source = self._source
         return isinstance(source, sources.Text) and source.data == data and self.spec.checksum_value is None
 
     @property
     def _checksum_kind(self) -> str:
-        """By what content is compared: what is wanted, or what the source can say."""
+        """The kind of checksum by which content is compared: the desired kind, or one that the source provides."""
         kind = self.spec.checksum
         if self._source is None or self.spec.checksum_value is not None:
             return kind
@@ -139,11 +143,11 @@ class File(Handler):
         return self._compare_access()
 
     def _compare_access(self) -> tuple[Change, ...]:
-        assert self._found is not None, "it is there"
-        return self._access().differences(self._found)
+        assert self._stat is not None, "the file exists"
+        return self._access().differences(self._stat)
 
     def _kind(self) -> str | None:
-        """What must be there; None if any kind will do."""
+        """The kind of file that must exist; None if any kind is accepted."""
         if self.spec.sources and self._source is not None:
             return self._source.kind
         if self.spec.ensure is None and self._source is not None:
@@ -154,7 +158,7 @@ class File(Handler):
         if present == "absent":
             return ()
         if present == "directory" and not self.spec.is_forced:
-            self.say("warning", "Not removing directory; use 'force' to override")
+            self.log("warning", "Not removing directory; use 'force' to override")
             return ()
         return (Change("ensure", present, "absent", "removed"),)
 
@@ -163,11 +167,11 @@ class File(Handler):
         if kind == "file" and self._source is not None:
             if self.spec.is_secret:
                 return Change("ensure", _REDACTED, _REDACTED, f"changed {_REDACTED} to {_REDACTED}", is_sensitive=True)
-            return Change("ensure", present, desired, f"defined content as '{self._wanted_checksum()}'")
-        said = "created" if present == "absent" else f"ensure changed '{present}' to '{desired}'"
-        return Change("ensure", present, desired, said)
+            return Change("ensure", present, desired, f"defined content as '{self._desired_checksum()}'")
+        message = "created" if present == "absent" else f"ensure changed '{present}' to '{desired}'"
+        return Change("ensure", present, desired, message)
 
-    def _wanted_checksum(self) -> str:
+    def _desired_checksum(self) -> str:
         if self.spec.checksum_value is not None:
             return f"{{{self.spec.checksum}}}{self.spec.checksum_value}"
         if self._checksum is None:
@@ -178,34 +182,34 @@ class File(Handler):
     def _compare_content(self, state: State) -> tuple[Change, ...]:
         if state["ensure"] != "file" or self._source is None:
             return ()
-        wanted, present = self._wanted_checksum(), state["content"]
-        if wanted == present or self._is_newer():
+        desired, present = self._desired_checksum(), state["content"]
+        if desired == present or self._is_newer():
             return ()
         if self.spec.is_secret:
-            said = f"changed {_REDACTED} to {_REDACTED}"
-            return (Change("content", _REDACTED, _REDACTED, said, "[diff redacted]", is_sensitive=True),)
+            message = f"changed {_REDACTED} to {_REDACTED}"
+            return (Change("content", _REDACTED, _REDACTED, message, "[diff redacted]", is_sensitive=True),)
         diff = self._diff() if self.spec.shows_diff else None
-        return (Change("content", present, wanted, f"content changed '{present}' to '{wanted}'", diff),)
+        return (Change("content", present, desired, f"content changed '{present}' to '{desired}'", diff),)
 
     def _is_newer(self) -> bool:
-        """Where only times decide: whether what is there is as new as the source."""
-        if self._source is None or self._found is None or (kind := self._checksum_kind) not in checksums.TIMES:
+        """Whether the file is as new as the source, where only times decide."""
+        if self._source is None or self._stat is None or (kind := self._checksum_kind) not in checksums.TIMES:
             return False
         changed_s = self._source.changed_at(kind)
-        present_s = self._found.st_mtime if kind == "mtime" else self._found.st_ctime
+        present_s = self._stat.st_mtime if kind == "mtime" else self._stat.st_ctime
         return changed_s is not None and present_s >= changed_s
 
     def _diff(self) -> str:
         assert self._source is not None
-        path = places.inside(self.node.root, self.spec.path, self.spec.is_followed)
+        path = safe_paths.resolve(self.node.root, self.spec.path, self.spec.is_followed)
         with open(path, "rb") as old, self._source.open() as new:
-            return diffs.between(self.spec.path, old, new)
+            return diffs.diff_streams(self.spec.path, old, new)
 
     def _compare_target(self, state: State) -> tuple[Change, ...]:
-        wanted, present = self._target(), state.get("target")
-        if present is None or wanted is None or wanted == present:
+        desired, present = self._target(), state.get("target")
+        if present is None or desired is None or desired == present:
             return ()
-        return (Change("target", present, wanted, f"target changed '{present}' to '{wanted}'"),)
+        return (Change("target", present, desired, f"target changed '{present}' to '{desired}'"),)
 
     def _target(self) -> str | None:
         if self._source is not None:
@@ -213,7 +217,7 @@ class File(Handler):
         return self.spec.target
 
     def _access(self) -> Access:
-        return Access(self.spec, self._owners, self._found, self._source.found if self._source is not None else None)
+        return Access(self.spec, self._owners, self._stat, self._source.found if self._source is not None else None)
 
     # Applying
 
@@ -222,40 +226,42 @@ class File(Handler):
             self._make("absent" if self.spec.is_absent else self._kind() or "file")
             return
         self._made = None
-        with settling.opened(self.node.root, self.spec.path, self.spec.is_followed) as handle:
-            self._access().settle(handle, change.property)
+        with permissions.open_entry(self.node.root, self.spec.path, self.spec.is_followed) as handle:
+            self._access().apply(handle, change.property)
 
     def _make(self, kind: str) -> None:
-        """Put the whole thing in place. What is there goes last, when nothing else can fail."""
+        """Put the new entry in place. The existing one is removed last, when nothing else can fail."""
         spec, access = self.spec, self._access()
         self._made = None
-        places.flush_later(self.node, spec.path)
-        with places.parents(self.node).holding(spec.path) as (directory, name):
+        safe_paths.flush_later(self.node, spec.path)
+        with safe_paths.parent_cache(self.node).opened(spec.path) as (directory, name):
             if _is_directory(directory, name) and not spec.is_forced:
                 raise issues.IS_DIRECTORY.error(path=spec.path)
 
             def make_room() -> None:
-                for text in backups.keep(self.node, spec.backup, directory, name, spec.path):
-                    self.say("info", text)
+                for text in backups.back_up(self.node, spec.backup, directory, name, spec.path):
+                    self.log("info", text)
                 if kind == "absent" or _is_directory(directory, name):
-                    writing.sweep(directory, name)
+                    atomic_writes.remove(directory, name)
 
             if kind == "absent":
                 make_room()
             elif kind == "link":
-                writing.make_link(
+                atomic_writes.make_link(
                     directory, name, self._target() or "", uid=access.uid(), gid=access.gid(), before=make_room
                 )
             elif kind == "directory":
                 bits = functools.partial(access.mode, is_directory=True)
-                writing.make_directory(directory, name, mode=bits, uid=access.uid(), gid=access.gid(), before=make_room)
+                atomic_writes.make_directory(
+                    directory, name, mode=bits, uid=access.uid(), gid=access.gid(), before=make_room
+                )
             else:
                 source = self._source or sources.Text(b"")
                 self._verify(source)
                 mode, uid, gid = access.of_new_file()
                 check = self._validate if spec.validate_cmd is not None else None
                 with source.open() as content:
-                    self._made = writing.write(
+                    self._made = atomic_writes.write(
                         directory, name, content, mode=mode, uid=uid, gid=gid, check=check, before=make_room
                     )
 
@@ -263,22 +269,22 @@ class File(Handler):
         is_by_digest = self._checksum_kind not in checksums.TIMES and self.spec.checksum != "none"
         if self._made is None or self._audited or not self._wants_content or not is_by_digest:
             return self.read()
-        return {**self._described(self._made), "content": self._wanted_checksum()}
+        return {**self._describe(self._made), "content": self._desired_checksum()}
 
     def _verify(self, source: sources.Source) -> None:
         if self.spec.checksum_value is not None and self._source is not None:
             with source.open() as content:
-                found, wanted = checksums.of_stream(self.spec.checksum, content), self._wanted_checksum()
-            if found != wanted:
-                raise issues.WRONG_CHECKSUM.error(path=self.spec.path, found=found, wanted=wanted)
+                actual, desired = checksums.of_stream(self.spec.checksum, content), self._desired_checksum()
+            if actual != desired:
+                raise issues.WRONG_CHECKSUM.error(path=self.spec.path, found=actual, wanted=desired)
 
     def _validate(self, temporary: str) -> None:
-        """The user's own command line: it goes through a shell, as Puppet has it."""
-        beside = f"{self.spec.path.rpartition('/')[0]}/{temporary}"
-        command = str(self.spec.validate_cmd).replace(self.spec.validate_replacement, beside)
-        ended = self.node.run(["/bin/sh", "-c", command])
-        if not ended.is_success:
-            raise issues.NOT_VALID.error(command=command, exit_code=ended.exit_code, output=ended.output.rstrip())
+        """Run the user's own command line, through a shell as in Puppet."""
+        path = f"{self.spec.path.rpartition('/')[0]}/{temporary}"
+        command = str(self.spec.validate_cmd).replace(self.spec.validate_replacement, path)
+        result = self.node.run(["/bin/sh", "-c", command])
+        if not result.is_success:
+            raise issues.NOT_VALID.error(command=command, exit_code=result.exit_code, output=result.output.rstrip())
 
     # Recursion
 
@@ -289,16 +295,16 @@ class File(Handler):
         if not spec.recurse or spec.is_absent or self._kind() not in ("directory", None):
             return ()
         is_directory = state["ensure"] == "directory"
-        return self._nested(recursion.children(self.wanted, spec, self.node, is_directory, self.say))
+        return self._nest(recursion.find_children(self.resource, spec, self.node, is_directory, self.log))
 
-    def _nested(self, found: Sequence[Wanted]) -> list[Handler]:
+    def _nest(self, resources: Sequence[DesiredResource]) -> list[Handler]:
         """Each with what is below it: where a directory cannot be made, nothing in it is tried."""
         top: list[Handler] = []
         above: list[File] = []
-        for wanted in found:
-            child = File(wanted, self.node)
+        for resource in resources:
+            child = File(resource, self.node)
             child._below = []
-            while above and not wanted.title.startswith(f"{above[-1].wanted.title}/"):
+            while above and not resource.title.startswith(f"{above[-1].resource.title}/"):
                 above.pop()
             (above[-1]._below if above and above[-1]._below is not None else top).append(child)
             above.append(child)
@@ -312,7 +318,7 @@ def _is_directory(directory: int, name: str) -> bool:
         return False
 
 
-def _moment(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     import datetime
 
     return f"{datetime.datetime.fromtimestamp(int(seconds), datetime.UTC):%Y-%m-%d %H:%M:%S +0000}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from precast.resources import accounts, properties
-from precast.resources.contract import Change, Instance, Node, State, Wanted
+from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
 
 
@@ -14,25 +14,25 @@ class Group(PropertyHandler):
     locks: ClassVar[tuple[str, ...]] = (accounts.KIND,)
     invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND, "owners")
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
-        self._may_repeat = properties.truth(wanted, "allowdupe")
-        self._is_system = properties.truth(wanted, "system")
-        self._is_whole = properties.truth(wanted, "auth_membership")
-        self._is_local = properties.truth(wanted, "forcelocal")
-        # A group that only has a name is still wanted: so has Puppet's type.
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
+        self._may_repeat = properties.read_boolean(resource, "allowdupe")
+        self._is_system = properties.read_boolean(resource, "system")
+        self._is_whole = properties.read_boolean(resource, "auth_membership")
+        self._is_local = properties.read_boolean(resource, "forcelocal")
+        # A group with only a name must exist, as in Puppet.
         self.ensure = self.ensure or PRESENT
 
     def munge(self, name: str, value: Any) -> Any:
         if name == "gid":
-            return properties.number(self.wanted, "gid")
-        return sorted({each for text in properties.listed(value) for each in text.split(",") if each})
+            return properties.number(self.resource, "gid")
+        return sorted({member for text in properties.as_texts(value) for member in text.split(",") if member})
 
     def read(self) -> State:
-        found = accounts.find_group(self.node, self.name, self._is_local)
-        if found is None:
+        group = accounts.find_group(self.node, self.name, self._is_local)
+        if group is None:
             return {"ensure": ABSENT}
-        return {"ensure": PRESENT, "gid": found.gid, "members": sorted(found.members)}
+        return {"ensure": PRESENT, "gid": group.gid, "members": sorted(group.members)}
 
     def is_in_sync(self, name: str, previous: Any, desired: Any) -> bool:
         if name == "members" and not self._is_whole:
@@ -67,6 +67,6 @@ class Group(PropertyHandler):
         accounts.run_tool(self.node, ["gpasswd", "-M", ",".join(sorted({*kept, *desired})), self.name])
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         for group in accounts.accounts(node).groups.values():
             yield Instance(group.name, {"ensure": PRESENT, "gid": group.gid, "provider": "groupadd"})

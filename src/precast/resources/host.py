@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from precast.resources import issues, properties
-from precast.resources.contract import Change, Instance, Node, State, Wanted
-from precast.resources.lines import join_lines, read_text, split_lines, write_text
+from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
+from precast.resources.text_files import join_lines, read_text, split_lines, write_text
 
 FILE = "/etc/hosts"
 _NAME = re.compile(r"[^\s#]+")
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 
 
 def parse(line: str) -> Entry | None:
-    """The entry on a line; None if there is none."""
+    """The entry on a line; None for a line without one."""
     text, _, comment = line.partition("#")
     fields = text.split()
     return Entry(fields[0], fields[1], fields[2:], comment.strip()) if len(fields) > 1 else None
@@ -34,11 +34,11 @@ class Host(PropertyHandler):
     locks: ClassVar[tuple[str, ...]] = ("host",)
     invalidates: ClassVar[tuple[str, ...] | None] = ("host",)
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
-        self._target = str(wanted.get("target", FILE))
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
+        self._target = str(resource.get("target", FILE))
         if not _NAME.fullmatch(self.name):
-            raise properties.bad(wanted, "name", self.name, "it is one word")
+            raise properties.invalid_value(resource, "name", self.name, "it is one word")
         if self.ensure == PRESENT and "ip" not in self.desired:
             raise issues.MISSING_VALUE.error(name="ip", reason="a host has an address", type="host")
 
@@ -50,26 +50,28 @@ class Host(PropertyHandler):
             try:
                 ipaddress.ip_address(text)
             except ValueError:
-                raise properties.bad(self.wanted, name, value, "it is an IPv4 or IPv6 address") from None
+                raise properties.invalid_value(self.resource, name, value, "it is an IPv4 or IPv6 address") from None
         elif "\n" in text:
-            raise properties.bad(self.wanted, name, value, "it is one line")
+            raise properties.invalid_value(self.resource, name, value, "it is one line")
         return text
 
     def _aliases(self, value: Any) -> Any:
-        names = [name for name in properties.listed(value) if name]
+        names = [name for name in properties.as_texts(value) if name]
         for name in names:
             if not _NAME.fullmatch(name):
-                raise properties.bad(self.wanted, "host_aliases", name, "each is one word")
+                raise properties.invalid_value(self.resource, "host_aliases", name, "each is one word")
         return ABSENT if names in ([], [ABSENT]) else names
 
     def read(self) -> State:
-        found = _entries(self.node, self._target).get(self.name)
-        return {"ensure": ABSENT} if found is None else _properties(found)
+        entry = _entries(self.node, self._target).get(self.name)
+        return {"ensure": ABSENT} if entry is None else _properties(entry)
 
     def change(self, name: str, previous: Any, desired: Any) -> Change:
         if name != "host_aliases":
             return super().change(name, previous, desired)
-        text = properties.words(name, _joined(previous), f"'{_joined(desired)}'", previous == ABSENT, desired == ABSENT)
+        text = properties.change_message(
+            name, _join_aliases(previous), f"'{_join_aliases(desired)}'", previous == ABSENT, desired == ABSENT
+        )
         return Change(name, previous, desired, text)
 
     def apply(self, change: Change) -> None:
@@ -79,27 +81,27 @@ class Host(PropertyHandler):
             lines = [line for at, line in enumerate(lines) if at not in ours]
         elif not ours:
             lines.append(self._line(None))
-        else:  # of several lines with the name the last one counts
+        else:  # of several lines with the name the last one is used
             lines[ours[-1]] = self._line(parse(lines[ours[-1]]))
         write_text(self.node, self._target, join_lines(lines))
 
     def _line(self, present: Entry | None) -> str:
-        """The line with everything that is wanted, and what is present of the rest."""
-        kept = {} if present is None else _properties(present)
-        ip, aliases, comment = (self.desired.get(name, kept.get(name, ABSENT)) for name in self.order)
+        """The desired line; properties that are not managed keep their current values."""
+        state = {} if present is None else _properties(present)
+        ip, aliases, comment = (self.desired.get(name, state.get(name, ABSENT)) for name in self.order)
         parts = [ip, self.name]
         parts += [" ".join(aliases)] if aliases != ABSENT else []
         parts += [f"# {comment}"] if comment not in (ABSENT, "") else []
         return "\t".join(parts)
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         for entry in _entries(node, FILE).values():
-            found = {name: value for name, value in _properties(entry).items() if value not in (ABSENT, "")}
-            yield Instance(entry.name, {**found, "provider": "parsed", "target": FILE})
+            present = {name: value for name, value in _properties(entry).items() if value not in (ABSENT, "")}
+            yield Instance(entry.name, {**present, "provider": "parsed", "target": FILE})
 
 
-def _entries(node: Node, target: str) -> dict[str, Entry]:
+def _entries(node: ManagedNode, target: str) -> dict[str, Entry]:
     """The entries of a file by name."""
     files: dict[str, dict[str, Entry]] = {}
     known = node.snapshot("host", lambda: files)
@@ -114,5 +116,5 @@ def _properties(entry: Entry) -> dict[str, Any]:
     return {"ensure": PRESENT, "ip": entry.ip, "host_aliases": aliases, "comment": entry.comment}
 
 
-def _joined(aliases: Any) -> str:
+def _join_aliases(aliases: Any) -> str:
     return str(aliases) if isinstance(aliases, str) else " ".join(aliases)

@@ -1,4 +1,4 @@
-"""What can go wrong with a resource on a node. Codes 001 to 019 are of the contract, 020 to 099 of the engine's types."""
+"""Errors of resources on a node. Codes 001 to 019 belong to the contract, 020 to 099 to the engine's types."""
 
 from precast.base.errors import Issue, Kind
 
@@ -11,26 +11,26 @@ CANNOT_START = Issue(
 TOO_SLOW = Issue(
     "RESOURCE-002",
     Kind.UNAVAILABLE,
-    "{program} was ended after {seconds} seconds",
-    "give it more time (timeout => SECONDS) or look what it waits for",
+    "{program} was killed after {seconds} seconds",
+    "give it more time (timeout => SECONDS) or find out what it waits for",
 )
 NO_CONTENT = Issue(
     "RESOURCE-003",
     Kind.NOT_FOUND,
-    "nobody here has the content {digest}",
+    "the content {digest} is not on this machine",
     "name the environment whose catalog this is with --environment",
 )
 NOT_LISTED = Issue(
     "RESOURCE-004",
     Kind.INPUT,
-    "what there is of type {type} cannot be listed",
-    "name one: precast resource {type} TITLE",
+    "existing resources of type {type} cannot be listed",
+    "name one resource: precast resource {type} TITLE",
 )
 NO_TYPE = Issue(
     "RESOURCE-005",
     Kind.INPUT,
     "Precast cannot apply resources of type {type} yet",
-    "the types it can: {types}",
+    "supported types: {types}",
 )
 BAD_VALUE = Issue(
     "RESOURCE-006",
@@ -48,11 +48,11 @@ NOT_UNDER_ROOT = Issue(
     "RESOURCE-008",
     Kind.INPUT,
     "resources of type {type} cannot be applied below {root}",
-    "add --chroot if {root} holds a whole system",
+    "add --chroot if {root} contains a whole system",
 )
 NO_PROVIDER = Issue(
     "RESOURCE-009",
     Kind.INPUT,
     "{type} has no provider {provider} here",
-    "those there are: {providers}",
+    "available providers: {providers}",
 )

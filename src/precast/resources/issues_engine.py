@@ -1,4 +1,4 @@
-"""What can go wrong with commands, and with purging."""
+"""Errors of commands and of purging. Codes 020 to 099."""
 
 from precast.base.errors import Issue, Kind
 
@@ -17,6 +17,6 @@ WRONG_EXIT = Issue(
 NOT_PURGED = Issue(
     "RESOURCE-022",
     Kind.INPUT,
-    "what there is of type {type} cannot be purged",
-    "name what is to be absent, one by one",
+    "resources of type {type} cannot be purged",
+    "declare each resource that must be absent",
 )

@@ -1,13 +1,13 @@
-"""mount: a line in fstab, and whether it is mounted now."""
+"""mount: a line in fstab, and whether the file system is mounted now."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from precast.resources import issues, issues_system, properties
-from precast.resources.contract import Change, Handler, Instance, Node, State, Wanted
-from precast.resources.lines import join_lines, read_text, split_lines, write_text
-from precast.resources.properties import ABSENT, listed
+from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
+from precast.resources.properties import ABSENT, as_texts
+from precast.resources.text_files import join_lines, read_text, split_lines, write_text
 
 FILE = "/etc/fstab"
 MOUNTED, UNMOUNTED, GHOST, DEFINED = "mounted", "unmounted", "ghost", "defined"
@@ -28,7 +28,7 @@ def parse(line: str) -> Entry | None:
     fields = line.split()
     if len(fields) < 3 or fields[0].startswith("#"):
         return None
-    fields = [_plain(field) for field in fields]
+    fields = [_unescape(field) for field in fields]
     fields += ["defaults", "0", "0"][len(fields) - 3 :]
     return Entry(*fields[:6])
 
@@ -36,24 +36,24 @@ def parse(line: str) -> Entry | None:
 class Mount(Handler):
     can_refresh: ClassVar[bool] = True
     locks: ClassVar[tuple[str, ...]] = ("mount",)
-    invalidates: ClassVar[tuple[str, ...] | None] = None  # what is mounted hides and shows files
+    invalidates: ClassVar[tuple[str, ...] | None] = None  # mounting hides and shows files
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
         if node.root and not node.is_chroot:
             raise issues.NOT_UNDER_ROOT.error(type="mount", root=node.root)
-        self.name = str(wanted.get("name", wanted.title)).rstrip("/") or "/"
+        self.name = str(resource.get("name", resource.title)).rstrip("/") or "/"
         if not self.name.startswith("/"):
-            raise properties.bad(wanted, "name", self.name, "it is an absolute path")
+            raise properties.invalid_value(resource, "name", self.name, "it is an absolute path")
         allowed = (DEFINED, "present", MOUNTED, UNMOUNTED, ABSENT)
-        self.ensure = properties.one_of(wanted, "ensure", allowed)
+        self.ensure = properties.one_of(resource, "ensure", allowed)
         if self.ensure == "present":
             self.ensure = DEFINED
-        self.desired = {name: wanted.parameters[name] for name in _ORDER if name in wanted.parameters}
+        self.desired = {name: resource.parameters[name] for name in _ORDER if name in resource.parameters}
         if isinstance(self.desired.get("options"), list):
-            self.desired["options"] = ",".join(listed(self.desired["options"]))
-        self._target = str(wanted.get("target", FILE))
-        self._remounts = properties.truth(wanted, "remounts", is_default=True)
+            self.desired["options"] = ",".join(as_texts(self.desired["options"]))
+        self._target = str(resource.get("target", FILE))
+        self._remounts = properties.read_boolean(resource, "remounts", is_default=True)
         self._is_stale = False
 
     def read(self) -> State:
@@ -69,16 +69,16 @@ class Mount(Handler):
 
     def _is_mounted(self) -> bool:
         lines = split_lines(read_text(self.node, "/proc/mounts"))
-        return any(_plain(line.split()[1]) == self.name for line in lines if " " in line)
+        return any(_unescape(line.split()[1]) == self.name for line in lines if " " in line)
 
     def compare(self, state: State) -> Sequence[Change]:
         present = str(state["ensure"])
         if self.ensure is not None and not self._is_in_place(present):
-            return (properties.changed("ensure", present, self.ensure),)
+            return (properties.make_change("ensure", present, self.ensure),)
         if present in (ABSENT, GHOST):
             return ()
         return tuple(
-            properties.changed(name, state[name], desired)
+            properties.make_change(name, state[name], desired)
             for name, desired in self.desired.items()
             if str(state[name]) != str(desired)
         )
@@ -101,7 +101,7 @@ class Mount(Handler):
             self._do(["mount", self.name])
 
     def flush(self) -> None:
-        """What changed on the line also holds for what is mounted."""
+        """Apply changes of the line to the mounted file system too."""
         if self._is_stale:
             self._is_stale = False
             self._remount()
@@ -120,10 +120,10 @@ class Mount(Handler):
             self._do(["mount", self.name])
 
     def _do(self, argv: list[str]) -> None:
-        done = self.node.run(argv)
-        if not done.is_success:
-            output = " ".join(done.output.split())
-            raise issues_system.COMMAND_FAILED.error(command=" ".join(argv), code=done.exit_code, output=output)
+        result = self.node.run(argv)
+        if not result.is_success:
+            output = " ".join(result.output.split())
+            raise issues_system.COMMAND_FAILED.error(command=" ".join(argv), code=result.exit_code, output=output)
 
     def _write(self, is_there: bool) -> None:
         lines = split_lines(read_text(self.node, self._target))
@@ -144,14 +144,14 @@ class Mount(Handler):
             if name not in state:
                 raise issues.MISSING_VALUE.error(name=name, reason="a line in fstab has one", type="mount")
         fields = [state["device"], self.name, state["fstype"], state["options"], state["dump"], state["pass"]]
-        return "\t".join(_escaped(str(field)) for field in fields)
+        return "\t".join(_escape(str(field)) for field in fields)
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         for line in split_lines(read_text(node, FILE)):
             entry = parse(line)
             if entry is not None and entry.place.startswith("/"):
-                state = cls(Wanted("mount", entry.place, {}), node).read()
+                state = cls(DesiredResource("mount", entry.place, {}), node).read()
                 yield Instance(entry.place, {**state, "provider": "parsed", "target": FILE})
 
 
@@ -165,10 +165,10 @@ def _properties(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _plain(field: str) -> str:
-    """Blanks and the like are written in octal."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)
+def _unescape(field: str) -> str:
+    """Decode blanks and other special characters, which fstab writes in octal."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
 
 
-def _escaped(field: str) -> str:
-    return re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found[0]):03o}", field)
+def _escape(field: str) -> str:
+    return re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", field)

@@ -1,4 +1,4 @@
-"""notify: a message in the report. It is a change each time, and touches nothing."""
+"""notify: a message in the report. It is reported as a change in every run, and changes nothing on the node."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -13,11 +13,11 @@ class Notify(Handler):
         return {"message": "absent"}
 
     def compare(self, state: State) -> Sequence[Change]:
-        message = self.wanted.get("message", self.wanted.get("name", self.wanted.title))
+        message = self.resource.get("message", self.resource.get("name", self.resource.title))
         text = message if isinstance(message, str) else str(message)
-        is_secret = "message" in self.wanted.secrets
+        is_secret = "message" in self.resource.secrets
         shown = "[redacted]" if is_secret else text
         return (Change("message", "absent", text, f"defined 'message' as '{shown}'", is_sensitive=is_secret),)
 
     def apply(self, change: Change) -> None:
-        self.say("notice", "[redacted]" if change.is_sensitive else str(change.desired))
+        self.log("notice", "[redacted]" if change.is_sensitive else str(change.desired))

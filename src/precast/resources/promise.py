@@ -1,22 +1,22 @@
-"""promise: a value that this node gives to others. It is published in its turn, so once what it requires has succeeded."""
+"""promise: a value that this node publishes for other nodes. It is published after the resources that it requires have succeeded."""
 
 from collections.abc import Sequence
 from typing import ClassVar
 
 from precast.resources import issues
-from precast.resources.contract import Change, Handler, Node, State, Wanted
-from precast.resources.properties import ABSENT, changed
+from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
+from precast.resources.properties import ABSENT, make_change
 
 
 class Promise(Handler):
     touches_node: ClassVar[bool] = False
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
-        self._key = str(wanted.get("key", wanted.title))
-        if "value" not in wanted.parameters:
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
+        self._key = str(resource.get("key", resource.title))
+        if "value" not in resource.parameters:
             raise issues.MISSING_VALUE.error(name="value", reason="a promise gives one", type="promise")
-        if "value" in wanted.secrets:
+        if "value" in resource.secrets:
             raise issues.BAD_VALUE.error(
                 name="value", value="a Sensitive", wanted="a promise is read by others", type="promise"
             )
@@ -25,8 +25,8 @@ class Promise(Handler):
         return {"value": self.node.promised(self._key, ABSENT)}
 
     def compare(self, state: State) -> Sequence[Change]:
-        value = self.wanted.get("value")
-        return () if state["value"] == value else (changed("value", state["value"], value),)
+        value = self.resource.get("value")
+        return () if state["value"] == value else (make_change("value", state["value"], value),)
 
     def apply(self, change: Change) -> None:
         self.node.promise(self._key, change.desired)

@@ -1,4 +1,4 @@
-"""Which class handles which type. Imported when the first resource of the type is met: a run pays for what its catalog has."""
+"""The handler class of each type. It is imported with the first resource of the type, so a run loads only what its catalog needs."""
 
 import functools
 import importlib
@@ -7,14 +7,14 @@ from precast.resources.contract import Handler
 
 # Type: module and class.
 _HANDLERS: dict[str, tuple[str, str]] = {
-    "anchor": ("precast.resources.organising", "Organising"),
+    "anchor": ("precast.resources.organisation", "OrganisingHandler"),
     "concat_file": ("precast.resources.concat_file", "ConcatFile"),
     "concat_fragment": ("precast.resources.concat_fragment", "ConcatFragment"),
     "cron": ("precast.resources.cron", "Cron"),
     "exec": ("precast.resources.exec", "Exec"),
     "file": ("precast.resources.file", "File"),
     "file_line": ("precast.resources.file_line", "FileLine"),
-    "filebucket": ("precast.resources.organising", "Organising"),
+    "filebucket": ("precast.resources.organisation", "OrganisingHandler"),
     "group": ("precast.resources.group", "Group"),
     "host": ("precast.resources.host", "Host"),
     "ini_setting": ("precast.resources.ini_setting", "IniSetting"),
@@ -22,8 +22,8 @@ _HANDLERS: dict[str, tuple[str, str]] = {
     "notify": ("precast.resources.notify", "Notify"),
     "package": ("precast.resources.package.handler", "Package"),
     "promise": ("precast.resources.promise", "Promise"),
-    "resources": ("precast.resources.organising", "Resources"),
-    "schedule": ("precast.resources.organising", "Organising"),
+    "resources": ("precast.resources.organisation", "Resources"),
+    "schedule": ("precast.resources.organisation", "OrganisingHandler"),
     "service": ("precast.resources.service.handler", "Service"),
     "ssh_authorized_key": ("precast.resources.ssh_authorized_key", "SshAuthorizedKey"),
     "sshkey": ("precast.resources.sshkey", "Sshkey"),
@@ -38,9 +38,9 @@ def names() -> list[str]:
 
 @functools.cache
 def find(type_name: str) -> type[Handler] | None:
-    """The class for a type, by its name in lower case; None if there is none."""
-    place = _HANDLERS.get(type_name)
-    if place is None:
+    """The handler class of a type, by its lower-case name; None if Precast has none."""
+    entry = _HANDLERS.get(type_name)
+    if entry is None:
         return None
-    found: type[Handler] = getattr(importlib.import_module(place[0]), place[1])
-    return found
+    handler: type[Handler] = getattr(importlib.import_module(entry[0]), entry[1])
+    return handler

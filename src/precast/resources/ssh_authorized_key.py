@@ -1,7 +1,7 @@
-"""ssh_authorized_key: a key that opens an account.
+"""ssh_authorized_key: a key that may log in to an account.
 
-The file lies where its user may do anything, link it elsewhere too. So it is written as that user: root, who follows every link,
-would write where they lead him. Other lines keep their bytes.
+The file is in a directory of its user, who may replace it by a link to any file. So it is written as that user, because root would follow
+such a link and overwrite its target. Other lines keep their bytes.
 """
 
 import os
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from precast.resources import accounts, issues, issues_system, properties
-from precast.resources.contract import Change, Instance, Node, State, Wanted
-from precast.resources.lines import join_lines, read_text, split_lines, write_text
+from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
+from precast.resources.text_files import join_lines, read_text, split_lines, write_text
 
 ALIASES = {"rsa": "ssh-rsa", "dsa": "ssh-dss", "dss": "ssh-dss", "ed25519": "ssh-ed25519"}
 _KIND = re.compile(r"(?:ssh-|ecdsa-|sk-)\S+")
@@ -38,11 +38,11 @@ def parse(line: str) -> Entry | None:
         return None
     options: list[str] = []
     if not _KIND.match(text):
-        found = re.match(r'(?:"(?:\\"|[^"])*"|[^"\s])+', text)
-        if found is None:
+        options_text = re.match(r'(?:"(?:\\"|[^"])*"|[^"\s])+', text)
+        if options_text is None:
             return None
-        options = _OPTION.findall(found[0])
-        text = text[found.end() :].lstrip()
+        options = _OPTION.findall(options_text[0])
+        text = text[options_text.end() :].lstrip()
     fields = text.split(None, 2)
     if len(fields) < 2 or not _KIND.fullmatch(fields[0]):
         return None
@@ -55,34 +55,34 @@ class SshAuthorizedKey(PropertyHandler):
     locks: ClassVar[tuple[str, ...]] = ("ssh_authorized_key",)
     invalidates: ClassVar[tuple[str, ...] | None] = ()
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
-        if wanted.get("user") is None and wanted.get("target") is None:
-            raise issues.MISSING_VALUE.error(name="user", reason="a key opens an account", type=wanted.type)
-        self._user = None if wanted.get("user") is None else str(wanted.get("user"))
-        self._drops = properties.truth(wanted, "drop_privileges", is_default=True)
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
+        if resource.get("user") is None and resource.get("target") is None:
+            raise issues.MISSING_VALUE.error(name="user", reason="a key opens an account", type=resource.type)
+        self._user = None if resource.get("user") is None else str(resource.get("user"))
+        self._drops = properties.read_boolean(resource, "drop_privileges", is_default=True)
 
     def munge(self, name: str, value: Any) -> Any:
         if name == "options":
-            texts = [text for text in properties.listed(value) if text not in ("", ABSENT)]
+            texts = [text for text in properties.as_texts(value) if text not in ("", ABSENT)]
             return texts or [ABSENT]
         text = str(value)
         if not text or any(sign.isspace() for sign in text):
-            raise properties.bad(self.wanted, name, value, "it is one word")
+            raise properties.invalid_value(self.resource, name, value, "it is one word")
         return ALIASES.get(text, text) if name == "type" else text
 
     def _target(self) -> str | None:
-        """The file; None as long as the user is not there."""
-        if self.wanted.get("target") is not None:
-            return str(self.wanted.get("target"))
+        """The file; None as long as the user does not exist."""
+        if self.resource.get("target") is not None:
+            return str(self.resource.get("target"))
         user = accounts.find_user(self.node, str(self._user), is_local=False)
         return None if user is None else f"{user.home.rstrip('/')}/.ssh/authorized_keys"
 
     def read(self) -> State:
         target = self._target()
         entries = [] if target is None else map(parse, split_lines(read_text(self.node, target)))
-        found = next((entry for entry in entries if entry is not None and entry.name == self.name), None)
-        return {"ensure": ABSENT} if found is None else _properties(found)
+        key = next((entry for entry in entries if entry is not None and entry.name == self.name), None)
+        return {"ensure": ABSENT} if key is None else _properties(key)
 
     def apply(self, change: Change) -> None:
         target = self._target()
@@ -103,26 +103,26 @@ class SshAuthorizedKey(PropertyHandler):
         state = {} if present is None else _properties(present)
         kind, key, options = (self.desired.get(name, state.get(name)) for name in self.order)
         if kind is None or key is None:
-            raise issues.MISSING_VALUE.error(name="type and key", reason="they make the line", type=self.wanted.type)
+            raise issues.MISSING_VALUE.error(name="type and key", reason="they make the line", type=self.resource.type)
         start = [] if options in (None, [ABSENT]) else [",".join(options)]
         return " ".join([*start, kind, key, self.name])
 
     def _write(self, target: str, text: str) -> None:
         data = text.encode(errors="surrogateescape")
         if self._user is not None and self._drops and (not self.node.root or self.node.is_chroot):
-            done = self.node.run(["/bin/sh", "-c", _WRITE, "sh", target], user=self._user, stdin=data)
-            if done.is_success:
+            result = self.node.run(["/bin/sh", "-c", _WRITE, "sh", target], user=self._user, stdin=data)
+            if result.is_success:
                 return
-            # A directory that is root's is not the user's to lead us astray: there root writes.
-            if not _is_roots(self.node, target):
-                reason = " ".join(done.output.split())
+            # In a directory that root owns the user cannot create links, so root may write there.
+            if not _is_in_root_directory(self.node, target):
+                reason = " ".join(result.output.split())
                 raise issues_system.UNWRITABLE.error(path=target, user=self._user, reason=reason)
         self._write_as_root(target, text)
 
     def _write_as_root(self, target: str, text: str) -> None:
         user = None if self._user is None else accounts.find_user(self.node, self._user, is_local=False)
         place = Path(self.node.path(target))
-        if any(each.is_symlink() for each in (place, place.parent)):
+        if any(path.is_symlink() for path in (place, place.parent)):
             raise issues_system.UNWRITABLE.error(path=target, user=self._user, reason="it is behind a link")
         owner = (0, 0) if user is None else (user.uid, user.gid)
         if not place.parent.exists():
@@ -131,7 +131,7 @@ class SshAuthorizedKey(PropertyHandler):
         write_text(self.node, target, text, 0o600, owner)
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         raise NotImplementedError
 
 
@@ -140,7 +140,7 @@ def _give(path: Path, owner: tuple[int, int]) -> None:
         os.chown(path, *owner, follow_symlinks=False)
 
 
-def _is_roots(node: Node, target: str) -> bool:
+def _is_in_root_directory(node: ManagedNode, target: str) -> bool:
     parent = Path(node.path(target)).parent
     return parent.is_dir() and not parent.is_symlink() and parent.stat().st_uid == 0
 

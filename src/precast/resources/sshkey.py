@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from precast.resources import issues, properties
-from precast.resources.contract import Change, Instance, Node, State, Wanted
-from precast.resources.lines import join_lines, read_text, split_lines, write_text
+from precast.resources.contract import Change, DesiredResource, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
 from precast.resources.ssh_authorized_key import ALIASES
+from precast.resources.text_files import join_lines, read_text, split_lines, write_text
 
 FILE = "/etc/ssh/ssh_known_hosts"
 
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
 
 
 def parse(line: str) -> Entry | None:
-    """The entry on a line; None for comments, and for those with a marker (@cert-authority), which are nobody's."""
+    """The entry on a line; None for comments, and for lines with a marker (@cert-authority), which are never managed."""
     fields = line.split()
     if len(fields) < 3 or fields[0].startswith(("#", "@")):
         return None
@@ -32,34 +32,34 @@ class Sshkey(PropertyHandler):
     locks: ClassVar[tuple[str, ...]] = ("sshkey",)
     invalidates: ClassVar[tuple[str, ...] | None] = ()
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
-        name, _, kind = wanted.title.partition("@")
-        self.name = str(wanted.get("name", name))
-        kind = str(wanted.get("type", kind or "ssh-rsa"))
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
+        name, _, kind = resource.title.partition("@")
+        self.name = str(resource.get("name", name))
+        kind = str(resource.get("type", kind or "ssh-rsa"))
         self._type = ALIASES.get(kind, kind)
-        self._target = str(wanted.get("target", FILE))
+        self._target = str(resource.get("target", FILE))
         if any(sign in self.name for sign in ", \t\n"):
-            raise properties.bad(wanted, "name", self.name, "it is one word; other names are host_aliases")
+            raise properties.invalid_value(resource, "name", self.name, "it is one word; other names are host_aliases")
 
     def munge(self, name: str, value: Any) -> Any:
         if name == "key":
             return "".join(str(value).split())
-        names = [each for each in properties.listed(value) if each]
+        names = [name for name in properties.as_texts(value) if name]
         return ABSENT if names in ([], [ABSENT]) else names
 
-    def _is_it(self, line: str) -> bool:
+    def _is_own_line(self, line: str) -> bool:
         entry = parse(line)
         return entry is not None and entry.names[0] == self.name and entry.type == self._type
 
     def read(self) -> State:
         lines = split_lines(read_text(self.node, self._target))
-        found = next((parse(line) for line in lines if self._is_it(line)), None)
-        return {"ensure": ABSENT} if found is None else _properties(found)
+        entry = next((parse(line) for line in lines if self._is_own_line(line)), None)
+        return {"ensure": ABSENT} if entry is None else _properties(entry)
 
     def apply(self, change: Change) -> None:
         lines = split_lines(read_text(self.node, self._target))
-        ours = [at for at, line in enumerate(lines) if self._is_it(line)]
+        ours = [at for at, line in enumerate(lines) if self._is_own_line(line)]
         if change.property == "ensure" and change.desired == ABSENT:
             lines = [line for at, line in enumerate(lines) if at not in ours]
         elif not ours:
@@ -76,13 +76,13 @@ class Sshkey(PropertyHandler):
         return f"{','.join([self.name, *([] if aliases == ABSENT else aliases)])} {self._type} {key}"
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         for line in split_lines(read_text(node, FILE)):
             entry = parse(line)
             if entry is not None:
-                found = {key: value for key, value in _properties(entry).items() if value != ABSENT}
+                present = {key: value for key, value in _properties(entry).items() if value != ABSENT}
                 more = {"name": entry.names[0], "provider": "parsed", "target": FILE, "type": entry.type}
-                yield Instance(f"{entry.names[0]}@{entry.type}", {**found, **more})
+                yield Instance(f"{entry.names[0]}@{entry.type}", {**present, **more})
 
 
 def _properties(entry: Entry) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """user: a local account, through the programs of the shadow suite.
 
-A password's hash never stands on a command line, where every user of the machine could read it: chpasswd takes it as its input.
+A password's hash is never on a command line, where every user of the machine could read it: chpasswd reads it from its standard input.
 """
 
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from precast.resources import accounts, properties
-from precast.resources.commands import is_there
-from precast.resources.contract import Change, Handler, Instance, Node, State, Wanted
+from precast.resources.commands import has_program
+from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
 from precast.resources.properties import ABSENT, PRESENT, PropertyHandler
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -28,20 +28,20 @@ class User(PropertyHandler):
     locks: ClassVar[tuple[str, ...]] = (accounts.KIND,)
     invalidates: ClassVar[tuple[str, ...] | None] = (accounts.KIND, "owners")
 
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        self._is_whole = properties.one_of(wanted, "membership", ("inclusive", "minimum")) == "inclusive"
-        super().__init__(wanted, node)
-        self._manages_home = properties.truth(wanted, "managehome")
-        self._may_repeat = properties.truth(wanted, "allowdupe")
-        self._is_system = properties.truth(wanted, "system")
-        self._is_local = properties.truth(wanted, "forcelocal")
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        self._is_whole = properties.one_of(resource, "membership", ("inclusive", "minimum")) == "inclusive"
+        super().__init__(resource, node)
+        self._manages_home = properties.read_boolean(resource, "managehome")
+        self._may_repeat = properties.read_boolean(resource, "allowdupe")
+        self._is_system = properties.read_boolean(resource, "system")
+        self._is_local = properties.read_boolean(resource, "forcelocal")
         for name in ("roles", "profiles", "auths", "keys", "attributes", "loginclass", "project", "salt", "iterations"):
-            if name in wanted.parameters:
-                self.say("info", f"{name} does not exist on Linux; not managed")
+            if name in resource.parameters:
+                self.log("info", f"{name} does not exist on Linux; not managed")
 
     def munge(self, name: str, value: Any) -> Any:
         if name in ("uid", *_AGES):
-            return properties.number(self.wanted, name)
+            return properties.number(self.resource, name)
         if name == "gid":
             return int(value) if str(value).isdecimal() else str(value)
         if name == "groups":
@@ -49,25 +49,27 @@ class User(PropertyHandler):
         text = str(value)
         if name == "expiry":
             if text != ABSENT and not _DATE.fullmatch(text):
-                raise properties.bad(self.wanted, name, value, "it is a date as 2030-12-31, or absent")
+                raise properties.invalid_value(self.resource, name, value, "it is a date as 2030-12-31, or absent")
         elif name in ("home", "shell") and not text.startswith("/"):
-            raise properties.bad(self.wanted, name, value, "it is an absolute path")
+            raise properties.invalid_value(self.resource, name, value, "it is an absolute path")
         if ":" in text or "\n" in text:
-            raise properties.bad(self.wanted, name, value, "it has no colon and no line break")
+            raise properties.invalid_value(self.resource, name, value, "it has no colon and no line break")
         return text
 
     def _group_names(self, value: Any) -> list[str]:
-        names = properties.listed(value)
+        names = properties.as_texts(value)
         for name in names:
             if name.isdecimal() or "," in name or not name:
-                raise properties.bad(self.wanted, "groups", name, "it is the name of a group, one in each element")
+                raise properties.invalid_value(
+                    self.resource, "groups", name, "it is the name of a group, one in each element"
+                )
         return sorted(set(names))
 
     def read(self) -> State:
-        found = accounts.find_user(self.node, self.name, self._is_local)
-        if found is None:
+        user = accounts.find_user(self.node, self.name, self._is_local)
+        if user is None:
             return {"ensure": ABSENT}
-        return _properties(found, list(accounts.accounts(self.node).groups_of.get(self.name, ())))
+        return _properties(user, list(accounts.accounts(self.node).groups_of.get(self.name, ())))
 
     def is_in_sync(self, name: str, previous: Any, desired: Any) -> bool:
         if name == "groups":
@@ -83,7 +85,10 @@ class User(PropertyHandler):
         if name == "groups":
             desired = desired if self._is_whole else sorted({*previous, *desired})
             return Change(
-                name, previous, desired, properties.words(name, ",".join(previous), properties.shown(desired))
+                name,
+                previous,
+                desired,
+                properties.change_message(name, ",".join(previous), properties.format_value(desired)),
             )
         return super().change(name, previous, desired)
 
@@ -96,19 +101,23 @@ class User(PropertyHandler):
             self._add()
 
     def expand(self, state: State) -> Sequence[Handler]:
-        """Keys that nobody declared, if they are to go."""
-        purge = self.wanted.get("purge_ssh_keys", False)
+        """The removal of undeclared ssh keys, if purge_ssh_keys is set."""
+        purge = self.resource.get("purge_ssh_keys", False)
         user = accounts.find_user(self.node, self.name, self._is_local)
         if purge is False or user is None or self.ensure == ABSENT:
             return ()
-        from precast.resources.user_keys import files_of, undeclared
+        from precast.resources.user_keys import authorized_keys_files, find_undeclared_keys
 
-        return tuple(undeclared(self.wanted, self.node, files_of(purge, self.desired.get("home", user.home))))
+        return tuple(
+            find_undeclared_keys(
+                self.resource, self.node, authorized_keys_files(purge, self.desired.get("home", user.home))
+            )
+        )
 
     def _add(self) -> None:
         argv = ["useradd", *self._home_option(), *(["-r"] if self._is_system else [])]
         if "gid" not in self.desired and accounts.find_group(self.node, self.name, self._is_local) is not None:
-            argv += ["-g", self.name]  # a group of that name is the user's own, as it is when both are new
+            argv += ["-g", self.name]  # an existing group of that name becomes the user's primary group
         for name, option in _OPTIONS.items():
             desired = self.desired.get(name)
             if desired not in (None, ABSENT, []):
@@ -121,7 +130,7 @@ class User(PropertyHandler):
                 self._set(name, self.desired[name])
 
     def _home_option(self) -> list[str]:
-        """useradd fails for a home directory that is there under a prefix, so it is not asked to make that one."""
+        """Whether useradd creates the home directory: with a prefix it fails if the directory exists."""
         if not self._manages_home:
             return ["-M"]
         home = self.desired.get("home", f"/home/{self.name}")
@@ -140,18 +149,18 @@ class User(PropertyHandler):
             accounts.run_tool(self.node, ["usermod", _OPTIONS[name], word, *repeat, self.name])
 
     def _check_shell(self) -> None:
-        """An account whose shell is missing could not log in: Puppet refuses that too."""
+        """Reject a missing shell, as Puppet does: the account could not log in."""
         shell = self.desired.get("shell")
-        if shell is not None and not is_there(shell, self.node.root):
-            raise properties.bad(self.wanted, "shell", shell, "it must exist")
+        if shell is not None and not has_program(shell, self.node.root):
+            raise properties.invalid_value(self.resource, "shell", shell, "it must exist")
 
     @classmethod
-    def instances(cls, node: Node) -> Iterable[Instance]:
+    def instances(cls, node: ManagedNode) -> Iterable[Instance]:
         known = accounts.accounts(node)
         for user in known.users.values():
-            found = _properties(user, list(known.groups_of.get(user.name, ())))
-            kept = {name: value for name, value in found.items() if value not in (ABSENT, "", [])}
-            yield Instance(user.name, {**kept, "provider": "useradd"})
+            state = _properties(user, list(known.groups_of.get(user.name, ())))
+            present = {name: value for name, value in state.items() if value not in (ABSENT, "", [])}
+            yield Instance(user.name, {**present, "provider": "useradd"})
 
 
 def _word(value: Any) -> str:

@@ -1,41 +1,41 @@
-"""Keys in a user's authorized_keys that no resource declares: what `purge_ssh_keys` removes."""
+"""Keys in a user's authorized_keys that no resource declares, for `purge_ssh_keys`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from precast.resources.contract import Change, Handler, Node, State, Wanted
-from precast.resources.lines import join_lines, read_text, split_lines
-from precast.resources.properties import ABSENT, PRESENT, listed
+from precast.resources.contract import Change, DesiredResource, Handler, ManagedNode, State
+from precast.resources.properties import ABSENT, PRESENT, as_texts
 from precast.resources.ssh_authorized_key import SshAuthorizedKey, parse
+from precast.resources.text_files import join_lines, read_text, split_lines
 
 
 class UndeclaredKey(SshAuthorizedKey):
-    """One line that is to go. Keys without a comment have no name, so it is known by all of its text."""
+    """One line to remove. Keys without a comment have no name, so the whole line identifies it."""
 
-    def __init__(self, wanted: Wanted, node: Node, line: str) -> None:
-        super().__init__(wanted, node)
-        self._line_to_go = line
-        self._path = str(wanted.get("target"))
+    def __init__(self, resource: DesiredResource, node: ManagedNode, line: str) -> None:
+        super().__init__(resource, node)
+        self._line_to_remove = line
+        self._path = str(resource.get("target"))
 
     def read(self) -> State:
         lines = split_lines(read_text(self.node, self._path))
-        return {"ensure": PRESENT if self._line_to_go in lines else ABSENT}
+        return {"ensure": PRESENT if self._line_to_remove in lines else ABSENT}
 
     def apply(self, change: Change) -> None:
         lines = split_lines(read_text(self.node, self._path))
-        self._write(self._path, join_lines([line for line in lines if line != self._line_to_go]))
+        self._write(self._path, join_lines([line for line in lines if line != self._line_to_remove]))
 
 
-def files_of(purge: Any, home: str) -> list[str]:
-    """Where to look: the usual file, or those that are named, with the home directory as `~` or `%h`."""
+def authorized_keys_files(purge: Any, home: str) -> list[str]:
+    """The files to search: the default file, or the named files, with the home directory as `~` or `%h`."""
     if str(purge).lower() == "false":
         return []
-    named = [f"{home}/.ssh/authorized_keys"] if str(purge).lower() == "true" else listed(purge)
+    named = [f"{home}/.ssh/authorized_keys"] if str(purge).lower() == "true" else as_texts(purge)
     return [path.replace("%h", home).replace("~", home, 1) if path.startswith(("~", "%h")) else path for path in named]
 
 
-def undeclared(user: Wanted, node: Node, paths: Sequence[str]) -> Iterator[Handler]:
-    """The keys in these files that the catalog does not have."""
+def find_undeclared_keys(user: DesiredResource, node: ManagedNode, paths: Sequence[str]) -> Iterator[Handler]:
+    """Handlers that remove the keys in these files that the catalog does not have."""
     declared = node.names("ssh_authorized_key")
     for path in paths:
         unnamed = 0
@@ -46,5 +46,5 @@ def undeclared(user: Wanted, node: Node, paths: Sequence[str]) -> Iterator[Handl
             unnamed += not entry.name
             title = entry.name or f"{path}:unnamed-{unnamed}"
             parameters = {"ensure": ABSENT, "user": str(user.get("name", user.title)), "target": path}
-            wanted = user._replace(type="ssh_authorized_key", title=title, parameters=parameters)
-            yield UndeclaredKey(wanted, node, line)
+            resource = user._replace(type="ssh_authorized_key", title=title, parameters=parameters)
+            yield UndeclaredKey(resource, node, line)

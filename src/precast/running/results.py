@@ -1,19 +1,19 @@
-"""What both drivers share: what work returns, and what a run comes back with."""
+"""Types that both drivers share: what the work of a transition returns, and what a driver returns."""
 
 import msgspec
 
 from precast.net.model.declarations import Outcome
 
-# What the work of a transition may return: its outcome, or nothing, which is a success.
-Ended = Outcome | None
+# The work of a transition returns its outcome, or None for success.
+WorkOutcome = Outcome | None
 
 
-class Result(msgspec.Struct):
-    """How a run ended.
+class DriverResult(msgspec.Struct):
+    """How a driver ended.
 
-    `unfinished` are the transitions whose work was given up at the deadline. They still hold their tokens in the execution, so a snapshot
-    taken now lists them as running, and whoever resumes decides whether to do their work again. `errors` has what the work of a failed
-    transition raised last.
+    `unfinished` are the transitions whose work was abandoned at the deadline. They still hold their tokens in the execution, so a snapshot
+    taken now lists them as running, and the caller that resumes it decides whether to repeat their work. `errors` has the last exception
+    that the work of each failed transition raised.
     """
 
     is_complete: bool = False

@@ -1,1 +1,1 @@
-"""What Precast does, without HTTP and without SQL text."""
+"""The services: what Precast does, without HTTP and without the text of SQL statements."""

@@ -1,7 +1,7 @@
-"""Takes away from a process what a compile never needs: rights, the network, new programs.
+"""Drops the privileges that a compile never needs: user rights, the network, starting programs.
 
-As root it becomes nobody in a network without interfaces. Without root it tries the same by a user namespace, and where the kernel
-does not allow that, goes on: then the language, which has no way to open a socket, is what keeps it in.
+A process of root becomes the user nobody in a network namespace without interfaces. Without root it tries the same through a user
+namespace. Where the kernel does not allow that, it continues: then only the language, which cannot open a socket, confines it.
 """
 
 import contextlib
@@ -16,19 +16,19 @@ _SIGKILL = 9
 
 
 def confine() -> None:
-    """Give up what is not needed, for good. Call it before anything of a stranger is read."""
+    """Drop the privileges irrevocably. Call it before the process reads untrusted input."""
     libc = ctypes.CDLL(None, use_errno=True)
-    # It ends with its server, however that ends.
+    # The kernel kills this process when its server ends, however that happens.
     libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     os.chdir("/")
     if os.geteuid() == 0:
         if libc.unshare(_CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), "no network of its own for a compile worker")
+            raise OSError(ctypes.get_errno(), "cannot create a network namespace for a compile worker")
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-        # Changing the user resets it.
+        # A change of the user resets the signal.
         libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     else:
         libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)

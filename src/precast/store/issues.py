@@ -1,4 +1,4 @@
-"""What can go wrong in the store."""
+"""The issues that the store raises."""
 
 from precast.base.errors import Issue, Kind
 
@@ -18,49 +18,49 @@ CANNOT_OPEN = Issue(
     "STORE-003",
     Kind.UNAVAILABLE,
     "cannot open the database {location}: {reason}",
-    "check that the place exists, that this user may write there, and that the database server runs",
+    "check that the location exists, that this user may write there, and that the database server is running",
 )
 NOT_OURS = Issue(
     "STORE-004",
     Kind.CONFLICT,
     "{location} is not a Precast database",
-    "name another place, of Precast's own; nothing was changed in this one",
+    "give Precast a database of its own; nothing was changed in this one",
 )
 BUSY = Issue(
     "STORE-005",
     Kind.UNAVAILABLE,
-    "the database stayed busy for {waited_s:g} s",
-    "try again; if it lasts, look for a process that keeps a transaction open",
+    "the database was busy for {waited_s:g} s",
+    "try again; if the problem persists, look for a process that keeps a transaction open",
 )
 DISK_FULL = Issue(
     "STORE-006",
     Kind.UNAVAILABLE,
-    "no space left for the database {location}; the write was rolled back",
+    "there is no space left for the database {location}; the write was rolled back",
     "free some space, then try again",
 )
 CONNECTION_LOST = Issue(
     "STORE-007",
     Kind.UNAVAILABLE,
-    "the connection to the database {location} is gone: {reason}",
-    "check that the database server runs, then try again",
+    "the connection to the database {location} was lost: {reason}",
+    "check that the database server is running, then try again",
 )
 OUTCOME_UNKNOWN = Issue(
     "STORE-008",
     Kind.UNAVAILABLE,
     "the database {location} failed during a commit: {reason}",
-    "it is not known whether this write was stored; try again, every write may be repeated",
+    "it is unknown whether this write was stored; try again, every write can be repeated",
 )
 CONSTRAINT = Issue(
     "STORE-009",
     Kind.CONFLICT,
-    "a write contradicts what is stored: {reason}",
-    "read the present state, then decide anew",
+    "the write conflicts with stored data: {reason}",
+    "read the current state, then try again",
 )
 DAMAGED = Issue(
     "STORE-010",
     Kind.UNAVAILABLE,
     "the database {location} is damaged: {reason}",
-    "stop Precast and restore a backup into a new place with `precast db restore`",
+    "stop Precast and restore a backup to a new location with `precast db restore`",
 )
 IO_FAILED = Issue(
     "STORE-011",
@@ -69,14 +69,14 @@ IO_FAILED = Issue(
     "check the disk and the kernel log before anything else",
 )
 FAILED = Issue(
-    "STORE-012", Kind.INTERNAL, "query {query} failed: {reason}", "this is a bug of Precast; please report it"
+    "STORE-012", Kind.INTERNAL, "query {query} failed: {reason}", "this is a bug in Precast; please report it"
 )
 CLOSED = Issue("STORE-013", Kind.UNAVAILABLE, "the database is closing", "try again after the restart")
 TOO_OLD_ENGINE = Issue(
     "STORE-014",
     Kind.INPUT,
     "{engine} {version} is too old",
-    "Precast needs {engine} {needed} or newer",
+    "install {engine} {needed} or newer",
 )
 NOT_DURABLE = Issue(
     "STORE-015",
@@ -94,7 +94,7 @@ NO_DRIVER = Issue(
 NEWER_SCHEMA = Issue(
     "STORE-020",
     Kind.CONFLICT,
-    "the database has schema {found}, which needs a program of schema {needed} or newer; this one has {known}",
+    "the database has schema {found}, which needs a program with schema {needed} or newer; this program has {known}",
     "install a newer Precast; nothing was changed",
 )
 NOT_MIGRATED = Issue(
@@ -104,12 +104,14 @@ NOT_MIGRATED = Issue(
     "run `precast db migrate`",
 )
 
-BACKUP_EXISTS = Issue("STORE-030", Kind.CONFLICT, "{path} exists", "name a new file; a backup never overwrites one")
+BACKUP_EXISTS = Issue(
+    "STORE-030", Kind.CONFLICT, "{path} exists already", "name a new file; a backup never overwrites a file"
+)
 BACKUP_UNWRITABLE = Issue(
     "STORE-031",
     Kind.UNAVAILABLE,
     "cannot write {path}: {reason}",
-    "check the place and the free space; no part of the file was left behind",
+    "check the directory and the free space; no part of the file was left behind",
 )
 BACKUP_UNREADABLE = Issue(
     "STORE-032", Kind.NOT_FOUND, "cannot read {path}: {reason}", "check the name and the permissions"
@@ -117,7 +119,7 @@ BACKUP_UNREADABLE = Issue(
 BACKUP_BROKEN = Issue(
     "STORE-033",
     Kind.INPUT,
-    "{path} is not a whole Precast backup: {reason}",
+    "{path} is not a complete Precast backup: {reason}",
     "use another backup; nothing was restored",
 )
 BACKUP_NEWER = Issue(
@@ -134,13 +136,13 @@ NOT_EMPTY = Issue(
 )
 
 UNKNOWN_KIND = Issue(
-    "WORK-001", Kind.INTERNAL, "work of kind {kind} is not declared", "declare it where the queue is made"
+    "WORK-001", Kind.INTERNAL, "the work kind {kind} is not declared", "declare it where the queue is created"
 )
 QUEUE_FULL = Issue(
     "WORK-002",
     Kind.UNAVAILABLE,
     "the queue for {kind} is full ({limit} items)",
-    "try again later; `precast db work` shows what is waiting",
+    "try again later; `precast db work` shows the waiting items",
 )
 PAYLOAD_TOO_LARGE = Issue(
     "WORK-003",
@@ -157,6 +159,6 @@ NO_DEAD_LETTER = Issue(
 STREAM_FULL = Issue(
     "STREAM-001",
     Kind.UNAVAILABLE,
-    "the stream {stream} is full ({limit} records wait to be read)",
+    "the stream {stream} is full ({limit} records are not read yet)",
     "try again when its reader has caught up",
 )

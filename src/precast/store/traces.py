@@ -1,8 +1,8 @@
-"""The trace tree of each environment, and who waits for it to grow.
+"""The trace tree of each environment, and the nodes that wait for a compile that extends it.
 
-A place takes one chain: of two servers that grow the tree at the same place one wins, and the other finds what it wanted there. A
-chain is never changed, and is removed when nobody has walked it for long. Whoever is about to use one writes its row first, and so
-learns whether it is still there: what is in memory may be gone.
+A branch point takes one chain for each answer: of two servers that extend the tree at the same point one wins, and the other finds the
+chain that it was about to add. A chain is never changed, and is deleted when no walk has used it for long. A transaction that is about
+to use a chain updates its row first, and so learns whether it still exists: a cached chain may be deleted in the database.
 """
 
 from collections.abc import Collection, Sequence
@@ -46,8 +46,8 @@ WAITERS = Query(
     "traces.waiters",
     "SELECT node FROM compile_waiter WHERE branch = :branch ORDER BY since, node LIMIT :limit",
 )
-TAKE_WAITERS = Query(
-    "traces.take_waiters",
+REMOVE_WAITERS = Query(
+    "traces.remove_waiters",
     """
     DELETE FROM compile_waiter WHERE branch = :branch AND node IN
         (SELECT node FROM compile_waiter WHERE branch = :branch ORDER BY node LIMIT :limit) RETURNING node
@@ -70,17 +70,17 @@ KNOWN = Query(
     SELECT id FROM trace_chain WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS JSONB))))
     """,
 )
-HOLD = Query(
-    "traces.hold",
+LOCK = Query(
+    "traces.lock",
     """
-    -- Ours until the commit: whoever would remove it waits, and then finds that it was used.
+    -- Locks the row until the commit: a transaction that would delete the chain waits, and then finds that it was used.
     UPDATE trace_chain SET used_at = CASE WHEN used_at < :day THEN :day ELSE used_at END WHERE id = :id RETURNING id
     """,
 )
 UNUSED = Query(
     "traces.unused",
     """
-    -- Ends of branches that nobody has walked since a moment, the oldest first.
+    -- Chains without children that no walk has used since a time, the oldest first.
     SELECT id, used_at, catalog FROM trace_chain AS c
     WHERE used_at < :before_at AND (used_at, id) > (:after_at, :after)
         AND NOT EXISTS (SELECT 1 FROM trace_chain AS d WHERE d.environment = c.environment AND d.parent = c.id)
@@ -104,7 +104,7 @@ REMOVE = Query(
 NAME_DOCUMENTS = Query(
     "traces.name_documents",
     """
-    -- Rows of programs that did not write these columns.
+    -- Fills these columns where they are empty.
     UPDATE trace_chain SET catalog = json_extract(leaf, '$.catalog'), source_map = json_extract(leaf, '$.source_map')
     WHERE catalog IS NULL AND json_extract(leaf, '$.catalog') IS NOT NULL
     """,
@@ -129,7 +129,7 @@ NAMING = Query(
 SIZE = Query(
     "traces.size",
     """
-    -- Reads every chain of the environment: for people, not often.
+    -- Reads every chain of the environment, so it runs rarely.
     SELECT count(*), coalesce(sum(length(links)), 0), coalesce(sum(length(leaf)), 0) FROM trace_chain
     WHERE environment = :environment
     """,
@@ -147,18 +147,18 @@ AMONG_WAITING = Query(
 SOURCE_MAP_OF = Query(
     "traces.source_map_of",
     """
-    -- Of the newest leaf with this catalog: comments may have moved its lines.
+    -- The source map of the newest leaf with this catalog: edited comments may have moved its lines.
     SELECT source_map FROM trace_chain WHERE catalog = :catalog AND source_map IS NOT NULL
     ORDER BY made_at DESC, id DESC LIMIT 1
     """,
 )
 DAY_US = 86_400_000_000
-# An answer that is longer is kept as its digest only.
+# Of a longer answer only the digest is stored.
 MAX_VALUE_CHARS = 1_000
 
 
 class ChainRow(msgspec.Struct, frozen=True):
-    """A chain as it is stored: links packed, the leaf as JSON, and the documents that the leaf names."""
+    """A chain as it is stored: compressed links, the leaf as JSON, and the digests of the documents that the leaf names."""
 
     id: str
     links: bytes
@@ -167,16 +167,16 @@ class ChainRow(msgspec.Struct, frozen=True):
     source_map: str | None = None
 
 
-class Unused(NamedTuple):
-    """The end of a branch that nobody has walked for long."""
+class UnusedChain(NamedTuple):
+    """A chain without children that no walk has used for long."""
 
     id: str
     used_at: int
     catalog: str | None
 
 
-class HungChain(msgspec.Struct, frozen=True):
-    """A chain with the place it hangs at: by which answer, as a digest, and as JSON if it is short."""
+class AttachedChain(msgspec.Struct, frozen=True):
+    """A chain with the branch point it is attached to: the answer as a digest, and as JSON if it is short."""
 
     chain: ChainRow
     parent: str
@@ -186,31 +186,31 @@ class HungChain(msgspec.Struct, frozen=True):
 
 
 class Traces:
-    """The trees of one database."""
+    """The trace trees of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def finding(self, environment: str, parent: str, position: int, answer: str) -> Transaction[ChainRow | None]:
+    def find(self, environment: str, parent: str, position: int, answer: str) -> Transaction[ChainRow | None]:
         rows = yield FIND(environment=environment, parent=parent, position=position, answer=answer)
         return _chain(rows[0]) if rows else None
 
-    def finding_by_id(self, chain: str) -> Transaction[HungChain | None]:
+    def find_by_id(self, chain: str) -> Transaction[AttachedChain | None]:
         rows = yield FIND_BY_ID(id=chain)
         if not rows:
             return None
         *columns, parent, position, answer, value = rows[0]
-        return HungChain(_chain(columns), parent, position, answer, value)
+        return AttachedChain(_chain(columns), parent, position, answer, value)
 
-    def source_map_of(self, catalog: str) -> Transaction[str | None]:
-        """The digest of the places of a catalog's resources."""
+    def find_source_map(self, catalog: str) -> Transaction[str | None]:
+        """Find the digest of a catalog's source map."""
         rows = yield SOURCE_MAP_OF(catalog=catalog)
         return str(rows[0][0]) if rows else None
 
-    def adding(
+    def add(
         self, environment: str, parent: str, position: int, answer: str, chain: ChainRow, value: str | None
     ) -> Transaction[bool]:
-        """Hang a chain somewhere, by an answer that is also given as JSON; False if there is one already."""
+        """Attach a chain at a branch point, for an answer that `value` holds as JSON; False if a chain is attached there already."""
         rows = yield ADD(
             id=chain.id,
             environment=environment,
@@ -226,74 +226,74 @@ class Traces:
         )
         return bool(rows)
 
-    def waiting(self, branch: str, node: str) -> Transaction[None]:
-        """The node waits for this branch, and for no other."""
+    def add_waiter(self, branch: str, node: str) -> Transaction[None]:
+        """Make a node wait for the compile of this branch, and of no other."""
         yield STOP_WAITING(node=node)
         yield WAIT(branch=branch, node=node, now=to_micros(self._database.clock.now()))
 
-    def waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
-        """Who waits for a branch, the longest first."""
+    def list_waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
+        """List the nodes that wait for a branch, the longest waiting first."""
         return [row[0] for row in (yield WAITERS(branch=branch, limit=limit))]
 
-    def counting_waiters(self, branch: str) -> Transaction[int]:
+    def count_waiters(self, branch: str) -> Transaction[int]:
         ((count,),) = yield COUNT_WAITERS(branch=branch)
         return int(count)
 
-    def branch_of(self, node: str) -> Transaction[str | None]:
-        """Where a node waits; None if it does not."""
+    def find_branch(self, node: str) -> Transaction[str | None]:
+        """Find the branch that a node waits for; None if it does not wait."""
         rows = yield BRANCH_OF(node=node)
         return str(rows[0][0]) if rows else None
 
-    def waiting_among(self, nodes: Sequence[str]) -> Transaction[dict[str, str]]:
-        """Those of these nodes that wait for a compile, and at which branch."""
+    def find_branches(self, nodes: Sequence[str]) -> Transaction[dict[str, str]]:
+        """Return those of the nodes that wait for a compile, each with its branch."""
         return dict((yield AMONG_WAITING(nodes=json_list(nodes))))
 
-    def taking_waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
-        """Some who wait for a branch, and now no more."""
-        return sorted(row[0] for row in (yield TAKE_WAITERS(branch=branch, limit=limit)))
+    def remove_waiters(self, branch: str, limit: int) -> Transaction[list[str]]:
+        """Remove up to `limit` nodes that wait for a branch, and return them."""
+        return sorted(row[0] for row in (yield REMOVE_WAITERS(branch=branch, limit=limit)))
 
-    def using(self, chains: Collection[str], now: datetime) -> Transaction[set[str]]:
-        """Note that chains were walked, once a day; those that are no more. The others stay, at least until the commit."""
+    def mark_used(self, chains: Collection[str], now: datetime) -> Transaction[set[str]]:
+        """Record that walks used these chains, once a day. Returns the chains that no longer exist; the others stay until the commit."""
         ids = json_list(sorted(chains))
         yield USE(ids=ids, day=_day(now))
         return set(chains) - {row[0] for row in (yield KNOWN(ids=ids))}
 
-    def holding(self, chain: str, now: datetime) -> Transaction[bool]:
-        """Another chain is about to hang at this one: it stays. False if it is no more."""
-        return bool((yield HOLD(id=chain, day=_day(now))))
+    def lock(self, chain: str, now: datetime) -> Transaction[bool]:
+        """Lock a chain to which another one is about to be attached. False if it no longer exists."""
+        return bool((yield LOCK(id=chain, day=_day(now))))
 
-    def unused(self, before: datetime, after: Unused, limit: int) -> Transaction[list[Unused]]:
-        """Ends of branches that nobody has walked since a moment, the oldest first, from after one on."""
+    def list_unused(self, before: datetime, after: UnusedChain, limit: int) -> Transaction[list[UnusedChain]]:
+        """List chains without children that no walk has used since `before`, the oldest first, after the given one."""
         rows = yield UNUSED(before_at=to_micros(before), after_at=after.used_at, after=after.id, limit=limit)
-        return [Unused(*row) for row in rows]
+        return [UnusedChain(*row) for row in rows]
 
-    def removing(self, chains: Sequence[str], before: datetime) -> Transaction[int]:
-        """Remove those of these that nobody has walked since a moment, and at which nothing hangs; how many."""
+    def delete_unused(self, chains: Sequence[str], before: datetime) -> Transaction[int]:
+        """Delete those of the chains that are unused since `before` and have no children. Returns how many."""
         return len((yield REMOVE(ids=json_list(sorted(chains)), before_at=to_micros(before))))
 
-    def naming_documents(self) -> Transaction[None]:
-        """Let every chain say which documents its leaf names."""
+    def set_missing_documents(self) -> Transaction[None]:
+        """Fill in the documents that each leaf names, where they are missing."""
         yield NAME_DOCUMENTS()
 
-    def naming(self, digests: Sequence[str]) -> Transaction[set[str]]:
-        """Those of these documents that a leaf names."""
+    def filter_named_documents(self, digests: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the documents that a leaf names."""
         return {row[0] for row in (yield NAMING(digests=json_list(digests)))}
 
-    async def size(self, environment: str) -> tuple[int, int, int]:
-        """Rows, bytes of links, bytes of leaves."""
-        return await self._database.read(_sizing, environment)
+    async def measure(self, environment: str) -> tuple[int, int, int]:
+        """Return the number of chains, the bytes of their links, and the bytes of their leaves."""
+        return await self._database.read(_measure, environment)
 
 
 def _day(now: datetime) -> int:
     return to_micros(now) // DAY_US * DAY_US
 
 
-def resting(node: str) -> Transaction[None]:
-    """The node waits for no compile."""
+def remove_waiter(node: str) -> Transaction[None]:
+    """Remove a node from the nodes that wait for a compile."""
     yield STOP_WAITING(node=node)
 
 
-def _sizing(environment: str) -> Transaction[tuple[int, int, int]]:
+def _measure(environment: str) -> Transaction[tuple[int, int, int]]:
     ((rows, links, leaves),) = yield SIZE(environment=environment)
     return int(rows), int(links), int(leaves)
 

@@ -1,1 +1,1 @@
-"""Declarations of managed types: what a catalog may say about a resource, apart from how it is done on a node."""
+"""Declarations of managed types: the attributes that a resource may have in a catalog. How they are applied is in `resources`."""

@@ -42,7 +42,7 @@ USER = ManagedType(
         "provider": "which implementation to use",
         "purge_ssh_keys": "remove ssh keys that no resource declares; true or paths of authorized_keys",
         "role_membership": "inclusive or minimum, for roles",
-        "system": "a system account: a low number when it is made",
+        "system": "create a system account, with a low number",
     },
     relations=(AutoRelation("group", ("gid", "groups")), AutoRelation("user", ("roles",))),
 )
@@ -64,7 +64,7 @@ GROUP = ManagedType(
         "forcelocal": "manage the group in local files also where a directory service is used",
         "ia_load_module": "AIX: which module manages it",
         "provider": "which implementation to use",
-        "system": "a system group: a low number when it is made",
+        "system": "create a system group, with a low number",
     },
 )
 
@@ -77,7 +77,7 @@ SSH_AUTHORIZED_KEY = ManagedType(
         "options": "options before the key, as an array",
         "target": "the authorized_keys file, if not the user's own",
         "type": "kind of key: ssh-ed25519, ssh-rsa, …",
-        "user": "whose account it opens",
+        "user": "the account that the key may log in to",
     },
     parameters={
         "name": "the key's comment; the title if not given",

@@ -9,8 +9,8 @@ METAPARAMETERS: Final = {
     "alias": "a further name to refer to the resource by",
     "audit": "properties to watch without changing them",
     "before": "resources that come after this one",
-    "loglevel": "how loud changes are reported",
-    "noop": "look, but do not change",
+    "loglevel": "the log level at which changes are reported",
+    "noop": "only report pending changes",
     "notify": "resources that come after this one and are refreshed when it changes",
     "require": "resources that come before this one",
     "schedule": "when it may be applied",
@@ -20,8 +20,8 @@ METAPARAMETERS: Final = {
 }
 
 _TYPES: Final[dict[str, ManagedType]] = {
-    each.name: each
-    for each in (
+    declaration.name: declaration
+    for declaration in (
         files.FILE,
         files.TIDY,
         files.FILEBUCKET,
@@ -50,22 +50,22 @@ _TYPES: Final[dict[str, ManagedType]] = {
 }
 
 
-_BROUGHT: Final[dict[str, ManagedType]] = {each.name: each for each in module_types.TYPES}
+_MODULE_TYPES: Final[dict[str, ManagedType]] = {declaration.name: declaration for declaration in module_types.TYPES}
 
 
 def find(name: str) -> ManagedType | None:
-    """The type of this name, in lower case, that every manifest may use."""
+    """The type of this lower-case name, if every manifest may use it."""
     return _TYPES.get(name)
 
 
 def find_any(name: str) -> ManagedType | None:
-    """The type of this name, also if a module must bring it: for who applies or explains a catalog."""
-    return _TYPES.get(name) or _BROUGHT.get(name)
+    """The type of this name, also if it belongs to a module: for code that applies or explains a catalog."""
+    return _TYPES.get(name) or _MODULE_TYPES.get(name)
 
 
-def brought() -> list[str]:
-    """The types that Precast applies if a module brings them."""
-    return sorted(_BROUGHT)
+def module_names() -> list[str]:
+    """The types that Precast applies if a module declares them."""
+    return sorted(_MODULE_TYPES)
 
 
 def names() -> list[str]:

@@ -4,7 +4,7 @@ from precast.types.declaration import AutoRelation, ManagedType, TitlePattern
 
 FILE = ManagedType(
     "file",
-    "A file, directory or symbolic link: that it exists, what it holds, whose it is.",
+    "A file, directory or symbolic link: its existence, content, owner and mode.",
     properties={
         "ensure": "present, absent, file, directory, link; any other text is the target of a link",
         "content": "the text of the file; not together with source or target",
@@ -23,17 +23,17 @@ FILE = ManagedType(
     },
     parameters={
         "path": "absolute path; the title if not given",
-        "backup": "whether and where the former content is kept",
+        "backup": "whether and where the former content is backed up",
         "checksum": "which digest decides whether content differs",
         "force": "also replace or remove a directory that is not empty",
         "ignore": "patterns of names left alone when recursing",
         "links": "follow links or manage them",
-        "max_files": "warn or fail when recursing meets more files than this",
+        "max_files": "warn or fail when recursing finds more files than this",
         "provider": "which implementation to use",
-        "purge": "with recurse: remove what no source or resource names",
+        "purge": "with recurse: remove files that no source or resource names",
         "recurse": "also manage what is below a directory: true, false, remote",
         "recurselimit": "how deep to recurse",
-        "replace": "false leaves a file that exists as it is",
+        "replace": "false does not change a file that exists",
         "selinux_ignore_defaults": "do not ask SELinux for its default labels",
         "show_diff": "whether a change of content is shown in the report",
         "source": "where to copy from: puppet:///modules/…, file:, http(s): or a path; several are tried in order",
@@ -41,7 +41,7 @@ FILE = ManagedType(
         "sourceselect": "first or all of several sources for a directory",
         "staging_location": "where to write before the file is put in place",
         "validate_cmd": "a command that must accept the new file before it is put in place",
-        "validate_replacement": "what in validate_cmd stands for the new file's path (%)",
+        "validate_replacement": "the placeholder in validate_cmd for the new file's path (%)",
     },
     namevars=("path",),
     title_patterns=(TitlePattern(r"(?s)^(/|.+:/|.*[^/])/*\Z", ("path",)),),
@@ -56,17 +56,17 @@ FILE = ManagedType(
 
 TIDY = ManagedType(
     "tidy",
-    "Removal of files that match: old, large, or named so.",
+    "Removal of files by age, size or name.",
     properties={},
     parameters={
         "path": "file or directory to look at; the title if not given",
-        "age": "remove what is older: 30, 5d, 2w",
-        "backup": "whether what is removed is kept",
+        "age": "remove files older than this: 30, 5d, 2w",
+        "backup": "whether removed files are backed up",
         "matches": "patterns of names to remove",
-        "max_files": "warn or fail when recursing meets more files than this",
+        "max_files": "warn or fail when recursing finds more files than this",
         "recurse": "how deep to look: true, false or a number",
         "rmdirs": "also remove directories that are empty or old",
-        "size": "remove what is larger: 100k, 2m",
+        "size": "remove files larger than this: 100k, 2m",
         "type": "which time decides: atime, mtime, ctime",
     },
     namevars=("path",),
@@ -75,7 +75,7 @@ TIDY = ManagedType(
 
 FILEBUCKET = ManagedType(
     "filebucket",
-    "A place where former contents of files are kept.",
+    "A store for backups of file contents.",
     properties={},
     parameters={
         "name": "its name; the title if not given",

@@ -1,7 +1,7 @@
-"""Types that modules bring and Precast applies by itself: those of stdlib, concat and inifile.
+"""Types that modules declare and Precast implements: those of stdlib, concat and inifile.
 
-A manifest may use them only with the module that brings them on the module path, so the compiler learns of them there; whoever applies
-or explains a catalog finds them here.
+A manifest may use them only if the module that declares them is on the module path, where the compiler finds the declaration. Code that
+applies or explains a catalog finds them here.
 """
 
 from precast.types.declaration import AutoRelation, ManagedType
@@ -12,7 +12,7 @@ _AS_FILE = "as in file"
 
 ANCHOR = ManagedType(
     "anchor",
-    "A place in the order of resources, as older modules use it for containment.",
+    "A point in the order of resources, which older modules use for containment.",
     properties={},
     parameters={"name": _NAME},
     module="stdlib",
@@ -27,11 +27,11 @@ FILE_LINE = ManagedType(
         "path": "absolute path of the file, which must exist",
         "match": "a regular expression: a line it matches is replaced",
         "match_for_absence": "with ensure => absent: remove lines by match, not by line",
-        "multiple": "match and after may meet several lines",
+        "multiple": "match and after may match several lines",
         "after": "a regular expression: a new line comes after the line it matches",
-        "replace": "false leaves a line that match meets as it is",
-        "replace_all_matches_not_matching_line": "replace what match meets also if line is there already",
-        "append_on_no_match": "false adds nothing if match meets no line",
+        "replace": "false does not change a line that matches",
+        "replace_all_matches_not_matching_line": "replace lines that match even if the line already exists",
+        "append_on_no_match": "false adds nothing if no line matches",
         "encoding": "of the file, if not UTF-8",
         "provider": "which implementation to use",
     },
@@ -81,7 +81,7 @@ CONCAT_FRAGMENT = ManagedType(
         "target": "path or title of the concat_file",
         "content": "the text",
         "source": "where to take the text from, as in file",
-        "order": "its place among the fragments (10)",
+        "order": "its position among the fragments (10)",
     },
     relations=(
         AutoRelation("file", ("source",), "path"),
@@ -93,9 +93,9 @@ CONCAT_FRAGMENT = ManagedType(
 _INI = {
     "name": _NAME,
     "path": "absolute path of the file",
-    "section": "the section; empty for what stands before the first",
+    "section": "the section; empty for settings before the first section",
     "setting": "name of the setting",
-    "key_val_separator": "what stands between name and value (' = ')",
+    "key_val_separator": "the text between name and value (' = ')",
     "provider": "which implementation to use",
 }
 
@@ -106,12 +106,12 @@ INI_SETTING = ManagedType(
     parameters={
         **_INI,
         "show_diff": "whether values are shown: true, md5 or false",
-        "section_prefix": "what stands before a section's name ('[')",
-        "section_suffix": "what stands after a section's name (']')",
-        "indent_char": "what new settings are indented with",
+        "section_prefix": "the text before a section's name ('[')",
+        "section_suffix": "the text after a section's name (']')",
+        "indent_char": "the character with which new settings are indented",
         "indent_width": "how far new settings are indented",
         "refreshonly": "change only when refreshed",
-        "force_new_section_creation": "make the section if it is not there",
+        "force_new_section_creation": "create the section if it does not exist",
     },
     relations=(AutoRelation("file", ("path",), "path"),),
     module="inifile",

@@ -1,4 +1,4 @@
-"""The order of a catalog with what the managed types add to it by themselves: a file follows its directory, a service its package."""
+"""The order of a catalog with the automatic relationships of the managed types: a file follows its directory, an exec its user."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -11,17 +11,17 @@ from precast.catalog.order import Order, relations
 from precast.types import catalogue
 from precast.types.declaration import AutoRelation, ManagedType
 
-# Types that modules bring, by name.
+# Types that modules declare, by name.
 Types = Mapping[str, ManagedType]
 NO_TYPES: Types = {}
 
 Find = Callable[[str], ManagedType | None]
-# References by type and by title, and by the name that tells the managed things apart.
+# References by type and title, and by type and namevar.
 Names = dict[tuple[str, str], str]
 
 
-class _Named:
-    """A resource, with what is asked of it again and again."""
+class _NamedResource:
+    """A resource with the values that are needed repeatedly."""
 
     __slots__ = ("declared", "kind", "name", "parameters", "ref", "title")
 
@@ -38,30 +38,30 @@ class _Named:
 
 
 def is_container(resource: ResourceData) -> bool:
-    """Whether a resource only holds others: a class, a stage, a node block, a define."""
+    """Whether a resource only contains others: a class, a stage, a node block, a define."""
     return resource.kind == DEFINED or resource.type in ("Class", "Stage", "Node")
 
 
 def graph(body: Body, types: Types = NO_TYPES) -> Order:
-    """The graph of a catalog: containment, relationships, and what types follow by themselves. Raises InputError CATALOG-001."""
+    """The graph of a catalog: containment, relationships, and automatic relationships of types. Raises InputError CATALOG-001."""
     order = Order(body, is_container)
     find = _finder(types)
-    resources = [_Named(each, find) for each in body.resources]
+    resources = [_NamedResource(resource, find) for resource in body.resources]
     names = _names(resources)
-    refs = {each.ref for each in resources}
+    refs = {resource.ref for resource in resources}
     for before, after, refreshes in relations(body):
-        ends = [ref if ref in refs else _resolved(ref, names, find) for ref in (before, after)]
+        ends = [ref if ref in refs else _resolve(ref, names, find) for ref in (before, after)]
         order.wait(ends[0], ends[1], refreshes)
-    for each in resources:
-        if each.declared is not None:
-            for relation in each.declared.relations:
-                if titles := _titles(each, relation):
-                    _follow(order, each, relation, titles, names, find)
+    for resource in resources:
+        if resource.declared is not None:
+            for relation in resource.declared.relations:
+                if titles := _titles(resource, relation):
+                    _follow(order, resource, relation, titles, names, find)
     return order
 
 
 def application_order(body: Body, types: Types = NO_TYPES) -> tuple[list[str], list[str]]:
-    """References in the order they are applied, and one cycle of references if there is any; `types` are those of modules."""
+    """References in the order in which they are applied, and one cycle of references if there is any; `types` are those of modules."""
     return graph(body, types).resources()
 
 
@@ -73,38 +73,38 @@ def _finder(types: Types) -> Find:
     return find
 
 
-def _resolved(ref: str, names: Names, find: Find) -> str:
-    """A resource that is named by its alias or by another spelling of its name."""
+def _resolve(ref: str, names: Names, find: Find) -> str:
+    """Find a resource by its alias or by another spelling of its name. Raises InputError CATALOG-001."""
     kind, _, title = ref.partition("[")
     name, title = kind.lower(), title.removesuffix("]")
     declared = find(name)
-    found = names.get((name, title)) or (declared and names.get((name, declared.title_to_namevar(title))))
-    if not found:
+    resolved = names.get((name, title)) or (declared and names.get((name, declared.title_to_namevar(title))))
+    if not resolved:
         raise issues.NO_SUCH_RESOURCE.error(ref=ref)
-    return found
+    return resolved
 
 
-def _names(resources: Iterable[_Named]) -> Names:
+def _names(resources: Iterable[_NamedResource]) -> Names:
     names: Names = {}
-    for each in resources:
-        names[each.kind, each.title] = each.ref
-        for alias in _listed(each.parameters.get("alias")):
-            names.setdefault((each.kind, alias), each.ref)
-        if each.name != each.title:
-            names.setdefault((each.kind, each.name), each.ref)
+    for resource in resources:
+        names[resource.kind, resource.title] = resource.ref
+        for alias in _as_list(resource.parameters.get("alias")):
+            names.setdefault((resource.kind, alias), resource.ref)
+        if resource.name != resource.title:
+            names.setdefault((resource.kind, resource.name), resource.ref)
     return names
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _follow(
-    order: Order, resource: _Named, relation: AutoRelation, titles: Iterable[str], names: Names, find: Find
+    order: Order, resource: _NamedResource, relation: AutoRelation, titles: Iterable[str], names: Names, find: Find
 ) -> None:
-    """Have a resource follow (or come before) those that one declaration of its type means, as far as there are any."""
+    """Let a resource follow (or come before) the resources with these titles, as far as the catalog has them."""
     if find(relation.type_name) is None:
-        return  # a class or define is never followed by itself, whatever a type says
+        return  # a class or define is never followed automatically, whatever a type declares
     for title in titles:
         ref = names.get((relation.type_name, title))
         if ref is not None and ref != resource.ref:
@@ -113,8 +113,8 @@ def _follow(
                 return  # the nearest directory is enough: it follows those above it
 
 
-def _titles(resource: _Named, relation: AutoRelation) -> Iterable[str]:
-    """The titles that a resource means; mostly none."""
+def _titles(resource: _NamedResource, relation: AutoRelation) -> Iterable[str]:
+    """The titles to which an automatic relationship of a resource points; usually none."""
     values: list[Any] = []
     for attribute in relation.attributes:
         value = resource.parameters.get(attribute)
@@ -124,10 +124,10 @@ def _titles(resource: _Named, relation: AutoRelation) -> Iterable[str]:
             values += value if isinstance(value, list) else (value,)
     if not values:
         return relation.titles
-    return chain(relation.titles, (title for value in values for title in _derived(value, relation.derivation)))
+    return chain(relation.titles, (title for value in values for title in _derive(value, relation.derivation)))
 
 
-def _derived(value: Any, derivation: str) -> Iterator[str]:
+def _derive(value: Any, derivation: str) -> Iterator[str]:
     if not isinstance(value, str):
         return
     if derivation == "title":

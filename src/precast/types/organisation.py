@@ -4,7 +4,7 @@ from precast.types.declaration import ManagedType
 
 STAGE = ManagedType(
     "stage",
-    "A stage of the run: every class of it comes before or after those of others.",
+    "A stage of the run: all its classes come before or after those of other stages.",
     properties={},
     parameters={"name": "its name; the title if not given"},
 )
@@ -25,26 +25,26 @@ SCHEDULE = ManagedType(
 
 RESOURCES = ManagedType(
     "resources",
-    "What happens to resources of a type that no catalog names.",
+    "What happens to resources of a type that the catalog does not name.",
     properties={},
     parameters={
         "name": "the type; the title if not given",
-        "purge": "remove what is not in the catalog",
-        "unless_system_user": "for users: spare system accounts, or those up to this number",
-        "unless_uid": "for users: spare these numbers",
+        "purge": "remove resources that are not in the catalog",
+        "unless_system_user": "for users: keep system accounts, or those up to this number",
+        "unless_uid": "for users: keep these numbers",
     },
 )
 
 COMPONENT = ManagedType(
     "component",
-    "What a define or class is to the engine that applies a catalog.",
+    "A define or class, as the engine that applies a catalog sees it.",
     properties={},
     parameters={"name": "its reference"},
 )
 
 WHIT = ManagedType(
     "whit",
-    "A point that a class or define begins or ends with.",
+    "The point at which a class or define begins or ends.",
     properties={},
     parameters={"name": "its reference"},
 )
@@ -52,7 +52,7 @@ WHIT = ManagedType(
 PROMISE = ManagedType(
     "promise",
     "A value that this node gives to others: what future(key) waits for.",
-    properties={"value": "the value; it is published once what the resource requires has succeeded"},
+    properties={"value": "the value; it is published once all resources that this one requires have succeeded"},
     parameters={"key": "under which key; the title if not given"},
     namevars=("key",),
 )

@@ -1,4 +1,4 @@
-"""Types about files of the system that have a form of their own, and SELinux."""
+"""Types about system files with a syntax of their own, and SELinux."""
 
 from precast.types.declaration import AutoRelation, ManagedType
 
@@ -37,7 +37,7 @@ AUGEAS = ManagedType(
         "name": "a name for the changes; the title if not given",
         "changes": "commands of Augeas",
         "context": "path that is put before relative ones",
-        "force": "save also when nothing seems changed",
+        "force": "save even if nothing seems changed",
         "incl": "load only this file, with lens",
         "lens": "lens for incl",
         "load_path": "further directories with lenses",
@@ -55,7 +55,7 @@ SELBOOLEAN = ManagedType(
     properties={"value": "on or off"},
     parameters={
         "name": "the switch's name; the title if not given",
-        "persistent": "whether it holds after a reboot",
+        "persistent": "whether it survives a reboot",
         "provider": _PROVIDER,
     },
 )

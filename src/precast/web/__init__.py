@@ -1,1 +1,1 @@
-"""The dashboard: files that a browser runs, a client of the public API like any other; and the sessions of browsers."""
+"""The dashboard: static files for the browser, which use the public API like any other client; and the sessions of browsers."""

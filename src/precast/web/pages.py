@@ -1,6 +1,6 @@
-"""Serves the files of the dashboard, read once, known by their digests, with headers that let nothing else run or load.
+"""Serves the files of the dashboard. They are read once, have their digest as ETag, and headers that forbid all other scripts and files.
 
-There is no build step, and nothing from elsewhere: what is in the package is what a browser gets.
+There is no build step and no external file: a browser gets exactly the files of the package.
 """
 
 from importlib.resources import files
@@ -9,16 +9,16 @@ from typing import NamedTuple
 from aiohttp import web
 
 from precast.api.http import issues
-from precast.api.http.routes import PUBLIC, Call, Content, Page, Route, Routes
+from precast.api.http.routes import PUBLIC, Call, Content, Page, route
 from precast.base import digests
 
-KINDS = {
+MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-# Scripts, styles, pictures and calls of our own, from files; no text is ever read as HTML, which the last two hold the page to.
+# Only scripts, styles, images and requests of this server are allowed. The last two directives ensure that no text is parsed as HTML.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -30,64 +30,55 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    # Asked for again each time, and answered with 304: a new version of the server is a new version of the page.
+    # Browsers revalidate each time and usually get 304: after an upgrade of the server they load the new dashboard at once.
     "Cache-Control": "no-cache",
 }
 
 
 class _File(NamedTuple):
     body: bytes
-    kind: str
+    media_type: str
     digest: str
 
 
+_HEADERS = ("If-None-Match",)
+
+
 class WebPages:
-    """The files of the package; holds them for as long as the server runs."""
+    """Serves the files of the package from memory."""
 
     def __init__(self) -> None:
         self._files = {
-            one.name: _read(one.name, one.read_bytes())
-            for one in files("precast.web").joinpath("static").iterdir()
-            if _kind(one.name)
+            file.name: _load(file.name, file.read_bytes())
+            for file in files("precast.web").joinpath("static").iterdir()
+            if _media_type(file.name)
         }
 
-    def declare(self, routes: Routes) -> None:
-        headers = ("If-None-Match",)
-        routes.add(Route("GET", "/", self.first, PUBLIC, "The dashboard", Page, headers=headers))
-        routes.add(
-            Route(
-                "GET",
-                "/web/{file}",
-                self.file,
-                PUBLIC,
-                "A file of the dashboard",
-                Content,
-                errors=(issues.NO_ROUTE,),
-                headers=headers,
-            )
-        )
+    @route("GET", "/", PUBLIC, "The dashboard", Page, headers=_HEADERS)
+    async def show_dashboard(self, call: Call) -> web.Response:
+        return _respond(self._files["index.html"], call)
 
-    async def first(self, call: Call) -> web.Response:
-        return _answer(self._files["index.html"], call)
-
-    async def file(self, call: Call) -> web.Response:
-        found = self._files.get(call.path["file"])
-        if found is None:
+    @route(
+        "GET", "/web/{file}", PUBLIC, "A file of the dashboard", Content, errors=(issues.NO_ROUTE,), headers=_HEADERS
+    )
+    async def show_file(self, call: Call) -> web.Response:
+        file = self._files.get(call.path["file"])
+        if file is None:
             raise issues.NO_ROUTE.error()
-        return _answer(found, call)
+        return _respond(file, call)
 
 
-def _answer(found: _File, call: Call) -> web.Response:
-    headers = {**HEADERS, "ETag": f'"{found.digest}"', "Content-Type": found.kind}
-    if call.headers.get("If-None-Match", "").strip('"') == found.digest:
+def _respond(file: _File, call: Call) -> web.Response:
+    headers = {**HEADERS, "ETag": f'"{file.digest}"', "Content-Type": file.media_type}
+    if call.headers.get("If-None-Match", "").strip('"') == file.digest:
         del headers["Content-Type"]
         return web.Response(status=304, headers=headers)
-    return web.Response(body=found.body, headers=headers)
+    return web.Response(body=file.body, headers=headers)
 
 
-def _kind(name: str) -> str:
-    return KINDS.get(name.rpartition(".")[2], "")
+def _media_type(name: str) -> str:
+    return MEDIA_TYPES.get(name.rpartition(".")[2], "")
 
 
-def _read(name: str, body: bytes) -> _File:
-    return _File(body, _kind(name), digests.of_bytes(body))
+def _load(name: str, body: bytes) -> _File:
+    return _File(body, _media_type(name), digests.of_bytes(body))

@@ -1,1 +1,1 @@
-"""What travels between machines: bodies of the API, names, tokens. No sockets, no clock."""
+"""The messages between machines: bodies of the API, messages of sessions, names, tokens. No sockets, no clock."""

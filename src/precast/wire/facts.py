@@ -1,10 +1,10 @@
-"""Facts on their way: a stable part known by its digest, and a volatile part that is sent each time.
+"""Facts as nodes send them and the API shows them: a stable part with its digest, and a volatile part that is sent each time.
 
-A node sends the digest and the volatile part. Only if the server does not have that digest is it told so, and sends the stable
-part as well. So an unchanged node costs nearly nothing, and one whose uptime moved costs that.
+A node sends the digest and the volatile part. Only if the server does not have that digest, it asks the node for the stable part. So an
+unchanged node costs nearly nothing, and a node whose uptime changed costs only its volatile part.
 
-Over its session a node sends both parts packed, as the server keeps them: that is a third of the bytes, and a node has more time for it
-than a server has for a fleet's.
+Over its session a node sends both parts compressed, as the server stores them: that is a third of the bytes, and a node can spare the
+CPU time better than a server that serves a whole fleet.
 """
 
 import zlib
@@ -14,84 +14,79 @@ from typing import Annotated, Any
 import msgspec
 
 from precast.base import canonical, digests
-from precast.wire.sessions import FACTS, WITH_PACKED_FACTS, WITH_PACKED_VOLATILE, Record
+from precast.wire.sessions import FACTS, Record
 
-NULL = msgspec.Raw(b"null")
 NOTHING = msgspec.Raw(b"{}")
-# A part is packed if it is larger, and not so well that whoever unpacks it had to fear for its memory.
-PACKED_FROM_BYTES = 1024
-MAX_PACKED_TIMES = 12
-# Not taken apart where it is read: who has the bytes does not make them again.
+# A part is compressed from this size on, unless its ratio is so high that the receiver would have to fear for its memory.
+MIN_COMPRESSED_BYTES = 1024
+MAX_COMPRESSION_RATIO = 12
+# Not decoded when the message is read, so the bytes are not encoded again.
 RawMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
-OptionalRawMapping = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": ["object", "null"]})]
 
 
-class FactsBody(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class FactUpload(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A node's facts; `stable` only if the server asked for it."""
 
-    digest: Annotated[str, msgspec.Meta(max_length=digests.CHARS)]  # it is said again to whom it is wanted of
+    digest: Annotated[
+        str, msgspec.Meta(max_length=digests.CHARS)
+    ]  # the server repeats it when it asks for the stable part
     volatile: RawMapping
-    stable: OptionalRawMapping | msgspec.UnsetType = msgspec.UNSET
-    packed: bytes | msgspec.UnsetType = msgspec.UNSET  # in place of `stable`: the same as a zlib stream
-    packed_volatile: bytes | msgspec.UnsetType = msgspec.UNSET  # the same in place of `volatile`, which is empty then
+    stable: RawMapping | msgspec.UnsetType = msgspec.UNSET
+    packed: bytes | msgspec.UnsetType = msgspec.UNSET  # instead of `stable`: the same as a zlib stream
+    packed_volatile: bytes | msgspec.UnsetType = msgspec.UNSET  # instead of `volatile`, which is empty then
 
     @property
     def whole(self) -> bytes | None:
-        """The stable part, if it came."""
-        return None if isinstance(self.stable, msgspec.UnsetType) or self.stable == NULL else bytes(self.stable)
+        """The uncompressed stable part, if it was sent."""
+        return None if isinstance(self.stable, msgspec.UnsetType) else bytes(self.stable)
 
-    def without_stable(self) -> "FactsBody":
-        """The same for a server that knows the digest."""
-        return FactsBody(self.digest, self.volatile, packed_volatile=self.packed_volatile)
+    def without_stable(self) -> "FactUpload":
+        """The same facts for a server that has the stable part of this digest."""
+        return FactUpload(self.digest, self.volatile, packed_volatile=self.packed_volatile)
 
-    def with_stable_packed(self) -> "FactsBody":
-        """The same as it travels, if that is worth it."""
-        stream = None if self.whole is None else _packed(self.whole)
-        return self if stream is None else msgspec.structs.replace(self, stable=msgspec.UNSET, packed=stream)
-
-    def with_volatile_packed(self) -> "FactsBody":
-        """The same with the volatile part as it travels, if that is worth it."""
-        stream = _packed(bytes(self.volatile))
-        return self if stream is None else msgspec.structs.replace(self, volatile=NOTHING, packed_volatile=stream)
+    def compressed(self) -> "FactUpload":
+        """The same facts with each part compressed, unless the part is too small to gain from it."""
+        stable = None if self.whole is None else _compress_part(self.whole)
+        volatile = _compress_part(bytes(self.volatile))
+        body = self if stable is None else msgspec.structs.replace(self, stable=msgspec.UNSET, packed=stable)
+        return body if volatile is None else msgspec.structs.replace(body, volatile=NOTHING, packed_volatile=volatile)
 
 
-def _packed(part: bytes) -> bytes | None:
-    """As a zlib stream, if that is worth it."""
-    if len(part) < PACKED_FROM_BYTES:
+def _compress_part(part: bytes) -> bytes | None:
+    """Compress a part as a zlib stream; None if the stream would not be smaller on the wire, or suspiciously small."""
+    if len(part) < MIN_COMPRESSED_BYTES:
         return None
     stream = zlib.compress(part)
     travels_bytes = len(stream) * 4 // 3 + 4  # as base64
-    is_worth_it = travels_bytes < len(part) <= MAX_PACKED_TIMES * len(stream)
+    is_worth_it = travels_bytes < len(part) <= MAX_COMPRESSION_RATIO * len(stream)
     return stream if is_worth_it else None
 
 
-def facts_body(stable: dict[str, Any], volatile: dict[str, Any]) -> FactsBody:
-    """Facts as they are sent whole: in canonical form, whose digest can be looked at without taking them apart."""
-    known = canonical.encode(stable)
-    return FactsBody(digests.of_bytes(known), msgspec.Raw(canonical.encode(volatile)), msgspec.Raw(known))
+def make_upload(stable: dict[str, Any], volatile: dict[str, Any]) -> FactUpload:
+    """Make the upload of both parts in canonical form, so that the digest can be checked without decoding the facts."""
+    encoded = canonical.encode(stable)
+    return FactUpload(digests.of_bytes(encoded), msgspec.Raw(canonical.encode(volatile)), msgspec.Raw(encoded))
 
 
-def travelling(record: Record, version: int) -> Record:
-    """A node's record as it is sent to a server that speaks this version: one that takes facts packed gets them so."""
-    if record.kind != FACTS or version < WITH_PACKED_FACTS:
+def compress_facts(record: Record) -> Record:
+    """Compress the body of a record that contains facts; every other record is returned unchanged."""
+    if record.kind != FACTS:
         return record
     try:
-        body = msgspec.json.decode(record.body, type=FactsBody).with_stable_packed()
+        body = msgspec.json.decode(record.body, type=FactUpload).compressed()
     except ValueError:
-        return record  # the server says what it thinks of it
-    if version >= WITH_PACKED_VOLATILE:
-        body = body.with_volatile_packed()
+        return record  # the server refuses it with a reason
     return msgspec.structs.replace(record, body=msgspec.Raw(msgspec.json.encode(body)))
 
 
 class FactsAnswer(msgspec.Struct, frozen=True):
-    """Whether the stable part is wanted. If not, everything is kept."""
+    """Whether the node has to send the stable part. If not, the server has stored the facts."""
 
     wants_stable: bool
 
 
 class FactsView(msgspec.Struct, frozen=True):
-    """The facts of a node, and what came of them; `volatile` are paths without history because they change all the time."""
+    """The facts of a node, and the decision about them; `volatile` lists paths without history, because they change all the time."""
 
     node: str
     digest: str
@@ -103,7 +98,7 @@ class FactsView(msgspec.Struct, frozen=True):
 
 
 class FactChangeRow(msgspec.Struct, frozen=True):
-    """How a path changed. `before` or `after` is absent if there was nothing."""
+    """How a path changed. `before` or `after` is absent if the fact did not exist."""
 
     at: datetime
     path: str
@@ -112,7 +107,7 @@ class FactChangeRow(msgspec.Struct, frozen=True):
 
 
 class FactDifference(msgspec.Struct, frozen=True):
-    """A path with two values. `left` or `right` is absent if there is nothing."""
+    """A path with two values. `left` or `right` is absent if the fact does not exist."""
 
     path: str
     left: Any = msgspec.UNSET
@@ -120,7 +115,7 @@ class FactDifference(msgspec.Struct, frozen=True):
 
 
 class FactsDifference(msgspec.Struct, frozen=True):
-    """How facts differ, and what the two sides are: nodes, or moments."""
+    """How two fact sets differ. `left` and `right` name them: two nodes, or two times."""
 
     left: str
     right: str
@@ -128,7 +123,7 @@ class FactsDifference(msgspec.Struct, frozen=True):
 
 
 def merge(stable: dict[str, Any], volatile: dict[str, Any]) -> dict[str, Any]:
-    """Both parts as one."""
+    """Merge the stable and the volatile part to one mapping."""
     merged = dict(stable)
     for name, value in volatile.items():
         known = merged.get(name)

@@ -1,39 +1,39 @@
-"""What can be wrong with something that travels."""
+"""The issues of names, tokens, targets and policies."""
 
 from precast.base.errors import Issue, Kind
 
 BAD_NAME = Issue(
     "WIRE-001",
     Kind.INPUT,
-    "{name} is not a name for a node",
-    "use lower-case letters, digits, dots, hyphens and underscores, beginning with a letter or digit, 64 at most",
+    "{name} is not a valid node name",
+    "use lower-case letters, digits, dots, hyphens and underscores, begin with a letter or digit, at most 64 characters",
 )
-BAD_TOKEN = Issue("WIRE-002", Kind.INPUT, "this is not {sort} token", "copy the whole token, as it was printed once")
+BAD_TOKEN = Issue("WIRE-002", Kind.INPUT, "this is not {sort} token", "copy the complete token as it was printed")
 TARGET_SYNTAX = Issue("TARGET-001", Kind.INPUT, "{problem}", "{advice}")
 UNKNOWN_FIELD = Issue(
     "TARGET-002",
     Kind.INPUT,
-    "there is no {field} to ask for{guess}",
-    "of {what} it is {known}",
+    "there is no field {field}{guess}",
+    "the fields of {what} are {known}",
 )
 BAD_PATTERN = Issue(
     "TARGET-003",
     Kind.INPUT,
-    "this pattern cannot be used: {reason}",
+    "this pattern is not supported: {reason}",
     "plain regular expressions work: . [ ] ( ) | * + ? {{2,5}} ^ $",
 )
 TARGET_TOO_LARGE = Issue(
-    "TARGET-004", Kind.INPUT, "{what} is more than the limit of {limit}", "ask for less, or in several steps"
+    "TARGET-004", Kind.INPUT, "{what} is more than the limit of {limit}", "use a smaller query, or several queries"
 )
 NO_TARGETS = Issue(
     "TARGET-005",
     Kind.INPUT,
-    "nothing says which nodes are meant",
-    "name them, as web1 or 'web*' or \"role = 'db'\"; all of them are --all",
+    "no nodes were given",
+    "name nodes, such as web1, 'web*' or \"role = 'db'\"; --all selects every node",
 )
 BAD_WINDOW = Issue(
     "POLICY-001",
     Kind.INPUT,
-    "{window!r} is no window: {reason}",
-    "write as 'Sun 02:00 4h', 'daily 22:30 90m' or 'Sun 02:00 4h Europe/Berlin'; without a zone it is UTC",
+    "{window!r} is not a valid window: {reason}",
+    "write a window as 'Sun 02:00 4h', 'daily 22:30 90m' or 'Sun 02:00 4h Europe/Berlin'; the default zone is UTC",
 )

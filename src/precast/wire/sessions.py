@@ -1,43 +1,40 @@
-"""What a node and a server say to each other over their one connection.
+"""The messages of a session: the conversation of a node and a server over one websocket connection.
 
-Each frame is one JSON message. A node opens with `Hello`, the server answers with `Welcome` or `Refused`; that settles the
-version both speak, the session's epoch, and from which number on each side repeats what the other does not have. After that
-both send numbered records and acknowledge what they have stored; everything else is a hint. Unknown fields are ignored, and
-what a record holds has a version of its own, because a record may wait through an upgrade.
+Each frame is one JSON message. A node opens with `Hello`, the server answers with `Welcome` or `Refused`. That fixes the protocol
+version, the epoch of the session, and the number from which each side resends the records that the other does not have. After that
+both send numbered records and acknowledge those they have stored; every other message is a hint. Unknown fields are ignored. The body
+of a record has a version of its own, because a record may wait through an upgrade.
 
-Numbers begin at 1 and have no gaps. A node's are of its local store (`instance`), a server's are of the node.
+Numbers begin at 1 and have no gaps. A node numbers its records for each local store (`instance`), a server for each node.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
-# The newest first; a side speaks the newest that both know. With 2 came `Released`: an older node would not know what it hears. With 3
-# the stable facts may come packed, with 4 the volatile ones too: an older server would not see them.
-VERSIONS = (4, 3, 2, 1)
-WITH_HINTS = 2
-WITH_PACKED_FACTS = 3
-WITH_PACKED_VOLATILE = 4
+# The protocol versions that this side speaks, the newest first. The node offers its versions in `Hello`; the server chooses.
+VERSIONS = (1,)
 PATH = "/v1/session"
-# A record of facts is the largest there is.
+# A fact set is the largest record.
 MAX_FRAME_BYTES = 512 * 1024
-# How many attempts without an answer a node remembers; more than these look like a clone's.
+# How many connection attempts without an answer a node remembers; an older one looks like a clone's.
 MAX_ATTEMPTS = 32
 
 # Why a server ends a connection, as the websocket's close code.
-CLOSE_RECONNECT = 4000  # come back, as `Reconnect` said
+CLOSE_RECONNECT = 4000  # reconnect, as `Reconnect` says
 CLOSE_FENCED = 4001  # another connection of this node is newer
-CLOSE_REVOKED = 4003  # the certificate is not good any more
-CLOSE_PROTOCOL = 4004  # what came is not this protocol
+CLOSE_REVOKED = 4003  # the certificate is no longer valid
+CLOSE_PROTOCOL = 4004  # a frame violates the protocol
 CLOSE_REFUSED = 4005  # see `Refused`
-CLOSE_SILENT = 4006  # nothing was heard for too long
-CLOSE_UNSTORED = 4007  # the server could not store what came; it comes again
+CLOSE_SILENT = 4006  # nothing was received for too long
+CLOSE_UNSTORED = 4007  # the server could not store the records; the node sends them again
 
 
-# What a node may call something: it is stored and shown.
-Word = Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z._+-]{0,63}\Z")]
-Number = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+# A name that a node chooses. It is stored and shown, so its characters are restricted.
+Identifier = Annotated[str, msgspec.Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z._+-]{0,63}\Z")]
+RecordNumber = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
@@ -45,42 +42,48 @@ class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
 
 
 class Hello(Message, frozen=True):
-    """A node opens. `attempts` holds this one and those before it back to the last that was welcomed, newest first."""
+    """Opens a session. `attempts` lists this connection attempt and the earlier ones since the last that was welcomed, newest first."""
 
     versions: list[int]
-    instance: Word  # of the local store; a new store is a new instance
-    attempts: Annotated[list[Word], msgspec.Meta(min_length=1, max_length=MAX_ATTEMPTS + 1)]
-    boot_id: Word
-    agent: Word  # the program's version
-    epoch: Number = 0  # the last it was given; higher than the server's if the server's database went back in time
-    first: Annotated[int, msgspec.Meta(ge=1, le=2**62)] = 1  # the lowest number the node still has, or would give next
-    last: Number = 0  # the highest it has given
-    # Of the server's records, stored through this number; less than any other, because the next ones are numbered after it.
+    instance: Identifier  # of the local store; a new store is a new instance
+    attempts: Annotated[list[Identifier], msgspec.Meta(min_length=1, max_length=MAX_ATTEMPTS + 1)]
+    boot_id: Identifier
+    agent: Identifier  # the program's version
+    epoch: RecordNumber = (
+        0  # the last it was given; higher than the server's if the server's database was restored from a backup
+    )
+    first: Annotated[int, msgspec.Meta(ge=1, le=2**62)] = (
+        1  # the lowest number that the node still has, or the next one it gives
+    )
+    last: RecordNumber = 0  # the highest number it has given
+    # The node has stored the server's records through this number. Its bound is lower, because the next records are numbered after it.
     received: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
-    received_at: datetime | None = None  # when the server made that one, so that another of the same number is known
+    received_at: datetime | None = (
+        None  # when the server made that record, to tell it from another one of the same number
+    )
 
 
 class Welcome(Message, frozen=True):
-    """The session has begun. The node repeats its records from `received` + 1 on."""
+    """Begins the session. The node resends its records from `received` + 1 on."""
 
     version: int
     epoch: int
     server: str
-    received: int  # of the node's records, stored through this number
-    heartbeat_s: float  # send a ping when silent for so long
-    cycle_s: float  # come back anew after so long
-    horizon_s: float  # keep acknowledged records for so long
-    facts_digest: str = ""  # the stable facts the server has, so that they are not sent again
-    spread_s: float = 3.0  # if the connection is lost, begin to come back within so long, so that a herd is no herd
-    catalog_digest: str = ""  # what the node is served; empty if nothing was released to it
-    policy: int = 0  # the serial of its policy; 0 if it has none
+    received: int  # the server has stored the node's records through this number
+    heartbeat_s: float  # the node sends a ping after this long without a frame
+    cycle_s: float  # the node reconnects after this long
+    horizon_s: float  # the node keeps acknowledged records for this long
+    facts_digest: str = ""  # of the stable facts that the server has, so that the node does not send them again
+    spread_s: float = 3.0  # after a lost connection the node reconnects at a random time within this span
+    catalog_digest: str = ""  # of the served catalog; empty if nothing was released to the node
+    policy: int = 0  # the serial of the node's policy; 0 if it has none
     window_bytes: int = (
         4 * 1024 * 1024
-    )  # send no more before it is acknowledged, but for a record that is larger itself
+    )  # the send window: unacknowledged bytes that the node may send; a larger single record is allowed
 
 
 class Refused(Message, frozen=True):
-    """There is no session; the same words as any error of ours. The node may try again after `retry_s`."""
+    """Refuses the session, with the fields of any Precast error. The node may retry after `retry_s`."""
 
     code: str
     message: str
@@ -89,7 +92,7 @@ class Refused(Message, frozen=True):
 
 
 class Record(Message, frozen=True, gc=False):
-    """Something that must not get lost. The body's form follows from kind and version."""
+    """A message that must not be lost. Kind and version determine the form of the body."""
 
     number: Annotated[int, msgspec.Meta(ge=1, le=2**62)]
     kind: str
@@ -99,25 +102,26 @@ class Record(Message, frozen=True, gc=False):
 
 
 class Ack(Message, frozen=True, gc=False):
-    """Every record through this number is stored."""
+    """Acknowledges that every record through this number is stored."""
 
-    through: Number
+    through: RecordNumber
 
 
 class Resend(Message, frozen=True):
-    """The records after this number have not come; begin there again."""
+    """Asks for the records after this number again, because they were not received."""
 
-    after: Number
+    after: RecordNumber
 
 
-class Want(Message, frozen=True):
-    """The server lacks the stable facts of this digest; send them whole."""
+class FactsWanted(Message, frozen=True, tag="want"):
+    """Asks for the stable facts of this digest, which the server does not have."""
 
     facts_digest: str
 
 
 class Reconnect(Message, frozen=True):
-    """Leave, and come back after a while chosen at random between `after_s` and `after_s` + `spread_s`, elsewhere if you can."""
+    """Asks the node to disconnect, and to reconnect at a random time between `after_s` and `after_s` + `spread_s`, if possible to another
+    server."""
 
     why: str
     after_s: float = 0.0
@@ -125,7 +129,7 @@ class Reconnect(Message, frozen=True):
 
 
 class Released(Message, frozen=True):
-    """What the node is served, or its policy, is another now; what is empty or 0 is as it was. Fetch within `spread_s`."""
+    """Announces a new served catalog or a new policy; an empty or 0 field is unchanged. The node fetches it within `spread_s`."""
 
     digest: str = ""
     policy: int = 0
@@ -133,11 +137,11 @@ class Released(Message, frozen=True):
 
 
 FromNode = Hello | Record | Ack | Resend
-FromServer = Welcome | Refused | Record | Ack | Resend | Want | Reconnect | Released
+FromServer = Welcome | Refused | Record | Ack | Resend | FactsWanted | Reconnect | Released
 
 
 class LossBody(msgspec.Struct, frozen=True):
-    """What a node had to drop because its spool was full. Kind `loss`."""
+    """Reports records that a node dropped because its spool was full. Kind `loss`."""
 
     kind: str
     count: Annotated[int, msgspec.Meta(ge=1, le=2**31)]
@@ -146,13 +150,13 @@ class LossBody(msgspec.Struct, frozen=True):
 
 
 class CollectOrder(msgspec.Struct, frozen=True):
-    """Collect facts now and send them. Kind `collect`."""
+    """Orders a node to collect and send its facts now. Kind `collect`."""
 
     why: str = ""
 
 
 class RenewOrder(msgspec.Struct, frozen=True):
-    """Renew the certificate now, and take the authorities that come with it. Kind `renew`."""
+    """Orders a node to renew its certificate now, and to trust the authorities in the answer. Kind `renew`."""
 
     why: str = ""
 
@@ -172,15 +176,15 @@ def encode(message: Message) -> bytes:
 
 
 def decode_from_node(frame: bytes | str) -> FromNode:
-    """A frame of a node's. Raises ValueError (of which msgspec's and UnicodeDecodeError are) or RecursionError."""
+    """Decode a frame of a node. Raises ValueError (the base of msgspec's errors and UnicodeDecodeError) or RecursionError."""
     return _from_node.decode(frame)
 
 
 def decode_from_server(frame: bytes | str) -> FromServer:
-    """A frame of a server's. Raises as `decode_from_node` does."""
+    """Decode a frame of a server. Raises as `decode_from_node` does."""
     return _from_server.decode(frame)
 
 
-def choose_version(offered: list[int]) -> int | None:
-    """The newest version both know."""
-    return next((version for version in VERSIONS if version in offered), None)
+def choose_version(offered: Sequence[int], known: Sequence[int] = VERSIONS) -> int | None:
+    """Choose the newest version that both sides speak; None if there is no such version. `known` lists the newest first."""
+    return next((version for version in known if version in offered), None)

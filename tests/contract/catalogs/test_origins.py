@@ -1,10 +1,10 @@
-"""A resource traced back on both databases: its line, the version that last changed its file, the release that brought it."""
+"""Origins of resources on both databases: the line, the version that last changed the file, the release that introduced it."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from lab.compiling import Compiling
+from lab.compile_services import CompileServices
 from precast.base.errors import NotFoundError
 from precast.services.catalogs.origins import OriginService
 from precast.services.traces.versions import Versions
@@ -23,8 +23,8 @@ CODE = {"manifests/site.pp": SITE, "modules/profile/manifests/init.pp": PROFILE}
 NODE = "web1"
 
 
-class Traced(Compiling):
-    """One node, with what is released to it traced back."""
+class Traced(CompileServices):
+    """One node, and the origins of its resources."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -45,7 +45,7 @@ async def traced(database: Database) -> AsyncIterator[Traced]:
     await made.workers.close()
 
 
-async def test_resource_is_traced_to_line_version_and_release(traced: Traced) -> None:
+async def test_origin_names_line_version_and_release(traced: Traced) -> None:
     await traced.release(CODE, "person:ann")
     changed = {**CODE, "modules/profile/manifests/init.pp": PROFILE.replace("'hi'", "'ho'")}
     await traced.release(changed, "person:bob")
@@ -74,27 +74,27 @@ async def test_data_that_changed_a_resource_is_found_by_the_release(traced: Trac
     }
     await traced.release(hiera, "person:ann")
     await traced.release({**hiera, "data/common.yaml": "profile::x: two\n"}, "person:bob")
-    found = await traced.origins.find(NODE, "Notify[n]")
-    assert found.changed is not None
-    # Nobody has touched the manifest since the first version; the release with the second brought the value.
-    assert found.changed.number == 1
-    assert (found.brought.number, found.brought.released_by) == (2, "person:bob")
+    origin = await traced.origins.find(NODE, "Notify[n]")
+    assert origin.changed is not None
+    # The manifest is unchanged since the first version; the release of the second one introduced the value.
+    assert origin.changed.number == 1
+    assert (origin.brought.number, origin.brought.released_by) == (2, "person:bob")
 
 
-async def test_earlier_catalog_is_traced_as_it_was(traced: Traced) -> None:
+async def test_origin_in_an_earlier_catalog_is_found(traced: Traced) -> None:
     await traced.release(CODE, "person:ann")
-    served = await traced.database.read(traced.catalogs.served, NODE)
+    served = await traced.database.read(traced.catalogs.released.find_served, NODE)
     assert served is not None
     await traced.release({**CODE, "manifests/site.pp": "notify { 'only': }\n"}, "person:bob")
-    found = await traced.origins.find(NODE, "File[/etc/motd]", served.digest)
-    assert (found.brought.number, found.line) == (1, 2)
+    origin = await traced.origins.find(NODE, "File[/etc/motd]", served.digest)
+    assert (origin.brought.number, origin.line) == (1, 2)
     with pytest.raises(NotFoundError) as caught:
         await traced.origins.find(NODE, "File[/etc/motd]")
     assert caught.value.code == "ORIGIN-001"
 
 
 @pytest.mark.parametrize(("node", "catalog"), [("web2", ""), ("no such\0", ""), (NODE, "0" * 64)])
-async def test_what_was_never_served_cannot_be_traced(traced: Traced, node: str, catalog: str) -> None:
+async def test_catalog_that_was_never_served_has_no_origins(traced: Traced, node: str, catalog: str) -> None:
     await traced.release(CODE, "person:ann")
     with pytest.raises(NotFoundError) as caught:
         await traced.origins.find(node, "File[/etc/motd]", catalog)

@@ -1,4 +1,4 @@
-"""Content by digest on both databases: whole or not there, named or collected."""
+"""Content by digest on both databases: stored atomically, referenced or collected."""
 
 import asyncio
 from datetime import timedelta
@@ -22,7 +22,7 @@ def blobs(database: Database) -> Blobs:
 
 async def put(database: Database, data: bytes) -> str:
     digest = digests.of_bytes(data)
-    await database.write(Blobs(database).putting, digest, data)
+    await database.write(Blobs(database).put, digest, data)
     return digest
 
 
@@ -42,97 +42,98 @@ async def test_stream_gives_the_bytes_of_a_range(database: Database, blobs: Blob
     assert b"".join([part async for part in blobs.stream(digest, start, end)]) == LARGE[start:end]
 
 
-async def test_content_cannot_be_seen_before_its_last_chunk(database: Database, blobs: Blobs) -> None:
+async def test_content_is_invisible_before_its_last_chunk(database: Database, blobs: Blobs) -> None:
     digest = digests.of_bytes(LARGE)
     chunks = [LARGE[at : at + CHUNK_BYTES] for at in range(0, len(LARGE), CHUNK_BYTES)]
-    await database.write(blobs.beginning, digest, len(LARGE))
-    await database.write(blobs.adding, digest, 0, chunks[:2])
-    assert not await database.write(blobs.finishing, digest, len(chunks))
-    assert (await blobs.has([digest]), await blobs.read(digest)) == (set(), None)
-    await database.write(blobs.adding, digest, 2, chunks[2:])
-    assert await database.write(blobs.finishing, digest, len(chunks))
-    assert (await blobs.has([digest]), await blobs.read(digest)) == ({digest}, LARGE)
+    await database.write(blobs.begin, digest, len(LARGE))
+    await database.write(blobs.add_chunks, digest, 0, chunks[:2])
+    assert not await database.write(blobs.finish, digest, len(chunks))
+    assert (await blobs.filter_stored([digest]), await blobs.read(digest)) == (set(), None)
+    await database.write(blobs.add_chunks, digest, 2, chunks[2:])
+    assert await database.write(blobs.finish, digest, len(chunks))
+    assert (await blobs.filter_stored([digest]), await blobs.read(digest)) == ({digest}, LARGE)
 
 
-async def test_same_content_is_kept_once(database: Database, blobs: Blobs) -> None:
+async def test_same_content_is_stored_once(database: Database, blobs: Blobs) -> None:
     first, second = await put(database, LARGE), await put(database, LARGE)
     assert first == second
     assert await blobs.read(first) == LARGE
 
 
-async def test_has_tells_those_that_are_there(database: Database, blobs: Blobs) -> None:
+async def test_stored_digests_are_found(database: Database, blobs: Blobs) -> None:
     known = {await put(database, b"%d" % number) for number in range(5)}
-    assert await blobs.has([*known, "0" * 64]) == known
-    assert await blobs.has([]) == set()
+    assert await blobs.filter_stored([*known, "0" * 64]) == known
+    assert await blobs.filter_stored([]) == set()
 
 
-async def test_what_is_named_stays_and_what_is_not_goes_when_it_is_old(
+async def test_referenced_content_stays_and_unreferenced_content_is_deleted_when_old(
     database: Database, blobs: Blobs, clock: ManualClock
 ) -> None:
     named, unnamed = await put(database, b"named"), await put(database, b"unnamed")
-    await database.write(blobs.referring, "tree:1", [named])
-    assert (await blobs.unnamed(clock.now() - HOUR, "", 10)).unnamed == []
+    await database.write(blobs.add_references, "tree:1", [named])
+    assert (await blobs.list_unreferenced(clock.now() - HOUR, "", 10)).unreferenced == []
     clock.advance(2 * 3600)
     before = clock.now() - HOUR
-    assert (await blobs.unnamed(before, "", 10)).unnamed == [unnamed]
-    assert [await database.write(blobs.removing, one, before) for one in (named, unnamed)] == [False, True]
-    assert await blobs.has([named, unnamed]) == {named}
-    assert await database.write(blobs.forgetting, "tree:1", 10) == 1
-    assert (await blobs.unnamed(before, "", 10)).unnamed == [named]
+    assert (await blobs.list_unreferenced(before, "", 10)).unreferenced == [unnamed]
+    assert [await database.write(blobs.delete_unreferenced, digest, before) for digest in (named, unnamed)] == [
+        False,
+        True,
+    ]
+    assert await blobs.filter_stored([named, unnamed]) == {named}
+    assert await database.write(blobs.delete_references, "tree:1", 10) == 1
+    assert (await blobs.list_unreferenced(before, "", 10)).unreferenced == [named]
 
 
-async def test_touching_gives_time_only_to_what_nobody_names(
+async def test_touching_prolongs_only_unreferenced_content(
     database: Database, blobs: Blobs, clock: ManualClock
 ) -> None:
     digest = await put(database, b"waits for its tree")
     clock.advance(2 * 3600)
     before = clock.now() - HOUR
-    await database.write(blobs.touching, [digest], before)
-    assert (await blobs.unnamed(before, "", 10)).unnamed == []
-    assert not await database.write(blobs.removing, digest, before)
+    await database.write(blobs.touch, [digest], before)
+    assert (await blobs.list_unreferenced(before, "", 10)).unreferenced == []
+    assert not await database.write(blobs.delete_unreferenced, digest, before)
 
 
-async def test_reference_to_what_is_not_there_is_refused(database: Database, blobs: Blobs) -> None:
+async def test_reference_to_missing_content_is_refused(database: Database, blobs: Blobs) -> None:
     with pytest.raises(ConflictError) as caught:
-        await database.write(blobs.referring, "tree:1", ["0" * 64])
+        await database.write(blobs.add_references, "tree:1", ["0" * 64])
     assert caught.value.code == "STORE-009"
-    assert await database.write(blobs.forgetting, "tree:1", 10) == 0
+    assert await database.write(blobs.delete_references, "tree:1", 10) == 0
 
 
-async def test_reference_is_one_look_up(database: Database, blobs: Blobs) -> None:
+async def test_reference_is_one_lookup(database: Database, blobs: Blobs) -> None:
     digest = await put(database, b"x")
-    await database.write(blobs.referring, "catalog:7", [digest, digest])
-    assert await database.read(blobs.refers, "catalog:7", digest)
-    assert not await database.read(blobs.refers, "catalog:8", digest)
+    await database.write(blobs.add_references, "catalog:7", [digest, digest])
+    assert await database.read(blobs.has_reference, "catalog:7", digest)
+    assert not await database.read(blobs.has_reference, "catalog:8", digest)
 
 
-async def test_of_a_collection_and_a_reference_that_race_one_wins(
+async def test_of_a_concurrent_collection_and_reference_one_wins(
     database: Database, other_database: Database, clock: ManualClock
 ) -> None:
-    """Whichever is first: either the content is named and there, or it is neither."""
+    """Whichever is first: the content is either referenced and stored, or neither."""
     blobs = Blobs(database)
     for number in range(20):
         digest = await put(database, b"raced for %d" % number)
         clock.advance(2 * 3600)
         results = await asyncio.gather(
-            database.write(blobs.removing, digest, clock.now()),
-            other_database.write(Blobs(other_database).referring, f"tree:{number}", [digest]),
+            database.write(blobs.delete_unreferenced, digest, clock.now()),
+            other_database.write(Blobs(other_database).add_references, f"tree:{number}", [digest]),
             return_exceptions=True,
         )
-        is_named = await database.read(blobs.refers, f"tree:{number}", digest)
-        assert await blobs.has([digest]) == ({digest} if is_named else set()), results
-        assert all(not isinstance(one, BaseException) or isinstance(one, PrecastError) for one in results)
+        is_named = await database.read(blobs.has_reference, f"tree:{number}", digest)
+        assert await blobs.filter_stored([digest]) == ({digest} if is_named else set()), results
+        assert all(not isinstance(result, BaseException) or isinstance(result, PrecastError) for result in results)
 
 
-async def test_pages_of_a_collection_go_through_everything(
-    database: Database, blobs: Blobs, clock: ManualClock
-) -> None:
+async def test_pages_of_a_collection_cover_everything(database: Database, blobs: Blobs, clock: ManualClock) -> None:
     all_of_them = sorted([await put(database, b"%d" % number) for number in range(7)])
     clock.advance(3600)
-    found: list[str] = []
+    unreferenced: list[str] = []
     after: str | None = ""
     while after is not None:
-        page = await blobs.unnamed(clock.now(), after, 3)
-        found += page.unnamed
+        page = await blobs.list_unreferenced(clock.now(), after, 3)
+        unreferenced += page.unreferenced
         after = page.after
-    assert found == all_of_them
+    assert unreferenced == all_of_them

@@ -1,4 +1,4 @@
-"""What every deploy, every fetch of content and every look at a node asks is found by an index, on both databases."""
+"""The queries of every deploy, every fetch of content and every lookup of a node use an index, on both databases."""
 
 import json
 
@@ -15,19 +15,19 @@ HOT: list[tuple[Query, dict[str, object]]] = [
     (blobs.WHOLE, {"digests": json_list(["d1", "d2"])}),
     (blobs.CHUNKS, {"digest": "d7", "first": 0, "end": 1, "limit": 1}),
     (blobs.REFERS, {"digest": "d7", "owner": "tree:1"}),
-    (blobs.FORGET_REFERENCES, {"owner": "tree:1", "limit": 10}),
-    (blobs.HOLD, {"digest": "d7", "before_at": 5}),
+    (blobs.DELETE_REFERENCES, {"owner": "tree:1", "limit": 10}),
+    (blobs.LOCK, {"digest": "d7", "before_at": 5}),
     (environments.CURRENT, {"environment": "e7"}),
     (environments.HISTORY, {"environment": "e7", "before_number": 5, "limit": 10}),
     (environments.IS_RETAINED, {"version": "d7"}),
-    (classification.SAID, {"node": "n7"}),
+    (classification.SOURCES, {"node": "n7"}),
     (fleet.CLASSIFICATION, {"node": "n7"}),
     (fleet.IN_ENVIRONMENT, {"environment": "e7", "after": "n1", "limit": 10}),
     (fleet.IN_NO_ENVIRONMENT, {"after": "n1", "limit": 10}),
 ]
 
 
-def filling() -> Transaction[None]:
+def fill() -> Transaction[None]:
     def insert(name: str, rows: list[tuple[object, ...]]) -> Transaction[None]:
         table = next(table for table in TABLES if table.name == name)
         columns = list(table.columns)
@@ -46,8 +46,8 @@ def filling() -> Transaction[None]:
     yield Query("test.analyze", "ANALYZE")()
 
 
-async def test_hot_queries_of_environments_go_by_index(database: Database) -> None:
-    await database.write(filling)
+async def test_hot_queries_of_environments_use_an_index(database: Database) -> None:
+    await database.write(fill)
     for query, values in HOT:
         plan = json.dumps([list(row) for row in await database.write(run, explain(query, database.dialect), values)])
         if database.dialect is Dialect.SQLITE:

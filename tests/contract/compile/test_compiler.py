@@ -1,4 +1,4 @@
-"""Deciding and compiling on both databases: one compile for like nodes, none for what nobody reads, staged and never served."""
+"""Decisions and compiles on both databases: one compile for nodes of one kind, none for unread changes; staged, never served."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -6,22 +6,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from lab.compiling import Compiling
+from lab.compile_services import CompileServices
 from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.catalog import body as bodies
 from precast.catalog.skeleton import Skeleton
-from precast.lang.answers import FileStore, NodeAnswers, TextTree
 from precast.lang.compile import compile_catalog
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers
 from precast.lang.settings import Settings
 from precast.services.compile.inputs import node_data
 from precast.services.work_kinds import DECIDE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
-from precast.store.queue.kinds import Asked
+from precast.store.queue.kinds import ItemRequest
 from precast.wire.catalogs.bodies import ReleaseBody
-from precast.wire.nodes.bodies import NodesDeed, TargetsBody
+from precast.wire.nodes.bodies import NodesAction, TargetsBody
 
 CODE = {
     "manifests/site.pp": "include profile\n",
@@ -44,8 +45,8 @@ hierarchy:
 }
 
 
-class Compiler(Compiling):
-    """With nodes of the kind that the code above is for."""
+class Compiler(CompileServices):
+    """The compile services with nodes for the code above."""
 
     async def node(self, name: str, **facts: Any) -> None:
         await self.introduce(name)
@@ -55,16 +56,16 @@ class Compiler(Compiling):
     async def body(self, name: str) -> bodies.Body:
         staged = await self.staged(name)
         assert staged.skeleton is not None
-        document = await self.catalogs.read_document(staged.skeleton)
+        document = await self.catalogs.documents.read(staged.skeleton)
         assert document is not None
         values = {tuple(hole): value for hole, value in msgspec.json.decode(staged.fill)}
-        data = Skeleton(document).filled(values)
+        data = Skeleton(document).fill(values)
         assert digests.of_bytes(data) == staged.digest
         return bodies.decode(data)
 
     async def motd(self, name: str) -> str:
-        (found,) = [one for one in (await self.body(name)).resources if one.ref == "File[/etc/motd]"]
-        return str(found.parameters["content"])
+        (motd,) = [file for file in (await self.body(name)).resources if file.ref == "File[/etc/motd]"]
+        return str(motd.parameters["content"])
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ async def compiler(database: Database) -> AsyncIterator[Compiler]:
     await made.workers.close()
 
 
-async def test_like_nodes_share_one_compile_and_each_has_its_own_values(compiler: Compiler) -> None:
+async def test_nodes_of_one_kind_share_a_compile_and_each_has_its_own_values(compiler: Compiler) -> None:
     await compiler.deploy(CODE)
     for number in range(5):
         await compiler.node(f"web{number}.example.org")
@@ -88,14 +89,14 @@ async def test_like_nodes_share_one_compile_and_each_has_its_own_values(compiler
     assert await compiler.motd("other.example.org") == "hello on other\n"
 
 
-async def test_what_nobody_reads_compiles_nothing(compiler: Compiler) -> None:
+async def test_change_that_no_compile_read_compiles_nothing(compiler: Compiler) -> None:
     await compiler.deploy(CODE)
     await compiler.node("web1.example.org")
     await compiler.settle()
     before = await compiler.staged("web1.example.org")
     await compiler.node("web1.example.org", unread={"a": 1})
     assert await compiler.settle() == 0
-    # A key that nobody read, a comment in a template nobody uses, a new module.
+    # An unread key, a comment in an unused template, a new module.
     await compiler.deploy(
         {
             **CODE,
@@ -109,7 +110,7 @@ async def test_what_nobody_reads_compiles_nothing(compiler: Compiler) -> None:
     assert after.version != before.version
 
 
-async def test_change_that_was_read_compiles_for_those_who_read_it(compiler: Compiler) -> None:
+async def test_change_that_was_read_compiles_for_the_nodes_that_read_it(compiler: Compiler) -> None:
     await compiler.deploy(CODE)
     await compiler.node("web1.example.org")
     await compiler.node("web2.example.org")
@@ -118,25 +119,25 @@ async def test_change_that_was_read_compiles_for_those_who_read_it(compiler: Com
     assert await compiler.settle() == 1
     assert await compiler.motd("web1.example.org") == "hello on web1\n"
     assert await compiler.motd("web2.example.org") == "own on web2\n"
-    # Back to what was: everything is known.
+    # Back to the earlier data: all traces are known.
     await compiler.deploy(CODE)
     assert await compiler.settle() == 0
     assert await compiler.motd("web2.example.org") == "hello on web2\n"
 
 
-async def test_error_of_the_code_is_a_leaf_and_shared(compiler: Compiler) -> None:
+async def test_code_error_is_a_shared_leaf(compiler: Compiler) -> None:
     await compiler.deploy({**CODE, "manifests/site.pp": "include nowhere\n"})
     await compiler.node("web1.example.org")
     await compiler.node("web2.example.org")
     assert await compiler.settle() == 1
-    broken = await compiler.database.read(compiler.catalogs.broken, "", 10)
-    assert [one.node for one in broken] == ["web1.example.org", "web2.example.org"]
-    hung = await compiler.database.read(compiler.traces.finding_by_id, broken[0].chain)
+    broken = await compiler.database.read(compiler.catalogs.staged.list_failed, "", 10)
+    assert [failed.node for failed in broken] == ["web1.example.org", "web2.example.org"]
+    hung = await compiler.database.read(compiler.traces.find_by_id, broken[0].chain)
     assert hung is not None
     assert "nowhere" in msgspec.json.decode(hung.chain.leaf)["error"]
     await compiler.deploy(CODE)
     assert await compiler.settle() == 1
-    assert await compiler.database.read(compiler.catalogs.broken, "", 10) == []
+    assert await compiler.database.read(compiler.catalogs.staged.list_failed, "", 10) == []
 
 
 async def test_staged_catalog_is_not_served_until_it_is_released_and_rolls_back(compiler: Compiler) -> None:
@@ -145,32 +146,34 @@ async def test_staged_catalog_is_not_served_until_it_is_released_and_rolls_back(
     await compiler.settle()
     targets = TargetsBody(["web1.example.org"])
     with pytest.raises(Exception, match="nothing was released"):
-        await compiler.releases.fetch("web1.example.org", "")
+        await compiler.downloads.fetch("web1.example.org", "")
     assert (await compiler.releases.release(ReleaseBody(targets), "person:a")).released == ["web1.example.org"]
-    first = await compiler.releases.fetch("web1.example.org", "")
+    first = await compiler.downloads.fetch("web1.example.org", "")
     assert first.body is not None
     assert digests.of_bytes(first.body) == first.release.digest
-    assert (await compiler.releases.fetch("web1.example.org", first.release.digest)).body is None
+    assert (await compiler.downloads.fetch("web1.example.org", first.release.digest)).body is None
     assert (await compiler.releases.release(ReleaseBody(targets), "person:a")).unchanged == ["web1.example.org"]
 
     await compiler.deploy({**CODE, "data/common.yaml": "profile::motd: changed\n"})
     await compiler.settle()
-    assert (await compiler.releases.fetch("web1.example.org", "")).release.digest == first.release.digest
-    preview = await compiler.releases.preview(ReleaseBody(targets))
-    assert [(one.ref, one.kind, one.count) for one in preview.changes] == [("File[/etc/motd]", "changed", 1)]
-    assert [(one.ref, one.count) for one in preview.refreshed] == [("Service[web]", 1)]
+    assert (await compiler.downloads.fetch("web1.example.org", "")).release.digest == first.release.digest
+    preview = await compiler.previews.preview(ReleaseBody(targets))
+    assert [(change.ref, change.kind, change.count) for change in preview.changes] == [
+        ("File[/etc/motd]", "changed", 1)
+    ]
+    assert [(refresh.ref, refresh.count) for refresh in preview.refreshed] == [("Service[web]", 1)]
     (content,) = preview.changes[0].parameters
     assert content.before == "hello on <facts.networking.hostname>\n"
     assert content.after == "changed on <facts.networking.hostname>\n"
-    own = await compiler.releases.difference("web1.example.org")
-    (told,) = own.changes[0].parameters
-    assert (told.before, told.after) == ("hello on web1\n", "changed on web1\n")
+    own = await compiler.previews.difference("web1.example.org")
+    (parameter,) = own.changes[0].parameters
+    assert (parameter.before, parameter.after) == ("hello on web1\n", "changed on web1\n")
     await compiler.releases.release(ReleaseBody(targets), "person:a")
-    second = await compiler.releases.fetch("web1.example.org", "")
+    second = await compiler.downloads.fetch("web1.example.org", "")
     assert second.release.number == 2
     assert second.release.digest != first.release.digest
-    assert (await compiler.releases.rollback(NodesDeed(targets, "no"), "person:a")).released == ["web1.example.org"]
-    back = await compiler.releases.fetch("web1.example.org", "")
+    assert (await compiler.releases.rollback(NodesAction(targets, "no"), "person:a")).released == ["web1.example.org"]
+    back = await compiler.downloads.fetch("web1.example.org", "")
     assert (back.release.digest, back.body) == (first.release.digest, first.body)
 
 
@@ -182,13 +185,13 @@ async def test_walked_catalogs_equal_cold_compiles(compiler: Compiler) -> None:
     store = FileStore(TextTree({**CODE, "data/nodes/web2.example.org.yaml": "profile::motd: own\n"}))
     for number in range(4):
         name = f"web{number}.example.org"
-        (known,) = await compiler.database.read(compiler.inputs.reading, [name])
+        (known,) = await compiler.database.read(compiler.inputs.read, [name])
         node = node_data(known)
         cold = compile_catalog(Inputs(NodeAnswers(node, store)), Settings())
         assert (await compiler.staged(name)).skeleton == cold.body.digest()
 
 
-async def test_compiles_are_asked_for_once_however_many_wait(compiler: Compiler) -> None:
+async def test_compile_is_requested_once_however_many_nodes_wait(compiler: Compiler) -> None:
     await compiler.deploy(CODE)
     for number in range(30):
         await compiler.node(f"n{number}.example.org")
@@ -197,26 +200,26 @@ async def test_compiles_are_asked_for_once_however_many_wait(compiler: Compiler)
     await compiler.decisions.spread("d")
     while await compiler.decisions.work_off("d"):
         pass
-    waiting = [item for item in await compiler.work.waiting() if item.kind == "compile"]
+    waiting = [item for item in await compiler.work.list_waiting() if item.kind == "compile"]
     assert len(waiting) == 1
-    assert len(await compiler.database.read(compiler.traces.waiters, waiting[0].key, 100)) == 30
+    assert len(await compiler.database.read(compiler.traces.list_waiters, waiting[0].key, 100)) == 30
     assert await compiler.settle() == 1
-    assert await compiler.database.read(compiler.traces.waiters, waiting[0].key, 100) == []
+    assert await compiler.database.read(compiler.traces.list_waiters, waiting[0].key, 100) == []
 
 
-async def test_node_that_is_gone_or_has_no_code_waits_for_nothing(compiler: Compiler) -> None:
+async def test_purged_node_and_node_without_code_wait_for_nothing(compiler: Compiler) -> None:
     await compiler.node("web1.example.org")
     assert await compiler.settle() == 0
 
     def asking() -> Transaction[None]:
-        yield from compiler.work.enqueuing_many(DECIDE.name, [Asked("nobody.example.org")])
+        yield from compiler.work.enqueue_items(DECIDE.name, [ItemRequest("nobody.example.org")])
 
     await compiler.database.write(asking)
     assert await compiler.settle() == 0
-    assert await compiler.database.read(compiler.catalogs.staged, ["web1.example.org"]) == {}
+    assert await compiler.database.read(compiler.catalogs.staged.find, ["web1.example.org"]) == {}
 
 
-async def test_preview_tells_like_changes_once_and_a_nodes_own_change_apart(
+async def test_preview_groups_equal_changes_and_shows_a_nodes_own_change_apart(
     compiler: Compiler, clock: ManualClock
 ) -> None:
     await compiler.deploy(CODE)
@@ -227,16 +230,16 @@ async def test_preview_tells_like_changes_once_and_a_nodes_own_change_apart(
     await compiler.releases.release(ReleaseBody(everyone), "person:a")
     await compiler.deploy({**CODE, "data/common.yaml": "profile::motd: changed\n"})
     await compiler.settle()
-    preview = await compiler.releases.preview(ReleaseBody(everyone))
-    assert [(one.ref, one.count) for one in preview.changes] == [("File[/etc/motd]", 4)]
+    preview = await compiler.previews.preview(ReleaseBody(everyone))
+    assert [(change.ref, change.count) for change in preview.changes] == [("File[/etc/motd]", 4)]
     await compiler.releases.release(ReleaseBody(everyone), "person:a")
-    # One node is called otherwise now: the code is the same, its catalog is not.
+    # One node has another host name now: the code is the same, its catalog is not.
     await compiler.node("web1.example.org", networking={"hostname": "renamed"})
     await compiler.facts.work_off("f")
     clock.advance(1)
     assert await compiler.settle() == 0
-    preview = await compiler.releases.preview(ReleaseBody(everyone))
-    assert (preview.unchanged, [(one.ref, one.nodes) for one in preview.changes]) == (
+    preview = await compiler.previews.preview(ReleaseBody(everyone))
+    assert (preview.unchanged, [(change.ref, change.nodes) for change in preview.changes]) == (
         3,
         [("File[/etc/motd]", ["web1.example.org"])],
     )
@@ -244,13 +247,13 @@ async def test_preview_tells_like_changes_once_and_a_nodes_own_change_apart(
     assert content.after == "changed on renamed\n"
 
 
-async def test_code_sees_the_facts_of_server_and_agent_and_the_moment_of_the_deploy(compiler: Compiler) -> None:
+async def test_code_sees_the_facts_of_server_and_agent_and_the_time_of_the_deploy(compiler: Compiler) -> None:
     shown = "${servername} ${server_facts['servername']} ${clientcert} ${facts['clientversion']} ${facts['clientnoop']}"
     await compiler.deploy({"manifests/site.pp": f"$t = Timestamp().strftime('%Y')\nnotice(\"{shown} ${{t}}\")\n"})
     await compiler.node("web1.example.org")
     await compiler.settle()
     staged = await compiler.staged("web1.example.org")
-    hung = await compiler.database.read(compiler.traces.finding_by_id, staged.chain)
+    hung = await compiler.database.read(compiler.traces.find_by_id, staged.chain)
     assert hung is not None
     ((level, text),) = msgspec.json.decode(hung.chain.leaf)["logs"]
     assert (level, text.partition(": ")[2] or text) == ("notice", "lab lab <facts.clientcert> 7.23.0 false 2030")

@@ -1,13 +1,13 @@
-"""Who waits for a release knows when there is something to release, on both databases."""
+"""Readiness of nodes for a release, on both databases."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
 import pytest
 
-from lab.compiling import Compiling
+from lab.compile_services import CompileServices
 from precast.base.clock import ManualClock
-from precast.services.compile.readiness import CLOCKS, NAMES_SHOWN, ReadinessService
+from precast.services.compile.readiness import CLOCK_SKEW, NAMES_SHOWN, ReadinessService
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.services.work_kinds import COMPILE, DECIDE
@@ -17,7 +17,7 @@ from precast.wire.catalogs.bodies import ReadinessBody, ReadinessView
 from precast.wire.nodes.bodies import TargetsBody
 
 
-class Site(Compiling):
+class Site(CompileServices):
     """Three nodes, of which one has sent no facts."""
 
     def __init__(self, database: Database) -> None:
@@ -28,7 +28,7 @@ class Site(Compiling):
     async def look(
         self, asked_by: datetime | None = None, names: Sequence[str] = ("web1", "web2", "mute")
     ) -> ReadinessView:
-        return await self.readiness.look(ReadinessBody(TargetsBody(list(names)), asked_by))
+        return await self.readiness.check(ReadinessBody(TargetsBody(list(names)), asked_by))
 
 
 @pytest.fixture
@@ -48,20 +48,20 @@ GIVEN_UP = "its compile was given up"
 
 
 async def test_nodes_are_ready_when_they_were_decided_upon_with_the_newest_version(site: Site) -> None:
-    now = site.database.clock.now() + CLOCKS
+    now = site.database.clock.now() + CLOCK_SKEW
     assert await site.look() == ReadinessView(now, 3, 0, 0, {NONE: 3}, 0, [])
     await site.deploy({"manifests/site.pp": "notify { 'one': }\n"})
     assert await site.look() == ReadinessView(now, 3, 0, 0, MUTE, 2, ["web1", "web2"])
     await site.settle()
     assert await site.look() == ReadinessView(now, 3, 2, 0, MUTE, 0, [])
-    # Staged, but with what was there before.
+    # The nodes are staged, but with the earlier version.
     await site.deploy({"manifests/site.pp": "if $trusted['certname'] == 'web2' { fail('no') }\n"})
     assert (await site.look()).waiting == ["web1", "web2"]
     await site.settle()
     assert await site.look() == ReadinessView(now, 3, 1, 1, MUTE, 0, [])
 
 
-async def test_node_that_is_to_be_decided_upon_again_is_waited_for_until_that_is_done(
+async def test_node_with_a_requested_decision_is_waiting_until_the_decision_is_made(
     site: Site, clock: ManualClock
 ) -> None:
     await site.deploy({"manifests/site.pp": "notify { $facts['os']['family']: }\n"})
@@ -71,27 +71,27 @@ async def test_node_that_is_to_be_decided_upon_again_is_waited_for_until_that_is
     clock.advance(1)
     await site.submit("web1", {"os": {"family": "RedHat"}}, {})
     assert (await site.look()).waiting == ["web1"]
-    # Somebody is at it.
+    # A worker has claimed the decision.
     (claim,) = await site.work.claim(DECIDE.name, "d", limit=1, lease_s=30)
     assert (await site.look()).waiting == ["web1"]
     await site.work.give_back(claim)
-    # It was looked at, and waits for a compile; it takes longer than clocks may differ.
+    # The decision waits for a compile, for longer than clocks may differ.
     await site.decisions.work_off("d")
     clock.advance(60)
     assert (await site.look(begun.asked_by)).waiting == ["web1"]
-    # That is done, and somebody has to look again.
+    # The compile is done, and the node has to be decided upon again.
     await site.compiler.work_off("c")
     assert (await site.look(begun.asked_by)).waiting == ["web1"]
     await site.settle()
     assert (await site.look(begun.asked_by)).waiting_count == 0
-    # Who waits since then has waited for it, and is not held up by what is wanted now.
+    # A caller that waits since then is done, and does not wait for a decision requested later.
     clock.advance(1)
     await site.submit("web1", {"os": {"family": "Suse"}}, {})
     assert (await site.look(begun.asked_by)).waiting_count == 0
     assert (await site.look()).waiting == ["web1"]
 
 
-async def test_node_whose_decision_has_to_wait_is_not_waited_for(site: Site, clock: ManualClock) -> None:
+async def test_node_with_a_delayed_decision_counts_as_ready(site: Site, clock: ManualClock) -> None:
     await site.deploy({"manifests/site.pp": "notify { 'one': }\n"})
     await site.settle()
     await site.work.enqueue(DECIDE.name, "web1", b"", due_at=clock.now() + timedelta(hours=1))
@@ -99,7 +99,7 @@ async def test_node_whose_decision_has_to_wait_is_not_waited_for(site: Site, clo
 
 
 async def give_up(site: Site, clock: ManualClock) -> None:
-    """Have it decided what is to be compiled, and lose each try of it."""
+    """Request the compile by a decision, and let each attempt fail."""
     while await site.facts.work_off("f") + await site.decisions.work_off("d") + await site.decisions.spread("d"):
         pass
     for _ in range(COMPILE.max_attempts):
@@ -108,7 +108,7 @@ async def give_up(site: Site, clock: ManualClock) -> None:
         clock.advance(3600)
 
 
-async def test_nodes_whose_compile_was_given_up_are_not_waited_for_however_many(site: Site, clock: ManualClock) -> None:
+async def test_nodes_whose_compile_was_given_up_are_left_out(site: Site, clock: ManualClock) -> None:
     others = [f"app{number}" for number in range(NAMES_SHOWN)]
     for name in others:
         await site.introduce(name)
@@ -121,14 +121,12 @@ async def test_nodes_whose_compile_was_given_up_are_not_waited_for_however_many(
     assert (view.waiting_count, view.ready, view.left_out) == (0, 0, {GIVEN_UP: NAMES_SHOWN + 2})
 
 
-async def test_node_whose_compile_was_given_up_is_waited_for_when_there_is_other_code(
-    site: Site, clock: ManualClock
-) -> None:
+async def test_node_whose_compile_was_given_up_is_waiting_again_after_a_deploy(site: Site, clock: ManualClock) -> None:
     await site.deploy({"manifests/site.pp": "notify { 'one': }\n"})
     await give_up(site, clock)
     assert (await site.look()).left_out == MUTE | {GIVEN_UP: 2}
     await site.deploy({"manifests/site.pp": "notify { 'two': }\n"})
-    # Nobody has said so to the nodes yet.
+    # The decisions of the nodes are not requested yet.
     assert (await site.look()).waiting == ["web1", "web2"]
     await site.decisions.spread("d")
     assert (await site.look()).waiting == ["web1", "web2"]

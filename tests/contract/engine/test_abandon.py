@@ -1,4 +1,4 @@
-"""Leaving a database without waiting for what is under way: nobody is left hanging, nothing is half stored."""
+"""Abandoning the writes under way: no writer is left waiting, and nothing is stored partially."""
 
 import asyncio
 import contextlib
@@ -14,13 +14,13 @@ from precast.store.engine.database import Database
 from precast.store.engine.location import Location, SqliteLocation
 from precast.store.sessions.streams import Streams
 
-# Less than any wait for a lock.
+# Shorter than any wait for a lock.
 SOON_S = 5
 
 
 @contextlib.asynccontextmanager
 async def locked(location: Location) -> AsyncIterator[None]:
-    """Another program holds the lock that every write of these tests wants."""
+    """Another program holds the lock that every write of these tests needs."""
     if isinstance(location, SqliteLocation):
         with contextlib.closing(sqlite3.connect(location.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -32,7 +32,7 @@ async def locked(location: Location) -> AsyncIterator[None]:
     await connection.close()
 
 
-async def test_abandoned_writes_are_told_and_not_stored(location: Location, database: Database) -> None:
+async def test_abandoned_writes_fail_and_are_not_stored(location: Location, database: Database) -> None:
     leaving = await connect(location)
     names = [f"s{number}" for number in range(300)]
     async with locked(location):

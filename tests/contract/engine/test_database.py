@@ -1,4 +1,4 @@
-"""What both databases do alike: transactions, groups, snapshots, errors, wake-ups."""
+"""Behaviour that both databases share: transactions, groups, snapshots, errors, wake-ups."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ from precast.store import issues
 from precast.store.engine.connect import connect
 from precast.store.engine.database import Database
 from precast.store.engine.location import Location
-from precast.store.engine.query import Query, Think, Transaction, Wake
+from precast.store.engine.query import Computation, Query, Transaction, Wake
 from precast.store.engine.query import insert as insert_of
 from precast.store.sessions.streams import Streams
 
@@ -49,26 +49,28 @@ async def notes(database: Database) -> Database:
     return database
 
 
-async def test_write_returns_the_units_value(notes: Database) -> None:
+async def test_write_returns_the_value_of_the_transaction(notes: Database) -> None:
     assert await notes.write(insert, 1, text="one") == 1
     assert await notes.read(read_all) == [(1, "one")]
 
 
-async def test_write_that_raises_stores_nothing_of_it(notes: Database) -> None:
+async def test_write_that_raises_stores_nothing(notes: Database) -> None:
     with pytest.raises(Exception, match="no dead letter"):
         await notes.write(insert_then_refuse, 1)
     assert await notes.read(read_all) == []
 
 
-async def test_group_with_failing_units_stores_all_the_others(notes: Database) -> None:
-    def unit(number: int) -> Transaction[int]:
+async def test_group_with_failing_transactions_stores_all_others(notes: Database) -> None:
+    def transaction(number: int) -> Transaction[int]:
         if number % 7 == 3:
             yield from insert_then_refuse(number)
         if number % 7 == 5:
             yield INSERT(id=0, text="the same key every time")
         return (yield from insert(number))
 
-    results = await asyncio.gather(*(notes.write(unit, number) for number in range(1, 71)), return_exceptions=True)
+    results = await asyncio.gather(
+        *(notes.write(transaction, number) for number in range(1, 71)), return_exceptions=True
+    )
     stored = {number for number, _ in await notes.read(read_all)}
     first_five = 5  # the first to take key 0 succeeds
     failing = {number for number in range(1, 71) if number % 7 == 3 or (number % 7 == 5 and number != first_five)}
@@ -84,7 +86,7 @@ async def test_constraint_violation_is_a_conflict(notes: Database) -> None:
     assert caught.value.code == "STORE-009"
 
 
-async def test_wrong_statement_is_our_bug_and_names_its_query(notes: Database) -> None:
+async def test_invalid_statement_is_an_internal_error_that_names_its_query(notes: Database) -> None:
     with pytest.raises(InternalError, match=r"test\.wrong"):
         await notes.read(wrong)
     with pytest.raises(InternalError, match=r"test\.wrong"):
@@ -92,7 +94,7 @@ async def test_wrong_statement_is_our_bug_and_names_its_query(notes: Database) -
     assert await notes.write(insert, 1) == 1
 
 
-async def test_reading_unit_cannot_write(notes: Database) -> None:
+async def test_read_transaction_cannot_write(notes: Database) -> None:
     with pytest.raises((InternalError, UnavailableError)):
         await notes.read(insert, 1)
     assert await notes.read(read_all) == []
@@ -111,33 +113,33 @@ async def test_many_inserts_all_rows_or_none(notes: Database) -> None:
 async def test_many_rows_by_columns_are_the_same_as_one_by_one(notes: Database) -> None:
     add = insert_of("test.add_many", "note", "id int, text text", "ON CONFLICT (id) DO UPDATE SET text = excluded.text")
 
-    def unit(first: int, count: int, text: str) -> Transaction[None]:
-        yield add.in_order([(at, f"{text}{at}") for at in range(first, first + count)])
+    def transaction(first: int, count: int, text: str) -> Transaction[None]:
+        yield add.many_tuples([(at, f"{text}{at}") for at in range(first, first + count)])
 
     for first, count, text in ((1, 1, "a"), (2, 150, "a"), (100, 0, "b"), (150, 7, "c"), (3, 1, "d")):
-        await notes.write(unit, first, count, text)
+        await notes.write(transaction, first, count, text)
     expected = {at: f"a{at}" for at in range(1, 152)} | {at: f"c{at}" for at in range(150, 157)} | {3: "d3"}
     assert await notes.read(read_all) == sorted(expected.items())
 
 
-async def test_what_a_unit_thinks_about_is_worked_out_by_the_event_loop(notes: Database) -> None:
-    thought: list[int] = []
+async def test_computation_of_a_transaction_runs_on_the_event_loop(notes: Database) -> None:
+    computed: list[int] = []
 
-    def think(value: int) -> int:
-        thought.append(threading.get_ident())
+    def compute(value: int) -> int:
+        computed.append(threading.get_ident())
         return 10 // value
 
-    def unit(value: int) -> Transaction[int]:
+    def transaction(value: int) -> Transaction[int]:
         yield INSERT(id=value, text="before")
-        found: int = yield Think(partial(think, value))
-        yield INSERT(id=value + 100, text=f"thought {found}")
-        return found
+        computed: int = yield Computation(partial(compute, value))
+        yield INSERT(id=value + 100, text=f"computed {computed}")
+        return computed
 
-    assert list(await asyncio.gather(notes.write(unit, 5), notes.write(unit, 2))) == [2, 5]
-    assert set(thought) == {threading.get_ident()}
+    assert list(await asyncio.gather(notes.write(transaction, 5), notes.write(transaction, 2))) == [2, 5]
+    assert set(computed) == {threading.get_ident()}
     with pytest.raises(ZeroDivisionError):
-        await notes.write(unit, 0)
-    assert await notes.read(read_all) == [(2, "before"), (5, "before"), (102, "thought 5"), (105, "thought 2")]
+        await notes.write(transaction, 0)
+    assert await notes.read(read_all) == [(2, "before"), (5, "before"), (102, "computed 5"), (105, "computed 2")]
 
 
 async def test_reader_keeps_its_snapshot_while_a_writer_commits(notes: Database, other_database: Database) -> None:
@@ -147,8 +149,8 @@ async def test_reader_keeps_its_snapshot_while_a_writer_commits(notes: Database,
     def read_twice() -> Transaction[tuple[int, int]]:
         before = len((yield ALL()))
         loop.call_soon_threadsafe(has_read.set)
-        # SQLite reads in a thread, which may wait; PostgreSQL reads on the loop, which may not: there the
-        # statements themselves let the writer in.
+        # SQLite reads in a thread, which may block; PostgreSQL reads on the event loop, which may not: there the
+        # writer runs while the statements are awaited.
         while loop_thread != threading.get_ident() and not has_written.wait(10):
             raise AssertionError("the writer waited for the reader")
         while loop_thread == threading.get_ident() and not has_written.is_set():
@@ -172,7 +174,7 @@ async def test_parameters_must_be_exactly_those_of_the_query(notes: Database) ->
         await notes.write(forget)
 
 
-async def test_values_come_back_as_they_went_in(database: Database) -> None:
+async def test_values_are_read_back_unchanged(database: Database) -> None:
     texts = ["", "é", "𝄞", "'; DROP TABLE note; --", "\n\t\\", ":name $1 ?"]
     streams = Streams(database)
     for text in texts:
@@ -191,7 +193,7 @@ async def test_write_after_close_is_refused(location: Location) -> None:
     assert caught.value.code == "STORE-013"
 
 
-async def test_close_commits_what_is_under_way(location: Location) -> None:
+async def test_close_commits_pending_writes(location: Location) -> None:
     database = await connect(location)
     await database.write(create)
     writes = [asyncio.create_task(database.write(insert, number)) for number in range(300)]
@@ -224,7 +226,7 @@ async def test_wake_reaches_a_subscriber_only_after_the_commit(notes: Database, 
         assert await other_database.read(read_all) == [(1, "x")]
 
 
-async def test_wake_of_a_failed_unit_is_not_sent(notes: Database) -> None:
+async def test_wake_of_a_failed_transaction_is_not_sent(notes: Database) -> None:
     def wake_and_refuse() -> Transaction[None]:
         yield Wake("note")
         raise issues.PAYLOAD_TOO_LARGE.error(kind="k", key="k", size=1, limit=0)

@@ -1,4 +1,4 @@
-"""What only several servers on one PostgreSQL can show."""
+"""Behaviour that needs several servers on one PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ async def test_streams_do_not_wait_for_each_other(database: Database, other_data
     streams = Streams(database)
 
     def append_slowly() -> Transaction[int]:
-        last = yield from streams.appending("a", [b"slow"])
+        last = yield from streams.append_records("a", [b"slow"])
         loop.call_soon_threadsafe(has_number.set)
         while not may_commit.is_set():
             yield NOTHING()
@@ -54,15 +54,15 @@ async def test_streams_do_not_wait_for_each_other(database: Database, other_data
     assert await slow == 1
 
 
-async def test_unit_that_holds_many_rows_has_a_transaction_of_its_own(database: Database) -> None:
+async def test_write_that_locks_many_rows_is_committed_alone(database: Database) -> None:
     def transaction() -> Transaction[str]:
-        ((found,),) = yield TRANSACTION()
-        return str(found)
+        ((transaction_id,),) = yield TRANSACTION()
+        return str(transaction_id)
 
     apart, *others = await asyncio.gather(
-        database.write_apart(transaction), *(database.write(transaction) for _ in range(5))
+        database.write_alone(transaction), *(database.write(transaction) for _ in range(5))
     )
-    assert len(set(others)) < len(others), "these were to share one"
+    assert len(set(others)) < len(others), "these writes should share a transaction"
     assert apart not in others
 
 
@@ -76,7 +76,7 @@ async def test_wakeup_reaches_another_server(database: Database, other_database:
 async def test_wakeups_of_many_topics_are_few_notifications(
     database: Database, other_database: Database, location: PostgresLocation
 ) -> None:
-    """NOTIFY takes an instance-wide lock, so topics travel together; and no payload is ever too long."""
+    """NOTIFY takes an instance-wide lock, so topics are sent together; and no payload is ever too long."""
     heard: list[str] = []
     listener = await asyncpg.connect(location.url)
     await listener.add_listener(postgres_wakeups.CHANNEL, lambda *message: heard.append(str(message[3])))
@@ -91,7 +91,7 @@ async def test_wakeups_of_many_topics_are_few_notifications(
     await listener.close()
 
 
-async def test_wakeups_come_back_after_their_connection_was_lost(
+async def test_wakeups_recover_after_their_connection_was_lost(
     database: Database, other_database: Database, location: PostgresLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres_wakeups, "RECONNECT_S", 0.01)
@@ -103,16 +103,16 @@ async def test_wakeups_come_back_after_their_connection_was_lost(
             WHERE query LIKE '%clock_timestamp%' AND pid <> pg_backend_pid()
             """
         )
-        # Coming back wakes everyone once, because nobody knows what was missed.
+        # Reconnecting wakes all subscribers once, because missed wake-ups are unknown.
         assert await subscription.wait(10)
-        await database.wakeups.listening()
-        await other_database.wakeups.listening()
+        await database.wakeups.wait_until_listening()
+        await other_database.wakeups.wait_until_listening()
         await Streams(database).append("a", [b"x"])
         assert await subscription.wait(10)
     await admin.close()
 
 
-async def test_connection_lost_before_the_commit_is_tried_again(database: Database, location: PostgresLocation) -> None:
+async def test_connection_lost_before_the_commit_is_retried(database: Database, location: PostgresLocation) -> None:
     admin = await asyncpg.connect(location.url)
     tries: list[int] = []
     ends: list[asyncio.Future[str]] = []
@@ -131,60 +131,58 @@ async def test_connection_lost_before_the_commit_is_tried_again(database: Databa
     await admin.close()
 
 
-async def test_committer_keeps_its_connection_until_that_is_lost(
-    database: Database, location: PostgresLocation
-) -> None:
+async def test_committer_caches_its_connection_until_it_is_lost(database: Database, location: PostgresLocation) -> None:
     admin = await asyncpg.connect(location.url)
 
-    def failing() -> Transaction[int]:
-        yield from asking()
-        raise ValueError("the unit's own fault")
+    def fail() -> Transaction[int]:
+        yield from read_backend()
+        raise ValueError("a fault of the transaction")
 
-    def asking() -> Transaction[int]:
+    def read_backend() -> Transaction[int]:
         ((pid,),) = yield BACKEND()
         return int(pid)
 
-    def waiting() -> Transaction[None]:
+    def wait_for_admin() -> Transaction[None]:
         yield WAIT_FOR_ADMIN()
 
-    first = await database.write(asking)
+    first = await database.write(read_backend)
     await admin.execute("SELECT pg_advisory_lock(1)")
-    # A reader has the connection that the pool would give next.
-    reader = asyncio.create_task(database.read(waiting))
+    # A reader has acquired the connection that the pool would hand out next.
+    reader = asyncio.create_task(database.read(wait_for_admin))
     while not await admin.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
         pass
-    assert await database.write(asking) == first
+    assert await database.write(read_backend) == first
     await admin.execute("SELECT pg_advisory_unlock(1)")
     await reader
-    with pytest.raises(ValueError, match="own fault"):
-        await database.write(failing)
+    with pytest.raises(ValueError, match="a fault of the transaction"):
+        await database.write(fail)
     for _ in range(5):
-        last = await database.write(asking)
+        last = await database.write(read_backend)
         await admin.execute("SELECT pg_terminate_backend($1, 5000)", last)
-        assert await database.write(asking) != last
-    async with asyncio.TaskGroup() as many:  # readers have all of the rest
+        assert await database.write(read_backend) != last
+    async with asyncio.TaskGroup() as many:  # readers take all other connections
         for _ in range(30):
-            many.create_task(database.read(asking))
-            many.create_task(database.write(asking))
+            many.create_task(database.read(read_backend))
+            many.create_task(database.write(read_backend))
     await admin.close()
 
 
-async def test_deadlock_between_two_servers_is_settled_by_running_again(
+async def test_deadlock_between_two_servers_is_resolved_by_a_retry(
     database: Database, other_database: Database
 ) -> None:
     async def append_both(which: Database, first: str, second: str, met: asyncio.Barrier) -> int:
         streams = Streams(which)
         arrived: list[asyncio.Task[object]] = []
 
-        def unit() -> Transaction[int]:
-            yield from streams.appending(first, [b"x"])
+        def transaction() -> Transaction[int]:
+            yield from streams.append_records(first, [b"x"])
             if not arrived:
                 arrived.append(asyncio.ensure_future(met.wait()))
             while not arrived[0].done():
                 yield NOTHING()
-            return (yield from streams.appending(second, [b"x"]))
+            return (yield from streams.append_records(second, [b"x"]))
 
-        return await which.write(unit)
+        return await which.write(transaction)
 
     met = asyncio.Barrier(2)
     await asyncio.gather(append_both(database, "a", "b", met), append_both(other_database, "b", "a", met))
@@ -222,7 +220,7 @@ async def test_role_that_would_lose_data_is_refused(location: PostgresLocation) 
 async def test_check_warns_without_a_synchronous_standby(database: Database) -> None:
     findings = await check.inspect(database)
     assert [finding.text for finding in findings if finding.level is Level.WARNING] == [
-        "no synchronous standby: what is acknowledged is on one machine only"
+        "no synchronous standby: an acknowledged write is on one machine only"
     ]
     assert {finding.text for finding in findings if finding.level is Level.OK} == {
         f"schema {MIGRATIONS[-1].number}",
@@ -247,14 +245,14 @@ async def test_server_restart_is_survived(clock: ManualClock) -> None:
         await database.close()
 
 
-async def test_commit_cut_off_by_the_servers_death_is_not_called_a_success_or_a_failure() -> None:
-    """COMMIT was sent and the answer never came: only the database knows."""
+async def test_commit_interrupted_by_a_server_crash_has_an_unknown_outcome() -> None:
+    """COMMIT was sent and the answer was lost: only the database knows the outcome."""
     with PostgresServer() as server:
         database = await connect(PostgresLocation(server.url()))
         await Schema(database).expand()
 
         def die_at_commit() -> Transaction[None]:
-            yield from Streams(database).appending("a", [b"x"])
+            yield from Streams(database).append_records("a", [b"x"])
             server.kill()
 
         with pytest.raises(UnavailableError) as caught:
@@ -264,7 +262,7 @@ async def test_commit_cut_off_by_the_servers_death_is_not_called_a_success_or_a_
         await database.close()
 
 
-async def test_clock_of_all_servers_is_the_databases(location: PostgresLocation) -> None:
+async def test_all_servers_use_the_clock_of_the_database(location: PostgresLocation) -> None:
     database = await connect(location)
     admin = await asyncpg.connect(location.url)
     there = await admin.fetchval("SELECT clock_timestamp()")

@@ -1,4 +1,4 @@
-"""Every query of the store: valid on both databases, owned by one module, and quick where it is hot."""
+"""Every query of the store is valid on both databases, each table is used by one module, and hot queries use an index."""
 
 import importlib
 import json
@@ -13,15 +13,15 @@ from precast.store.schema.tables import TABLES
 from precast.store.sessions import streams
 
 MODULES = [
-    importlib.import_module(f"precast.store.{info.name}") for info in pkgutil.iter_modules(precast.store.__path__)
+    importlib.import_module(info.name) for info in pkgutil.walk_packages(precast.store.__path__, "precast.store.")
 ]
 QUERIES = sorted({query.name: query for module in MODULES for query in named_queries(vars(module))}.items())
-# What only one database can answer.
+# Queries that only one database supports.
 ONE_SIDED = {
     "durability.settings": Dialect.POSTGRESQL,
     "durability.now": Dialect.POSTGRESQL,
     "health.replicas": Dialect.POSTGRESQL,
-    "reports.parts": Dialect.POSTGRESQL,
+    "reports.partitions": Dialect.POSTGRESQL,
     "check.quick_check": Dialect.SQLITE,
     "check.foreign_keys": Dialect.SQLITE,
     "check.synchronous": Dialect.SQLITE,
@@ -64,7 +64,7 @@ LISTS = {"names", "nodes", "keys", "items", "serials", "digests", "ids"}
 
 
 def sample(query: Query) -> dict[str, object]:
-    # Streams go on after a number, all others after a key.
+    # Streams are paged by a number, all others by a key.
     texts = TEXTS if query.name.startswith("streams.") else TEXTS | {"after", "before"}
     return {
         name: b"x" if name in BYTES else "x" if name in texts else "[]" if name in LISTS else 1
@@ -75,7 +75,7 @@ def sample(query: Query) -> dict[str, object]:
 def explain(query: Query, dialect: Dialect) -> Query:
     if dialect is Dialect.SQLITE:
         return Query("test.explain", f"EXPLAIN QUERY PLAN {query.sqlite}")
-    # Plain EXPLAIN of a statement with values in it, as the planner sees it when it knows them.
+    # EXPLAIN of the statement with its values, as the planner sees it when it knows them.
     return Query("test.explain", query.sqlite, postgresql=f"EXPLAIN (FORMAT JSON) {_named(query)}")
 
 
@@ -100,7 +100,7 @@ async def test_every_query_is_valid_on_both_databases(database: Database) -> Non
 
 
 def test_every_table_is_used_by_one_module_only() -> None:
-    """S1.9: no component reads another's storage."""
+    """S1.9: no component reads the tables of another."""
     users: dict[str, set[str]] = {}
     for name, query in QUERIES:
         for table in TABLES:
@@ -147,9 +147,9 @@ def test_every_table_is_used_by_one_module_only() -> None:
         "report": {"reports"},
         "report_page": {"reports"},
         "report_event": {"reports"},
-        "run": {"runs"},
-        "run_step": {"runs"},
-        "run_output": {"runs"},
+        "run": {"jobs"},
+        "run_step": {"jobs"},
+        "run_output": {"jobs"},
         "stream": {"streams"},
         "stream_record": {"streams"},
     }
@@ -188,7 +188,7 @@ HOT = [
 ]
 
 
-async def test_hot_queries_go_by_index(database: Database) -> None:
+async def test_hot_queries_use_an_index(database: Database) -> None:
     await fill(database)
     for query, index in HOT:
         await expect_index(database, query, index)

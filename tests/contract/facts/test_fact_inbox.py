@@ -1,4 +1,4 @@
-"""Facts that nothing can be decided upon now, on both databases: they wait, stop nobody, and never overtake newer ones."""
+"""Sets that cannot be decided upon now, on both databases: they wait, delay no other node, and never replace newer sets."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,31 +8,38 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from precast.api.sessions.records import messages_of
+from precast.api.sessions.records import declare_messages
 from precast.base import digests
 from precast.base.clock import ManualClock
 from precast.base.errors import NotFoundError
 from precast.base.ids import TimeOrderedIds
-from precast.services.facts.facts import FACTS, FactService
-from precast.services.facts.reads import ReadFacts
+from precast.services.facts.intake import FACTS, FactIntake
+from precast.services.facts.reads import TracedReads
+from precast.services.facts.records import FactRecords
+from precast.services.facts.service import FactService
+from precast.services.jobs.records import OrderRecords
+from precast.services.jobs.results import StepResults
 from precast.services.reports.reports import ReportService
-from precast.services.sessions.sessions import MAX_ORDERS, SessionService, Source, Taken
+from precast.services.sessions.orders import MAX_ORDERS
+from precast.services.sessions.record_intake import RecordIntake, RecordSource, StoredRecords
+from precast.services.sessions.sessions import SessionService
 from precast.services.traces.fact_paths import FactReads
 from precast.services.work_kinds import DECIDE
 from precast.store.engine import query
 from precast.store.engine.database import Database
 from precast.store.engine.query import ManyRows, Query, Statement, Transaction
-from precast.store.facts.facts import Facts, Received
+from precast.store.facts.facts import Facts
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Nodes
-from precast.store.queue.kinds import Asked
+from precast.store.identity.certificates import NodeCertificates
+from precast.store.jobs.jobs import Jobs
+from precast.store.queue.kinds import ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import Reports
-from precast.store.reports.views import reading_latest
-from precast.store.sessions.sessions import Arrival, Sessions
+from precast.store.reports.views import find_latest
+from precast.store.sessions.sessions import Sessions, SessionStart
 from precast.store.sessions.streams import Streams
 from precast.wire import sessions as session
-from precast.wire.facts import FactsBody, facts_body
+from precast.wire.facts import FactUpload, make_upload
 from precast.wire.reports import records as wire_reports
 from precast.wire.sessions import Hello, Record
 from tests.contract.reports.report_site import began, ended
@@ -52,33 +59,37 @@ class Server:
     def __init__(self, database: Database, *, decisions: int = 100) -> None:
         self.database = database
         self.work = WorkQueue(database, [FACTS, msgspec.structs.replace(DECIDE, max_items=decisions)])
-        self.facts = FactService(database, Facts(database), self.work, ReadFacts(database))
+        self.facts = FactService(database, Facts(database), self.work, TracedReads(database))
         audit = AuditLog(database, TimeOrderedIds(database.clock))
         streams = Streams(database, MAX_ORDERS)
-        self.sessions = SessionService(
-            database, Sessions(database), Nodes(database), streams, audit, Facts(database).newest
-        )
-        self.kinds = messages_of(self.facts, self.sessions, ReportService(database, Reports(database))).kinds
+        self.sessions = SessionService(database, Sessions(database), streams, audit, Facts(database).find_newest_digest)
+        self.records = RecordIntake(database, Sessions(database))
+        self.kinds = declare_messages(
+            FactRecords(self.facts),
+            self.records,
+            ReportService(database, Reports(database)),
+            OrderRecords(StepResults(Jobs(database))),
+        ).kinds
 
     async def begin(self, node: str) -> int:
-        arrival = Arrival(node, "s1", "store", "a1", "192.0.2.1", "boot", "0.1")
+        arrival = SessionStart(node, "s1", "store", "a1", "192.0.2.1", "boot", "0.1")
         return (await self.sessions.begin(arrival, Hello([1], "store", ["a1"], "boot", "0.1"))).epoch
 
     async def take(self, node: str, epoch: int, *records: Record) -> int:
-        promise: asyncio.Future[Taken | None] = asyncio.get_running_loop().create_future()
-        self.sessions.take_in(Source((node, "store"), epoch, None), records, self.kinds, promise)
+        promise: asyncio.Future[StoredRecords | None] = asyncio.get_running_loop().create_future()
+        self.records.submit(RecordSource((node, "store"), epoch, None), records, self.kinds, promise)
         taken = await promise
         assert taken is not None, "the session is the newest"
-        return taken.stand.received
+        return taken.position.received
 
     async def submit(self, node: str, stable: dict[str, Any]) -> None:
-        await self.facts.submit(node, facts_body(stable, {}))
+        await self.facts.submit(node, make_upload(stable, {}))
 
     async def shown(self, node: str) -> dict[str, Any]:
         return (await self.facts.show(node)).facts
 
     async def waiting(self, kind: str) -> list[str]:
-        return [item.key for item in await self.work.waiting() if item.kind == kind]
+        return [item.key for item in await self.work.list_waiting() if item.kind == kind]
 
     async def lost(self, node: str) -> int:
         def unit() -> Transaction[int]:
@@ -94,20 +105,18 @@ class Server:
         await self.database.write(unit)
 
     async def keep_for_later(self, node: str, stable: dict[str, Any], received_at: datetime) -> None:
-        """Acknowledge a set as a server of an older version does."""
-        came = self.facts.prepare(node, facts_body(stable, {}))
+        """Put a set into the inbox."""
+        received = self.facts.prepare(node, make_upload(stable, {}))
 
         def unit() -> Transaction[None]:
-            assert came.stable is not None
-            received = Received(node, came.digest, came.stable, came.volatile, received_at)
-            yield from Facts(self.database).receiving([received])
-            yield from self.work.enqueuing_many(FACTS.name, [Asked(node)])
+            yield from Facts(self.database).receive([received.stamp(received_at)])
+            yield from self.work.enqueue_items(FACTS.name, [ItemRequest(node)])
 
         await self.database.write(unit)
 
 
-def noting(unit: Transaction[T], seen: list[str]) -> Transaction[T]:
-    """The same unit, and the names of its statements in their order."""
+def record_statements(unit: Transaction[T], seen: list[str]) -> Transaction[T]:
+    """Run a transaction and record the names of its statements in their order."""
     try:
         step = next(unit)
         while True:
@@ -115,16 +124,16 @@ def noting(unit: Transaction[T], seen: list[str]) -> Transaction[T]:
                 seen.append(step.query.name)
             step = unit.send((yield step))
     except StopIteration as end:
-        found: T = end.value
-        return found
+        result: T = end.value
+        return result
 
 
 def facts_record(number: int, stable: dict[str, Any]) -> Record:
-    return Record(number, session.FACTS, AT, msgspec.Raw(msgspec.json.encode(facts_body(stable, {}))))
+    return Record(number, session.FACTS, AT, msgspec.Raw(msgspec.json.encode(make_upload(stable, {}))))
 
 
 def broken_record(number: int, stable: bytes) -> Record:
-    facts = FactsBody(digests.of_bytes(stable), msgspec.Raw(b"{}"), msgspec.Raw(stable))
+    facts = FactUpload(digests.of_bytes(stable), msgspec.Raw(b"{}"), msgspec.Raw(stable))
     return Record(number, session.FACTS, AT, msgspec.Raw(msgspec.json.encode(facts)))
 
 
@@ -136,7 +145,7 @@ def report_record(number: int, run: int = 1) -> Record:
 @pytest.fixture
 async def nodes(database: Database) -> Sequence[str]:
     for node in NODES:
-        await database.write(Nodes(database).taking, node)
+        await database.write(NodeCertificates(database).lock_or_create, node)
     return NODES
 
 
@@ -151,16 +160,16 @@ async def test_set_beside_a_damaged_one_waits_and_its_nodes_other_records_get_th
     records = [(facts_record(2, {"os": 2}), report_record(3, run)) for run in range(len(nodes))]
     taking = [server.take(node, epochs[node], *sent) for node, sent in zip(nodes, records, strict=True)]
     assert await asyncio.gather(*taking) == [3, 3, 3]
-    assert (await database.read(reading_latest, nodes)).keys() == set(nodes)
+    assert (await database.read(find_latest, nodes)).keys() == set(nodes)
     assert [await server.shown(node) for node in ("web1", "web3")] == [{"os": 2}, {"os": 2}]
     assert await server.waiting("facts") == ["web2"]
-    # A set that waits is known, and the next one of its node waits in its place.
-    assert not (await server.facts.submit("web2", facts_body({"os": 2}, {}).without_stable())).wants_stable
+    # The digest of a waiting set is known, and the next set of the node replaces it in the inbox.
+    assert not (await server.facts.submit("web2", make_upload({"os": 2}, {}).without_stable())).wants_stable
     await server.submit("web2", {"os": 3})
     while await server.waiting("facts"):
         await server.facts.work_off("worker")
         clock.advance(FACTS.pause_cap_s)
-    (letter,) = await server.work.dead()
+    (letter,) = await server.work.list_dead()
     assert (letter.kind, letter.key) == ("facts", "web2")
     assert "[FACTS-006]" in letter.last_error
     await server.set_stable("web2", b'{"os":1}')
@@ -174,24 +183,24 @@ async def test_set_whose_trace_cannot_be_read_waits_alone(database: Database, no
         def of(self, node: str) -> Transaction[FactReads | None]:
             raise NotImplementedError
 
-        def holding(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
-            found = yield from ReadFacts(database).holding(nodes)
+        def lock_reads(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
+            reads = yield from TracedReads(database).lock_reads(nodes)
             if "web1" in nodes:
                 raise ValueError("no question")
-            return found
+            return reads
 
     server = Server(database)
     for node in nodes:
         await server.submit(node, {"os": 1})
     other = FactService(database, Facts(database), server.work, Damaged())
-    await asyncio.gather(*(other.submit(node, facts_body({"os": 2}, {})) for node in nodes))
+    await asyncio.gather(*(other.submit(node, make_upload({"os": 2}, {})) for node in nodes))
     assert await server.waiting("facts") == ["web1"]
     assert [await server.shown(node) for node in nodes] == [{"os": 1}, {"os": 2}, {"os": 2}]
     assert await server.facts.work_off("worker") == 1
     assert await server.shown("web1") == {"os": 2}
 
 
-async def test_set_that_there_is_no_room_to_ask_for_waits_until_there_is(
+async def test_set_whose_request_has_no_room_waits_until_there_is_room(
     database: Database, nodes: Sequence[str], clock: ManualClock
 ) -> None:
     server = Server(database, decisions=1)
@@ -199,7 +208,7 @@ async def test_set_that_there_is_no_room_to_ask_for_waits_until_there_is(
     assert await server.waiting("decide") == ["web3"]
     epoch = await server.begin("web1")
     assert await server.take("web1", epoch, facts_record(1, {"os": 1}), report_record(2)) == 2
-    assert "web1" in await database.read(reading_latest, nodes)
+    assert "web1" in await database.read(find_latest, nodes)
     with pytest.raises(NotFoundError):
         await server.shown("web1")
     assert await server.facts.work_off("worker") == 1
@@ -212,7 +221,7 @@ async def test_set_that_there_is_no_room_to_ask_for_waits_until_there_is(
     assert await server.shown("web1") == {"os": 1}
 
 
-async def test_set_that_asks_for_nothing_is_stored_also_if_there_is_no_room(
+async def test_set_without_a_request_is_stored_even_if_the_queue_is_full(
     database: Database, nodes: Sequence[str]
 ) -> None:
     server = Server(database, decisions=1)
@@ -222,10 +231,10 @@ async def test_set_that_asks_for_nothing_is_stored_also_if_there_is_no_room(
     assert (await server.facts.show("web3")).decision == "nothing changed"
 
 
-async def test_older_set_that_came_into_the_inbox_late_is_never_stored_over_a_newer_one(
+async def test_older_set_that_arrives_late_in_the_inbox_never_replaces_a_newer_one(
     database: Database, nodes: Sequence[str], clock: ManualClock
 ) -> None:
-    """A server of an older version was about to keep it while the node sent the next one to us."""
+    """Another server puts it into the inbox while the node sends the next set to this one."""
     server = Server(database)
     earlier_at = clock.now()
     clock.advance(1)
@@ -239,7 +248,7 @@ async def test_older_set_that_came_into_the_inbox_late_is_never_stored_over_a_ne
     assert [(row.before, row.after) for row in await server.facts.changes("web1")] == [(2, 3)]
 
 
-async def test_set_taken_by_a_server_whose_clock_is_behind_is_the_newest_all_the_same(
+async def test_set_received_by_a_server_whose_clock_is_behind_is_still_the_newest(
     database: Database, nodes: Sequence[str], clock: ManualClock
 ) -> None:
     server = Server(database)
@@ -264,46 +273,47 @@ async def test_damaged_set_in_the_inbox_fails_alone(database: Database, nodes: S
     await database.write(damage)
     assert await server.facts.work_off("worker") == 2
     assert await server.shown("web2") == {"os": 1}
-    (left,) = [item for item in await server.work.waiting() if item.kind == "facts"]
+    (left,) = [item for item in await server.work.list_waiting() if item.kind == "facts"]
     assert left.key == "web1"
     assert "FACTS-006" in (left.last_error or "")
 
 
-async def test_who_takes_and_who_works_off_lock_in_one_order(
+async def test_intake_and_inbox_worker_lock_in_the_same_order(
     database: Database, nodes: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So on PostgreSQL they wait for each other, and never in a circle."""
-    monkeypatch.setattr(query, "THOUGHTS", 1)
+    """So they cannot deadlock on PostgreSQL."""
+    monkeypatch.setattr(query, "COMPUTE_BATCH", 1)
     server = Server(database)
     for node in nodes:
         await server.submit(node, {"os": 1})
     await server.set_stable("web1", b"damaged")
-    came = [(node, server.facts.prepare(node, facts_body({"os": 2}, {}))) for node in nodes]
-    came += [("web4", server.facts.prepare("web4", facts_body({"os": 1}, {}).without_stable()))]
-    await database.write(Nodes(database).taking, "web4")
+    received = [(node, server.facts.prepare(node, make_upload({"os": 2}, {}))) for node in nodes]
+    received += [("web4", server.facts.prepare("web4", make_upload({"os": 1}, {}).without_stable()))]
+    await database.write(NodeCertificates(database).lock_or_create, "web4")
     await server.keep_for_later("web4", {"os": 1}, database.clock.now())
-    locks = ["facts.hold", "catalogs.hold", "facts.store", "facts.store_volatile", "work.enqueue_many"]
+    locks = ["facts.lock_stored", "catalogs.lock", "facts.store", "facts.store_volatile", "work.enqueue_many"]
     taken: list[str] = []
-    await database.write(lambda: noting(server.facts.taking(came), taken))
+    await database.write(lambda: record_statements(server.facts.take(received), taken))
     writes = [name for name in taken if name in {*locks, "facts.receive"}]
     assert list(dict.fromkeys(writes)) == [*locks, "facts.receive"]
-    assert (writes.count("facts.hold"), writes.count("catalogs.hold")) == (1, 1)
+    assert (writes.count("facts.lock_stored"), writes.count("catalogs.lock")) == (1, 1)
     assert writes[-2:] == ["facts.receive", "work.enqueue_many"]
 
     await server.set_stable("web1", b'{"os":1}')
     claims = await server.work.claim("facts", "worker", limit=10, lease_s=60)
     assert sorted(claim.key for claim in claims) == ["web1", "web4"]
     worked: list[str] = []
-    await database.write(lambda: noting(server.facts._persisting(claims), worked))
+    intake = FactIntake(database, Facts(database), server.work, TracedReads(database))
+    await database.write(lambda: record_statements(intake.work_off(claims), worked))
     writes = [name for name in worked if name in {*locks, "facts.clear"}]
     assert list(dict.fromkeys(writes)) == [*locks, "facts.clear"]
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-async def test_record_that_is_no_facts_is_lost_and_the_one_before_it_kept(
+async def test_invalid_fact_record_is_lost_and_the_one_before_it_is_stored(
     database: Database, nodes: Sequence[str], *, is_known: bool
 ) -> None:
-    """Also if that is only found out when they are taken, and of those who share the transaction nobody notices."""
+    """The same holds if only the transaction finds out, and the other sets of the transaction are not affected."""
     server = Server(database)
     epochs = {node: await server.begin(node) for node in nodes}
     if is_known:
@@ -320,7 +330,7 @@ async def test_record_that_is_no_facts_is_lost_and_the_one_before_it_kept(
     assert await server.shown(nodes[0]) == {"os": 4}
 
 
-async def test_what_is_no_facts_replaces_nothing_that_waits(database: Database, nodes: Sequence[str]) -> None:
+async def test_invalid_set_does_not_replace_a_waiting_one(database: Database, nodes: Sequence[str]) -> None:
     server = Server(database)
     epoch = await server.begin("web1")
     await server.keep_for_later("web1", {"os": 1}, database.clock.now())

@@ -1,4 +1,4 @@
-"""The fact service on both databases: digest first, durable before it is acknowledged, decided once."""
+"""The fact service on both databases: the digest comes first, a set is durable before it is acknowledged, and decided upon once."""
 
 import asyncio
 import zlib
@@ -13,23 +13,24 @@ from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError, PrecastError
 from precast.lang.inputs import FactPath, Path
 from precast.services.facts import retention as fact_retention
-from precast.services.facts.facts import FACTS, FactService
-from precast.services.facts.reads import ReadFacts
+from precast.services.facts.intake import FACTS
+from precast.services.facts.reads import TracedReads
 from precast.services.facts.retention import FactRetention
+from precast.services.facts.service import FactService
 from precast.services.traces.fact_paths import FactReads, read_facts
 from precast.services.work_kinds import DECIDE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction
 from precast.store.facts import views as fact_views
-from precast.store.facts.facts import Facts, Received
-from precast.store.identity.certificates import Nodes
-from precast.store.queue.kinds import Asked
+from precast.store.facts.facts import Facts
+from precast.store.identity.certificates import NodeCertificates
+from precast.store.queue.kinds import ItemRequest
 from precast.store.queue.queue import WorkQueue
-from precast.wire.facts import FactsAnswer, FactsBody, facts_body
+from precast.wire.facts import FactsAnswer, FactUpload, make_upload
 
 
-class Reading:
-    """Somebody who has read these facts of every node."""
+class FixedReads:
+    """Catalogs of all nodes that were compiled from these facts."""
 
     def __init__(self, *paths: Path) -> None:
         self._reads = read_facts(FactPath(path) for path in paths)
@@ -38,13 +39,13 @@ class Reading:
         yield from ()
         return self._reads
 
-    def holding(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
+    def lock_reads(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
         yield from ()
         return dict.fromkeys(nodes, self._reads)
 
 
-def body(stable: dict[str, Any], volatile: dict[str, Any] | None = None, *, is_whole: bool = True) -> FactsBody:
-    whole = facts_body(stable, volatile or {})
+def body(stable: dict[str, Any], volatile: dict[str, Any] | None = None, *, is_whole: bool = True) -> FactUpload:
+    whole = make_upload(stable, volatile or {})
     return whole if is_whole else whole.without_stable()
 
 
@@ -56,19 +57,19 @@ def work(database: Database) -> WorkQueue:
 @pytest.fixture
 async def service(database: Database, work: WorkQueue) -> FactService:
     def known() -> Transaction[None]:
-        yield from Nodes(database).taking("web1")
+        yield from NodeCertificates(database).lock_or_create("web1")
 
     await database.write(known)
-    return FactService(database, Facts(database), work, ReadFacts(database))
+    return FactService(database, Facts(database), work, TracedReads(database))
 
 
 async def waiting(work: WorkQueue, kind: str) -> list[str]:
-    return [item.key for item in await work.waiting() if item.kind == kind]
+    return [item.key for item in await work.list_waiting() if item.kind == kind]
 
 
-async def test_first_digest_is_not_known_and_the_stable_part_wanted(service: FactService, work: WorkQueue) -> None:
+async def test_unknown_digest_makes_the_server_ask_for_the_stable_part(service: FactService, work: WorkQueue) -> None:
     assert (await service.submit("web1", body({"os": 1}, is_whole=False))).wants_stable
-    assert await work.waiting() == []
+    assert await work.list_waiting() == []
 
 
 async def test_whole_set_is_stored_and_leads_to_a_compile(service: FactService, work: WorkQueue) -> None:
@@ -108,17 +109,17 @@ async def test_change_is_in_the_history_path_by_path(service: FactService, clock
 
 
 @pytest.mark.parametrize("is_overtaken", [False, True])
-async def test_what_was_seen_beforehand_counts_only_of_what_is_stored(
+async def test_comparison_made_beforehand_counts_only_against_the_stored_set(
     service: FactService, database: Database, clock: ManualClock, *, is_overtaken: bool
 ) -> None:
     await service.submit("web1", body({"os": 1, "disks": {"sda": 1, "sdb": 1}}))
-    looked_at = "web1", service.prepare("web1", body({"os": 2, "disks": {"sda": 1, "sdb": 2}}))
+    prepared = "web1", service.prepare("web1", body({"os": 2, "disks": {"sda": 1, "sdb": 2}}))
     clock.advance(1)
     if is_overtaken:
         await service.submit("web1", body({"os": 2, "disks": {"sda": 2, "sdb": 1}}))
         clock.advance(1)
     promise: asyncio.Future[FactsAnswer | PrecastError] = asyncio.get_running_loop().create_future()
-    database.write_item(service.taking, looked_at, promise)
+    database.write_item(service.take, prepared, promise)
     await promise
     newest = max(row.at for row in await service.changes("web1"))
     steps = [(row.path, row.before, row.after) for row in await service.changes("web1") if row.at == newest]
@@ -126,15 +127,15 @@ async def test_what_was_seen_beforehand_counts_only_of_what_is_stored(
     assert sorted(steps) == sorted([other, ("/disks/sdb", 1, 2)])
 
 
-async def test_set_that_cannot_be_compared_beforehand_is_taken_all_the_same(
+async def test_set_that_cannot_be_compared_beforehand_is_still_taken_in(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
     await service.submit("web1", body({"os": 1}))
 
-    def spoiling() -> Transaction[None]:
+    def damage() -> Transaction[None]:
         yield Query("spoil", "UPDATE fact_set SET stable = :stable")(stable=b"{]")
 
-    await database.write(spoiling)
+    await database.write(damage)
     assert not (await service.submit("web1", body({"os": 2}))).wants_stable
     assert await waiting(work, "facts") == ["web1"]
 
@@ -142,7 +143,7 @@ async def test_set_that_cannot_be_compared_beforehand_is_taken_all_the_same(
 async def test_change_that_does_not_matter_leads_to_no_compile(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
-    other = FactService(database, Facts(database), work, Reading(("kernel",)))
+    other = FactService(database, Facts(database), work, FixedReads(("kernel",)))
     await other.submit("web1", body({"os": 1}))
     await other.work_off("worker")
     await work.complete((await work.claim("decide", "worker", limit=1, lease_s=60))[0])
@@ -155,40 +156,38 @@ async def test_change_that_does_not_matter_leads_to_no_compile(
     assert (await other.show("web1")).decision == "1 changed: compile"
 
 
-async def test_newest_of_two_sets_of_one_moment_counts(service: FactService) -> None:
+async def test_newest_of_two_concurrent_sets_is_stored(service: FactService) -> None:
     await asyncio.gather(*(service.submit("web1", body({"os": number})) for number in (1, 2)))
     assert (await service.show("web1")).facts == {"os": 2}
 
 
-async def keep_for_later(service: FactService, database: Database, work: WorkQueue, facts: FactsBody) -> None:
-    """Acknowledge a set as a server of an older version does: whoever works off the inbox looks at it."""
-    came = service.prepare("web1", facts)
-    assert came.stable is not None
+async def keep_for_later(service: FactService, database: Database, work: WorkQueue, facts: FactUpload) -> None:
+    """Put a set into the inbox: the worker of the inbox decides upon it."""
+    received = service.prepare("web1", facts)
+    assert received.stable
 
     def unit() -> Transaction[None]:
-        assert came.stable is not None
-        received = Received("web1", came.digest, came.stable, came.volatile, database.clock.now())
-        yield from Facts(database).receiving([received])
-        yield from work.enqueuing_many(FACTS.name, [Asked("web1")])
+        yield from Facts(database).receive([received.stamp(database.clock.now())])
+        yield from work.enqueue_items(FACTS.name, [ItemRequest("web1")])
 
     await database.write(unit)
 
 
-async def test_set_of_an_older_server_is_worked_off(service: FactService, database: Database, work: WorkQueue) -> None:
+async def test_set_in_the_inbox_is_worked_off(service: FactService, database: Database, work: WorkQueue) -> None:
     await keep_for_later(service, database, work, body({"os": 1}, {"uptime": 5}))
     with pytest.raises(NotFoundError):
         await service.show("web1")
     assert await service.work_off("worker") == 1
     view = await service.show("web1")
     assert (view.facts, view.decision) == ({"os": 1, "uptime": 5}, "1 changed: compile")
-    assert [item.kind for item in await work.waiting()] == ["decide"]
+    assert [item.kind for item in await work.list_waiting()] == ["decide"]
     assert await service.work_off("worker") == 0
 
 
-async def test_set_that_comes_while_one_waits_replaces_it_there(
+async def test_set_that_arrives_while_another_waits_replaces_it_in_the_inbox(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
-    """Whoever has looked at the older one must not store it after this one."""
+    """A worker that has decided upon the older set must not store it after this one."""
     await keep_for_later(service, database, work, body({"os": 1}))
     await service.submit("web1", body({"os": 2}))
     with pytest.raises(NotFoundError):
@@ -200,7 +199,7 @@ async def test_set_that_comes_while_one_waits_replaces_it_there(
     assert [(row.before, row.after) for row in await service.changes("web1")] == [(2, 3)]
 
 
-async def test_set_that_comes_during_the_work_is_looked_at_next(
+async def test_set_that_arrives_during_the_work_is_decided_next(
     service: FactService, database: Database, work: WorkQueue
 ) -> None:
     await keep_for_later(service, database, work, body({"os": 1}))
@@ -218,22 +217,20 @@ async def test_worker_that_lost_its_claim_stores_nothing(
     (lost,) = await work.claim("facts", "slow", limit=1, lease_s=1)
     clock.advance(2)
     other = FactService(
-        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), ReadFacts(other_database)
+        other_database, Facts(other_database), WorkQueue(other_database, [FACTS, DECIDE]), TracedReads(other_database)
     )
     assert await other.work_off("quick") == 1
     assert not await work.complete(lost)
     assert (await service.show("web1")).facts == {"os": 1}
 
 
-async def test_flapping_node_is_slowed_down_and_nobody_else(
-    service: FactService, work: WorkQueue, clock: ManualClock
-) -> None:
-    """Three compiles at once, then one in five minutes."""
+async def test_flapping_node_delays_only_itself(service: FactService, work: WorkQueue, clock: ManualClock) -> None:
+    """A burst of three compiles, then one in five minutes."""
     due: list[float] = []
     for number in range(6):
         await service.submit("web1", body({"os": number}))
         await service.work_off("worker")
-        (item,) = [item for item in await work.waiting() if item.kind == "decide"]
+        (item,) = [item for item in await work.list_waiting() if item.kind == "decide"]
         due.append((item.ready_at - clock.now()).total_seconds())
         clock.advance(max(due[-1], 0) + 0.001)
         (claim,) = await work.claim("decide", "compiler", limit=1, lease_s=60)
@@ -242,36 +239,30 @@ async def test_flapping_node_is_slowed_down_and_nobody_else(
     assert all(250 < seconds <= 300 for seconds in due[3:])
 
 
-async def test_wrong_digest_is_refused_and_nothing_kept(service: FactService, work: WorkQueue) -> None:
+async def test_wrong_digest_is_refused_and_nothing_is_stored(service: FactService, work: WorkQueue) -> None:
     with pytest.raises(InputError) as caught:
-        await service.submit("web1", FactsBody("0" * 64, msgspec.Raw(b"{}"), msgspec.Raw(b'{"os":1}')))
+        await service.submit("web1", FactUpload("0" * 64, msgspec.Raw(b"{}"), msgspec.Raw(b'{"os":1}')))
     assert caught.value.code == "FACTS-001"
-    assert await work.waiting() == []
+    assert await work.list_waiting() == []
 
 
 async def test_acknowledged_set_is_there_for_another_server(service: FactService, other_database: Database) -> None:
     """The acknowledging server may die at once: the set, its decision and the request are in the database."""
     await service.submit("web1", body({"os": 1}))
     queue = WorkQueue(other_database, [FACTS, DECIDE])
-    other = FactService(other_database, Facts(other_database), queue, ReadFacts(other_database))
+    other = FactService(other_database, Facts(other_database), queue, TracedReads(other_database))
     assert (await other.show("web1")).facts == {"os": 1}
     assert await waiting(queue, "decide") == ["web1"]
 
 
-async def test_stable_part_in_another_order_is_kept_in_its_canonical_form(service: FactService) -> None:
-    """As agents of older versions send it."""
+async def test_stable_part_in_another_order_is_stored_in_canonical_form(service: FactService) -> None:
+    """Clients of the HTTP API may send it in any order."""
     written = b'{"os": {"b": 1, "a": [2.50]}, "kernel": "\\u00e9"}'
     stable = {"kernel": "é", "os": {"a": [2.5], "b": 1}}
-    sent = FactsBody(digests.of_value(stable), msgspec.Raw(b"{}"), msgspec.Raw(written))
+    sent = FactUpload(digests.of_value(stable), msgspec.Raw(b"{}"), msgspec.Raw(written))
     assert not (await service.submit("web1", sent)).wants_stable
     await service.submit("web1", body(stable))
     assert (await service.show("web1")).decision == "nothing changed"
-
-
-async def test_null_as_stable_part_is_none(service: FactService) -> None:
-    """As agents of older versions say that they do not send it."""
-    digest = digests.of_value({"os": 1})
-    assert (await service.submit("web1", FactsBody(digest, msgspec.Raw(b"{}"), msgspec.Raw(b"null")))).wants_stable
 
 
 @pytest.mark.parametrize(
@@ -279,6 +270,7 @@ async def test_null_as_stable_part_is_none(service: FactService) -> None:
     [
         (b"[]", b"{}"),
         (b"{}", b"[1]"),
+        (b"{}", b"null"),
         (b"{}", b'{"a":1e999}'),
         (b"{}", b'{"a":"\xff"}'),
         (b"{}", b'{"a":' * 300 + b"1" + b"}" * 300),
@@ -290,12 +282,12 @@ async def test_null_as_stable_part_is_none(service: FactService) -> None:
     ],
 )
 @pytest.mark.parametrize("is_first", [True, False])
-async def test_what_is_no_mapping_is_refused_also_under_its_own_digest(
+async def test_facts_that_are_not_a_mapping_are_refused_even_with_a_matching_digest(
     service: FactService, work: WorkQueue, volatile: bytes, stable: bytes, *, is_first: bool
 ) -> None:
     if not is_first:
         await service.submit("web1", body({"a": 1, "os": 1}))
-    sent = FactsBody(digests.of_bytes(stable), msgspec.Raw(volatile), msgspec.Raw(stable))
+    sent = FactUpload(digests.of_bytes(stable), msgspec.Raw(volatile), msgspec.Raw(stable))
     with pytest.raises(InputError) as caught:
         await service.submit("web1", sent)
     assert caught.value.code in {"FACTS-005", "JSON-002"}
@@ -307,19 +299,19 @@ async def test_what_is_no_mapping_is_refused_also_under_its_own_digest(
         assert (await service.show("web1")).facts == {"a": 1, "os": 1}
 
 
-def packed(stable: bytes, digest: str | None = None) -> FactsBody:
-    return FactsBody(digest or digests.of_bytes(stable), msgspec.Raw(b"{}"), packed=zlib.compress(stable))
+def compressed(stable: bytes, digest: str | None = None) -> FactUpload:
+    return FactUpload(digest or digests.of_bytes(stable), msgspec.Raw(b"{}"), packed=zlib.compress(stable))
 
 
-async def test_stable_part_that_comes_packed_is_the_same(service: FactService) -> None:
+async def test_compressed_stable_part_is_the_same(service: FactService) -> None:
     stable = {"os": 1, "packages": {f"package{number}": str(number) for number in range(200)}}
-    await service.submit("web1", packed(canonical.encode(stable)))
+    await service.submit("web1", compressed(canonical.encode(stable)))
     assert (await service.show("web1")).facts == stable
     await service.submit("web1", body(stable))
     assert (await service.show("web1")).decision == "nothing changed"
-    await service.submit("web1", packed(canonical.encode(stable | {"os": 2})))
+    await service.submit("web1", compressed(canonical.encode(stable | {"os": 2})))
     assert [(row.path, row.before, row.after) for row in await service.changes("web1")] == [("/os", 1, 2)]
-    in_another_form = packed(b'{"packages": {}, "os": 3}', digests.of_value({"os": 3, "packages": {}}))
+    in_another_form = compressed(b'{"packages": {}, "os": 3}', digests.of_value({"os": 3, "packages": {}}))
     assert not (await service.submit("web1", in_another_form)).wants_stable
     assert (await service.show("web1")).facts == {"os": 3, "packages": {}}
 
@@ -327,16 +319,16 @@ async def test_stable_part_that_comes_packed_is_the_same(service: FactService) -
 @pytest.mark.parametrize(
     "sent",
     [
-        packed(b'{"os":1}', "0" * 64),
-        packed(b'{"os":1e999}'),
-        packed(b"[]"),
-        packed(b'{"zeros":"' + b"0" * 1_000_000 + b'"}'),
-        FactsBody(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=b""),
-        FactsBody(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=b'{"os":1}'),
-        FactsBody(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=zlib.compress(b'{"os":1}')[:-2]),
+        compressed(b'{"os":1}', "0" * 64),
+        compressed(b'{"os":1e999}'),
+        compressed(b"[]"),
+        compressed(b'{"zeros":"' + b"0" * 1_000_000 + b'"}'),
+        FactUpload(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=b""),
+        FactUpload(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=b'{"os":1}'),
+        FactUpload(digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), packed=zlib.compress(b'{"os":1}')[:-2]),
     ],
 )
-async def test_stream_that_is_none_of_the_facts_is_refused(service: FactService, sent: FactsBody) -> None:
+async def test_invalid_compressed_stable_part_is_refused(service: FactService, sent: FactUpload) -> None:
     with pytest.raises(InputError) as caught:
         await service.submit("web1", sent)
     assert caught.value.code in {"FACTS-001", "FACTS-005"}
@@ -344,13 +336,13 @@ async def test_stream_that_is_none_of_the_facts_is_refused(service: FactService,
         await service.show("web1")
 
 
-def packed_volatile(stream: bytes) -> FactsBody:
-    return FactsBody(
+def packed_volatile(stream: bytes) -> FactUpload:
+    return FactUpload(
         digests.of_bytes(b'{"os":1}'), msgspec.Raw(b"{}"), msgspec.Raw(b'{"os":1}'), packed_volatile=stream
     )
 
 
-async def test_volatile_part_that_comes_packed_is_the_same(service: FactService) -> None:
+async def test_compressed_volatile_part_is_the_same(service: FactService) -> None:
     volatile = {"mountpoints": {f"/srv/volume{number}": number for number in range(100)}}
     await service.submit("web1", packed_volatile(zlib.compress(canonical.encode(volatile))))
     assert (await service.show("web1")).facts == {"os": 1} | volatile
@@ -363,9 +355,7 @@ NO_STREAMS = [b"", b"x", b'{"os":', b'{"uptime":1e999}', zlib.compress(b"[5]"), 
 
 
 @pytest.mark.parametrize("stream", NO_STREAMS)
-async def test_stream_that_is_no_volatile_part_is_refused_where_somebody_waits(
-    service: FactService, stream: bytes
-) -> None:
+async def test_invalid_compressed_volatile_part_is_refused_by_a_request(service: FactService, stream: bytes) -> None:
     with pytest.raises(InputError) as caught:
         await service.submit("web1", packed_volatile(stream))
     assert caught.value.code == "FACTS-005"
@@ -374,27 +364,27 @@ async def test_stream_that_is_no_volatile_part_is_refused_where_somebody_waits(
 
 
 @pytest.mark.parametrize("stream", NO_STREAMS)
-async def test_stream_that_is_no_volatile_part_is_nobodys_trouble(
+async def test_invalid_compressed_volatile_part_affects_no_other_node(
     service: FactService, database: Database, stream: bytes
 ) -> None:
-    await database.write(Nodes(database).taking, "web2")
+    await database.write(NodeCertificates(database).lock_or_create, "web2")
     for node in ("web1", "web2"):
         await service.submit(node, body({"os": 1}, {"uptime": 5}))
     record = service.prepare("web1", packed_volatile(stream).without_stable())
-    assert await database.write(service.taking, [("web1", record)]) == [FactsAnswer(wants_stable=False)]
+    assert await database.write(service.take, [("web1", record)]) == [FactsAnswer(wants_stable=False)]
     assert (await service.show("web1")).facts == {"os": 1}
-    read = await database.read(fact_views.reading_some, ["web1", "web2"])
-    assert {node: one.volatile for node, one in read.items()} == {"web1": b"{}", "web2": b'{"uptime":5}'}
+    read = await database.read(fact_views.read_documents, ["web1", "web2"])
+    assert {node: documents.volatile for node, documents in read.items()} == {"web1": b"{}", "web2": b'{"uptime":5}'}
     digest = digests.of_bytes(b'{"os":1}')
-    await database.write(fact_views.storing_briefs, [(node, digest, b"{}") for node in ("web1", "web2")])
-    briefs = await database.read(fact_views.reading_briefs, "", "x", 10)
+    await database.write(fact_views.store_briefs, [(node, digest, b"{}") for node in ("web1", "web2")])
+    briefs = await database.read(fact_views.read_briefs, "", "x", 10)
     assert briefs == {"web1": (b"{}", b"{}"), "web2": (b"{}", b'{"uptime":5}')}
     await service.submit("web1", body({"os": 1}, {"uptime": 6}))
     assert (await service.show("web1")).facts == {"os": 1, "uptime": 6}
 
 
 async def send(service: FactService, clock: ManualClock, stable: dict[str, Any]) -> None:
-    """As an agent does: the digest, and the rest only if it is wanted."""
+    """Submit like an agent: the digest first, and the stable part only if the server asks for it."""
     clock.advance(60)
     if (await service.submit("web1", body(stable, is_whole=False))).wants_stable:
         await service.submit("web1", body(stable))
@@ -410,7 +400,7 @@ async def test_path_that_changes_all_the_time_has_no_history_until_it_is_quiet(
 ) -> None:
     for number in range(10):
         await send(service, clock, {"os": 1, "ticks": number})
-    # The first is new, five make it half of the ten, from the sixth on it is volatile.
+    # The first set has no history, five changes are half of ten submissions, and from the sixth on the path is volatile.
     assert await paths_in_history(service) == ["/ticks"] * 5
     view = await service.show("web1")
     assert (view.decision, view.volatile) == ("1 changed, all of them volatile", ["/ticks"])
@@ -425,19 +415,19 @@ async def test_path_that_changes_all_the_time_has_no_history_until_it_is_quiet(
     assert (await service.show("web1")).volatile == []
 
 
-async def test_path_that_changes_rarely_is_stable_however_little_else_does(
+async def test_path_that_changes_rarely_is_stable_however_rarely_others_change(
     service: FactService, clock: ManualClock
 ) -> None:
-    """Submissions without a change count: one change in three is no volatile path."""
+    """Submissions without a change count too: a path that changes in every third is not volatile."""
     for number in range(30):
         await send(service, clock, {"kernel": number // 3})
     assert await paths_in_history(service) == ["/kernel"] * 9
 
 
-async def test_path_that_a_catalog_was_made_from_is_never_volatile(
+async def test_path_that_a_catalog_was_compiled_from_is_never_volatile(
     service: FactService, database: Database, work: WorkQueue, clock: ManualClock
 ) -> None:
-    asked = FactService(database, Facts(database), work, Reading(("ticks",)))
+    asked = FactService(database, Facts(database), work, FixedReads(("ticks",)))
     for number in range(12):
         await send(asked, clock, {"ticks": number, "tocks": number})
     paths = await paths_in_history(asked)
@@ -446,7 +436,7 @@ async def test_path_that_a_catalog_was_made_from_is_never_volatile(
 
 
 async def test_older_volatile_part_never_replaces_a_newer_one(service: FactService, clock: ManualClock) -> None:
-    """A set that waits is worked off after a later submission of the same digest."""
+    """A waiting set is worked off after a later submission of the same digest."""
     await service.submit("web1", body({"os": 1}, {"uptime": 5}))
     clock.advance(60)
     await service.submit("web1", body({"os": 1}, {"uptime": 65}, is_whole=False))
@@ -457,7 +447,7 @@ async def test_older_volatile_part_never_replaces_a_newer_one(service: FactServi
 async def know(database: Database, names: Sequence[str]) -> None:
     def knowing() -> Transaction[None]:
         for name in names:
-            yield from Nodes(database).taking(name)
+            yield from NodeCertificates(database).lock_or_create(name)
 
     await database.write(knowing)
 
@@ -468,23 +458,21 @@ async def test_many_nodes_at_once_are_each_decided_upon(
     names = [f"node{at:03}" for at in range(150)]
     await know(database, names)
     sets = {name: body({"name": name}, {"uptime": at}) for at, name in enumerate(names)}
-    await asyncio.gather(*(service.submit(name, one) for name, one in sets.items()))
-    assert {item.key for item in await work.waiting(limit=1000)} == set(names)
+    await asyncio.gather(*(service.submit(name, upload) for name, upload in sets.items()))
+    assert {item.key for item in await work.list_waiting(limit=1000)} == set(names)
     while await service.work_off("worker"):
         pass
     views = await asyncio.gather(*(service.show(name) for name in names))
     assert [view.facts for view in views] == [{"name": name, "uptime": at} for at, name in enumerate(names)]
-    assert {item.kind for item in await work.waiting(limit=1000)} == {"decide"}
+    assert {item.kind for item in await work.list_waiting(limit=1000)} == {"decide"}
 
 
-async def test_what_is_known_is_told_of_each_of_those_that_come_at_a_moment(
-    service: FactService, database: Database
-) -> None:
+async def test_each_set_of_a_batch_gets_its_own_answer(service: FactService, database: Database) -> None:
     names = [f"node{at}" for at in range(6)]
     await know(database, names)
     for name in names[:4]:
         await service.submit(name, body({"name": name}, {"uptime": 0}))
-    moment = [
+    uploads = [
         ("node3", body({"name": "node3"}, {"uptime": 1}, is_whole=False)),
         ("node1", body({"name": "another"}, {"uptime": 2})),
         ("node0", body({"name": "node0"}, {"uptime": 3}, is_whole=False)),
@@ -494,9 +482,9 @@ async def test_what_is_known_is_told_of_each_of_those_that_come_at_a_moment(
         ("node5", body({"name": "node5"}, {"uptime": 7})),
         ("node1", body({"name": "another"}, {"uptime": 8}, is_whole=False)),
     ]
-    came = [(node, service.prepare(node, one)) for node, one in moment]
-    answers = await database.write(service.taking, came)
-    assert [isinstance(one, FactsAnswer) and one.wants_stable for one in answers] == [
+    received = [(node, service.prepare(node, upload)) for node, upload in uploads]
+    answers = await database.write(service.take, received)
+    assert [isinstance(answer, FactsAnswer) and answer.wants_stable for answer in answers] == [
         *(False, False, False, True, True, False, False, False)
     ]
     shown = {name: (await service.show(name)).facts for name in names if name != "node4"}
@@ -510,22 +498,22 @@ async def test_what_is_known_is_told_of_each_of_those_that_come_at_a_moment(
 
 
 @pytest.mark.parametrize("digest", ["", "\x00", "a\x00b", "é", "x" * digests.CHARS])
-async def test_digest_that_is_none_is_not_known_and_harms_nobody(service: FactService, digest: str) -> None:
+async def test_invalid_digest_is_unknown_and_affects_no_other_node(service: FactService, digest: str) -> None:
     await service.submit("web1", body({"os": 1}, {"uptime": 1}))
-    asked = FactsBody(digest, msgspec.Raw(b'{"uptime":2}'))
+    asked = FactUpload(digest, msgspec.Raw(b'{"uptime":2}'))
     assert (await service.submit("web1", asked)).wants_stable
     assert (await service.show("web1")).facts == {"os": 1, "uptime": 1}
 
 
 async def test_unknown_node_in_a_batch_fails_alone(service: FactService) -> None:
-    """A node that was purged while its set was on the way."""
+    """A node was purged while its set was on the way."""
     results = await asyncio.gather(
         service.submit("web1", body({"os": 1})),
         service.submit("nobody", body({"os": 2})),
         service.submit("web1", body({"os": 3})),
         return_exceptions=True,
     )
-    assert [isinstance(one, Exception) for one in results] == [False, True, False]
+    assert [isinstance(result, Exception) for result in results] == [False, True, False]
     await service.work_off("worker")
     assert (await service.show("web1")).facts == {"os": 3}
 
@@ -534,17 +522,17 @@ async def test_history_is_bounded_by_age_and_by_steps_of_a_node(
     service: FactService, database: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fact_retention, "KEEP_STEPS", 5)
-    monkeypatch.setattr(fact_retention, "BITE", 2)
+    monkeypatch.setattr(fact_retention, "BATCH", 2)
     monkeypatch.setattr(fact_retention, "PAGE", 1)
     retention = FactRetention(database, Facts(database))
     for name in ("web2", "web3"):
-        await database.write(Nodes(database).taking, name)
+        await database.write(NodeCertificates(database).lock_or_create, name)
     for number in range(9):
         clock.advance(3600)
         for name in ("web1", "web2", "web3") if number < 4 else ("web1", "web2"):
             await service.submit(name, body({f"path{number}": number}))
         await service.work_off("worker")
-    # Eight, eight and three steps; the newest five are kept.
+    # The nodes have eight, eight and three steps; the newest five of each stay.
     assert await retention.trim() == 6
     assert [len(await service.changes(name)) for name in ("web1", "web2", "web3")] == [10, 10, 6]
     assert (await service.changes("web1"))[0].path == "/path7"

@@ -1,4 +1,4 @@
-"""One server's services on a database, and machines that ask them: what the tests of identity share."""
+"""The identity services of one server, and requests of machines, shared by the tests of identity."""
 
 import base64
 import secrets
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 from precast.base.errors import PrecastError
 from precast.base.ids import TimeOrderedIds
 from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import HeldAuthority
+from precast.services.identity.authority_files import LoadedAuthority
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.people import PeopleService
 from precast.services.identity.recognition import RecognitionService
@@ -22,8 +22,8 @@ from precast.services.nodes.classification import Classifier
 from precast.services.work_kinds import ASK_ENC, DECIDE
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Nodes
-from precast.store.identity.requests import Requests
+from precast.store.identity.certificates import NodeCertificates
+from precast.store.identity.requests import EnrolmentRequests
 from precast.store.identity.tokens import Tokens
 from precast.store.nodes.classification import Classifications
 from precast.store.nodes.nodes import Fleet
@@ -59,13 +59,13 @@ def renewal(old_key: Key, old: str, new: Key, name: str) -> RenewBody:
 
 
 class Site:
-    """One server: its services on a database."""
+    """The identity services of one server."""
 
-    def __init__(self, database: Database, authority: HeldAuthority) -> None:
+    def __init__(self, database: Database, authority: LoadedAuthority) -> None:
         self.database = database
         self.held = authority
         ids = TimeOrderedIds(database.clock)
-        self.nodes, self.tokens, self.audit = Nodes(database), Tokens(database), AuditLog(database, ids)
+        self.nodes, self.tokens, self.audit = NodeCertificates(database), Tokens(database), AuditLog(database, ids)
         self.fleet = Fleet(database)
         self.recognition = RecognitionService(database, self.nodes, self.audit)
         self.work = WorkQueue(database, [DECIDE, ASK_ENC])
@@ -75,7 +75,9 @@ class Site:
         )
         self.rotation = RotationService(database, self.nodes, self.audit, authority, settle_s=0)
         self.people = PeopleService(database, self.tokens, self.audit, ids, secrets)
-        self.requests = RequestService(database, self.nodes, Requests(database), self.audit, authority, self.classifier)
+        self.requests = RequestService(
+            database, self.nodes, EnrolmentRequests(database), self.audit, authority, self.classifier
+        )
 
     @property
     def authority(self) -> Authority:
@@ -88,20 +90,20 @@ class Site:
     async def enrol(self, name: str, token: str, key: Key | None = None) -> CertificateBody:
         return await self.enrolment.enrol(EnrolBody(request_of(key or new_key(), name), token))
 
-    async def ask(self, name: str, key: Key, address: str = "192.0.2.1") -> RequestAnswer:
-        return await self.requests.ask(RequestBody(request_of(key, name)), address)
+    async def request(self, name: str, key: Key, address: str = "192.0.2.1") -> RequestAnswer:
+        return await self.requests.submit(RequestBody(request_of(key, name)), address)
 
     async def uses_left(self, token: str) -> int:
-        found = await self.tokens.enrolment(wire.parse_enrolment(token).id)
-        assert found is not None
-        return found.uses_left
+        stored = await self.tokens.find_enrolment_token(wire.parse_enrolment(token).id)
+        assert stored is not None
+        return stored.uses_left
 
-    async def deeds(self) -> list[tuple[str, str, str]]:
-        return [(one.actor, one.action, one.target) for one in reversed(await self.audit.latest())]
+    async def audit_entries(self) -> list[tuple[str, str, str]]:
+        return [(entry.actor, entry.action, entry.target) for entry in reversed(await self.audit.read_latest())]
 
 
 async def code_of(attempt: object) -> str:
-    """The code that an attempt is refused with."""
+    """The code of the error that an attempt raises."""
     with pytest.raises(PrecastError) as caught:
         await attempt  # type: ignore[misc] # any awaitable
     return caught.value.code

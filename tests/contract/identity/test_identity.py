@@ -21,31 +21,31 @@ from tests.contract.identity.identity_site import Site, code_of, new_key, renewa
 # enrolment
 
 
-async def test_enrolment_with_a_good_token_gives_a_certificate_of_ours(site: Site, clock: ManualClock) -> None:
+async def test_enrolment_with_a_valid_token_gives_a_certificate(site: Site, clock: ManualClock) -> None:
     token = await site.token("web*", pp_role="web")
-    came = await site.enrol("web1.example.com", token)
-    certificate = x509.load_pem_x509_certificate(came.certificate.encode())
+    response = await site.enrol("web1.example.com", token)
+    certificate = x509.load_pem_x509_certificate(response.certificate.encode())
     assert site.authority.has_signed(certificate)
-    assert came.authority == site.authority.pem
-    (row,) = await site.nodes.certificates()
+    assert response.authority == site.authority.pem
+    (row,) = await site.nodes.list_certificates()
     assert row.serial == f"{certificate.serial_number:x}"
     assert (row.node, row.extensions, row.issued_at) == ("web1.example.com", {"pp_role": "web"}, clock.now())
     assert [node.name for node in await site.fleet.list()] == ["web1.example.com"]
-    assert [deed[:2] for deed in await site.deeds()] == [
+    assert [deed[:2] for deed in await site.audit_entries()] == [
         ("person:ann", "token.create"),
         ("node:web1.example.com", "certificate.enrol"),
     ]
 
 
-async def test_concurrent_enrolments_on_two_servers_take_exactly_the_uses(site: Site, other_site: Site) -> None:
+async def test_concurrent_enrolments_on_two_servers_consume_exactly_the_uses(site: Site, other_site: Site) -> None:
     token = await site.token(uses=5)
     attempts = [(site, other_site)[n % 2].enrol(f"node{n}", token) for n in range(12)]
     results = await asyncio.gather(*attempts, return_exceptions=True)
-    denied = [one.code for one in results if isinstance(one, PrecastError)]
+    denied = [result.code for result in results if isinstance(result, PrecastError)]
     assert denied == ["CA-006"] * 7
-    assert len(await site.nodes.certificates()) == 5
+    assert len(await site.nodes.list_certificates()) == 5
     assert await site.uses_left(token) == 0
-    # Who was denied is not known either.
+    # A denied name does not become a node either.
     assert len(await site.fleet.list()) == 5
 
 
@@ -54,12 +54,12 @@ async def test_concurrent_requests_for_one_name_are_won_by_one(site: Site, other
     results = await asyncio.gather(
         *((site, other_site)[n % 2].enrol("web1", token) for n in range(6)), return_exceptions=True
     )
-    assert sorted(one.code for one in results if isinstance(one, PrecastError)) == ["CA-005"] * 5
-    assert len(await site.nodes.certificates()) == 1
+    assert sorted(result.code for result in results if isinstance(result, PrecastError)) == ["CA-005"] * 5
+    assert len(await site.nodes.list_certificates()) == 1
     assert await site.uses_left(token) == 9
 
 
-async def test_token_that_is_not_good_gets_one_answer_for_every_reason(site: Site, clock: ManualClock) -> None:
+async def test_invalid_token_gets_the_same_error_for_every_reason(site: Site, clock: ManualClock) -> None:
     over = await site.token()
     clock.advance(3600)
     revoked = await site.token()
@@ -85,7 +85,7 @@ async def test_token_that_is_not_good_gets_one_answer_for_every_reason(site: Sit
     assert [node.name for node in await site.fleet.list()] == ["first"]
 
 
-async def test_same_key_asking_again_is_answered_without_a_further_use(site: Site) -> None:
+async def test_same_key_is_answered_again_without_a_further_use(site: Site) -> None:
     token, key = await site.token(), new_key()
     first = await site.enrol("web1", token, key)
     again = await site.enrol("web1", token, key)
@@ -105,7 +105,9 @@ async def test_same_key_with_a_used_up_token_of_other_extensions_gets_none_of_th
     await site.enrol("vault1", powerful)
     await site.enrol("web1", await site.token(pp_role="web"), key)
     assert await code_of(site.enrol("web1", powerful, key)) == "CA-005"
-    assert [row.extensions for row in await site.nodes.certificates() if row.node == "web1"] == [{"pp_role": "web"}]
+    assert [row.extensions for row in await site.nodes.list_certificates() if row.node == "web1"] == [
+        {"pp_role": "web"}
+    ]
 
 
 async def test_other_key_for_a_live_name_is_refused_until_it_is_cleaned(site: Site, clock: ManualClock) -> None:
@@ -115,7 +117,7 @@ async def test_other_key_for_a_live_name_is_refused_until_it_is_cleaned(site: Si
     assert await site.uses_left(token) == 2
     (serial,) = await site.enrolment.clean("web1", "person:ann", "made anew")
     await site.enrol("web1", token)
-    rows = {row.serial: row.revoked_why for row in await site.nodes.certificates()}
+    rows = {row.serial: row.revoked_why for row in await site.nodes.list_certificates()}
     assert len(rows) == 2
     assert rows[serial] == "made anew"
 
@@ -123,13 +125,13 @@ async def test_other_key_for_a_live_name_is_refused_until_it_is_cleaned(site: Si
 @pytest.mark.parametrize("name", ["nobody", "../x", "a\0b", "*"])
 async def test_revocation_of_an_unknown_name_is_not_found(site: Site, name: str) -> None:
     assert await code_of(site.enrolment.revoke(name, "person:ann", "")) == "NODE-001"
-    assert await site.deeds() == []
+    assert await site.audit_entries() == []
 
 
 @pytest.mark.parametrize("text", ["a\0b", "line\nend", "\x1b[2J"])
 async def test_text_with_a_control_character_is_refused_before_it_is_stored(site: Site, text: str) -> None:
     await site.enrol("web1", await site.token())
-    before = await site.deeds()
+    before = await site.audit_entries()
     attempts: list[object] = [
         site.enrolment.revoke("web1", "person:ann", text),
         site.people.create(NewPersonToken(text, "viewer"), "system"),
@@ -138,7 +140,7 @@ async def test_text_with_a_control_character_is_refused_before_it_is_stored(site
         site.token(pp_role=text),
     ]
     assert [await code_of(attempt) for attempt in attempts] == ["AUTH-005"] * 5
-    assert await site.deeds() == before
+    assert await site.audit_entries() == before
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ async def test_text_with_a_control_character_is_refused_before_it_is_stored(site
 )
 async def test_enrolment_token_beyond_the_limits_is_refused(site: Site, wanted: NewEnrolmentToken, code: str) -> None:
     assert await code_of(site.enrolment.create_token(wanted, "person:ann")) == code
-    assert await site.tokens.enrolments() == []
+    assert await site.tokens.list_enrolment_tokens() == []
 
 
 # renewal
@@ -163,13 +165,13 @@ async def test_enrolment_token_beyond_the_limits_is_refused(site: Site, wanted: 
 async def test_renewal_by_proof_gives_the_same_name_and_extensions_to_the_new_key(site: Site) -> None:
     key, new = new_key(), new_key()
     old = (await site.enrol("web1", await site.token(pp_role="web"), key)).certificate
-    came = await site.enrolment.renew(renewal(key, old, new, "web1"))
-    assert x509.load_pem_x509_certificate(came.certificate.encode()).public_key() == new.public_key()
-    assert [row.extensions for row in await site.nodes.certificates()] == [{"pp_role": "web"}] * 2
-    assert (await site.deeds())[-1] == ("node:web1", "certificate.renew", "web1")
+    response = await site.enrolment.renew(renewal(key, old, new, "web1"))
+    assert x509.load_pem_x509_certificate(response.certificate.encode()).public_key() == new.public_key()
+    assert [row.extensions for row in await site.nodes.list_certificates()] == [{"pp_role": "web"}] * 2
+    assert (await site.audit_entries())[-1] == ("node:web1", "certificate.renew", "web1")
 
 
-async def test_renewal_is_granted_until_the_grace_is_over(site: Site, clock: ManualClock) -> None:
+async def test_renewal_is_granted_until_the_grace_period_ends(site: Site, clock: ManualClock) -> None:
     key = new_key()
     old = (await site.enrol("web1", await site.token(), key)).certificate
     clock.advance(NODE_FOR.total_seconds() + GRACE_S - 1)
@@ -178,7 +180,7 @@ async def test_renewal_is_granted_until_the_grace_is_over(site: Site, clock: Man
     assert await code_of(site.enrolment.renew(renewal(key, old, new_key(), "web1"))) == "CA-007"
 
 
-async def test_renewal_without_a_good_proof_is_denied(site: Site, clock: ManualClock) -> None:
+async def test_renewal_without_a_valid_proof_is_denied(site: Site, clock: ManualClock) -> None:
     key = new_key()
     old = (await site.enrol("web1", await site.token(), key)).certificate
     other = (await site.enrol("web2", await site.token())).certificate
@@ -196,8 +198,8 @@ async def test_renewal_without_a_good_proof_is_denied(site: Site, clock: ManualC
         "empty proof": RenewBody(good.request, old, ""),
         "no certificate": RenewBody(good.request, "x", good.proof),
     }
-    found = {name: await code_of(site.enrolment.renew(body)) for name, body in bad.items()}
-    assert found == dict.fromkeys(bad, "CA-007")
+    codes = {name: await code_of(site.enrolment.renew(body)) for name, body in bad.items()}
+    assert codes == dict.fromkeys(bad, "CA-007")
     await site.enrolment.renew(good)
 
 
@@ -211,35 +213,37 @@ async def test_renewal_after_revocation_is_denied(site: Site) -> None:
 # audit
 
 
-async def test_audit_entry_is_there_exactly_if_the_deed_is(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_audit_entry_exists_exactly_if_the_operation_is_committed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = await site.token()
-    before = await site.deeds()
-    adding: Callable[..., Transaction[None]] = site.nodes.adding
+    before = await site.audit_entries()
+    add: Callable[..., Transaction[None]] = site.nodes.add
 
-    def failing(*given: object) -> Transaction[None]:
-        yield from adding(*given)
+    def fail(*arguments: object) -> Transaction[None]:
+        yield from add(*arguments)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(site.nodes, "adding", failing)
+    monkeypatch.setattr(site.nodes, "add", fail)
     with pytest.raises(ZeroDivisionError):
         await site.enrol("web1", token)
-    assert (await site.deeds(), await site.fleet.list(), await site.uses_left(token)) == (before, [], 1)
+    assert (await site.audit_entries(), await site.fleet.list(), await site.uses_left(token)) == (before, [], 1)
 
-    def unaudited(*given: object, **detail: object) -> Transaction[None]:
+    def fail_audit(*arguments: object, **detail: object) -> Transaction[None]:
         raise ZeroDivisionError
         yield
 
-    monkeypatch.setattr(site.nodes, "adding", adding)
-    monkeypatch.setattr(site.audit, "adding", unaudited)
+    monkeypatch.setattr(site.nodes, "add", add)
+    monkeypatch.setattr(site.audit, "add", fail_audit)
     with pytest.raises(ZeroDivisionError):
         await site.enrol("web1", token)
-    assert (await site.nodes.certificates(), await site.uses_left(token)) == ([], 1)
+    assert (await site.nodes.list_certificates(), await site.uses_left(token)) == ([], 1)
 
 
 # people
 
 
-async def test_person_is_recognised_until_the_token_is_over(site: Site, clock: ManualClock) -> None:
+async def test_person_is_recognised_until_the_token_expires(site: Site, clock: ManualClock) -> None:
     made = await site.people.create(NewPersonToken("ann", "operator", ["test"], valid_s=60), "system")
     who = await site.people.recognise(made.token)
     assert who is not None
@@ -248,15 +252,18 @@ async def test_person_is_recognised_until_the_token_is_over(site: Site, clock: M
     assert await site.people.recognise(made.token) is None
 
 
-async def test_person_with_a_revoked_token_is_nobody(site: Site) -> None:
+async def test_person_with_a_revoked_token_is_not_recognised(site: Site) -> None:
     made = await site.people.create(NewPersonToken("ann", "viewer"), "system")
     await site.enrolment.revoke_token(made.id, "person:bob")
     assert await site.people.recognise(made.token) is None
     assert await code_of(site.enrolment.revoke_token(made.id, "person:bob")) == "AUTH-003"
-    assert [deed[:2] for deed in await site.deeds()] == [("system", "token.create"), ("person:bob", "token.revoke")]
+    assert [deed[:2] for deed in await site.audit_entries()] == [
+        ("system", "token.create"),
+        ("person:bob", "token.revoke"),
+    ]
 
 
-async def test_unknown_token_and_wrong_secret_are_answered_alike(site: Site) -> None:
+async def test_unknown_token_and_wrong_secret_get_the_same_answer(site: Site) -> None:
     made = wire.parse_person((await site.people.create(NewPersonToken("ann", "viewer"), "system")).token)
     assert await site.people.recognise(str(made._replace(secret=bytes(32)))) is None
     assert await site.people.recognise(str(made._replace(id="00000000-0000-7000-8000-000000000000"))) is None
@@ -273,21 +280,21 @@ async def test_unknown_token_and_wrong_secret_are_answered_alike(site: Site) -> 
 )
 async def test_person_token_beyond_the_limits_is_refused(site: Site, wanted: NewPersonToken, code: str) -> None:
     assert await code_of(site.people.create(wanted, "system")) == code
-    assert await site.tokens.people() == []
+    assert await site.tokens.list_person_tokens() == []
 
 
 # secrets
 
 
 def everything() -> Transaction[list[object]]:
-    found: list[object] = []
+    values: list[object] = []
     for table in TABLES:
         for row in (yield table.first_page(1000)):
-            found += list(row)
-    return found
+            values += list(row)
+    return values
 
 
-async def test_no_secret_is_anywhere_in_the_database(site: Site) -> None:
+async def test_database_contains_no_secret(site: Site) -> None:
     token = await site.token()
     person = (await site.people.create(NewPersonToken("ann", "admin"), "system")).token
     await site.enrol("web1", token)

@@ -1,4 +1,4 @@
-"""Rotation of the authority on both databases: what is written down, and what stands in the way of the end."""
+"""Rotation of the authority on both databases: what is recorded, and what prevents its completion."""
 
 import asyncio
 
@@ -21,25 +21,25 @@ async def see(site: Site, certificate: str) -> None:
     assert await site.recognition.recognise(serial) is not None
 
 
-async def test_old_authority_is_retired_when_every_node_has_shown_a_new_certificate(site: Site) -> None:
+async def test_old_authority_is_retired_when_every_node_has_used_a_new_certificate(site: Site) -> None:
     key, new = new_key(), new_key()
     before = site.authority.fingerprint
     old = (await site.enrol("web1", await site.token(), key)).certificate
     await see(site, old)
     current = await rotate(site)
-    assert [row.authority for row in await site.nodes.certificates()] == [before]
+    assert [row.authority for row in await site.nodes.list_certificates()] == [before]
     assert await code_of(site.rotation.finish("person:ann", is_forced=False)) == "CA-013"
-    came = await site.enrolment.renew(renewal(key, old, new, "web1"))
-    assert came.authority.count("BEGIN CERTIFICATE") == 2
+    response = await site.enrolment.renew(renewal(key, old, new, "web1"))
+    assert response.authority.count("BEGIN CERTIFICATE") == 2
     assert (await site.rotation.status()).in_use_by == ["web1"]
-    await see(site, came.certificate)
+    await see(site, response.certificate)
     done = await site.rotation.finish("person:ann", is_forced=False)
     assert (done.current, done.others, done.in_use_by) == (current, [], [])
-    assert {row.authority for row in await site.nodes.certificates()} == {before, current}
-    assert await site.nodes.live_of_others(current, 10) == []
+    assert {row.authority for row in await site.nodes.list_certificates()} == {before, current}
+    assert await site.nodes.read_nodes_of_other_authorities(current, 10) == []
 
 
-async def test_certificates_that_do_not_say_their_authority_are_the_first_ones(site: Site) -> None:
+async def test_certificates_without_a_recorded_authority_belong_to_the_first(site: Site) -> None:
     def forget() -> Transaction[None]:
         yield Query("test.forget", "UPDATE certificate SET authority = ''")()
 
@@ -47,11 +47,11 @@ async def test_certificates_that_do_not_say_their_authority_are_the_first_ones(s
     await site.enrol("web1", await site.token())
     await site.database.write(forget)
     await rotate(site)
-    assert [row.authority for row in await site.nodes.certificates()] == [before]
+    assert [row.authority for row in await site.nodes.list_certificates()] == [before]
     assert (await site.rotation.status()).in_use_by == ["web1"]
 
 
-async def test_certificate_that_ended_does_not_stand_in_the_way_and_is_not_renewed_afterwards(
+async def test_expired_certificate_does_not_block_the_rotation_and_is_not_renewed_afterwards(
     site: Site, clock: ManualClock
 ) -> None:
     key = new_key()
@@ -62,15 +62,15 @@ async def test_certificate_that_ended_does_not_stand_in_the_way_and_is_not_renew
     assert await code_of(site.enrolment.renew(renewal(key, old, new_key(), "web1"))) == "CA-007"
 
 
-async def test_finish_by_force_takes_every_certificate_of_the_old_one_back(site: Site) -> None:
+async def test_forced_finish_revokes_every_certificate_of_the_old_authority(site: Site) -> None:
     await site.enrol("web1", await site.token())
     await rotate(site)
     kept = await site.enrol("web2", await site.token())
     await site.rotation.finish("person:ann", is_forced=True)
-    rows = {row.node: row.revoked_why for row in await site.nodes.certificates()}
+    rows = {row.node: row.revoked_why for row in await site.nodes.list_certificates()}
     assert rows == {"web1": "its authority was retired", "web2": None}
     await see(site, kept.certificate)
-    # The name is free for a machine that was left behind.
+    # The name is free for a machine that missed the rotation.
     await site.enrol("web1", await site.token())
 
 
@@ -83,25 +83,25 @@ async def test_rotation_in_the_wrong_order_is_refused(site: Site) -> None:
     current = await rotate(site)
     assert current in prepared.others
     assert await code_of(rotate(site)) == "CA-012"
-    assert [deed[1] for deed in await site.deeds()] == ["authority.prepare", "authority.rotate"]
+    assert [deed[1] for deed in await site.audit_entries()] == ["authority.prepare", "authority.rotate"]
 
 
-async def test_rotations_at_two_servers_at_once_are_one(site: Site, other_site: Site) -> None:
-    results = await asyncio.gather(*(rotate(one) for one in (site, other_site) * 2), return_exceptions=True)
-    assert sum(isinstance(one, str) for one in results) == 1
-    assert [one.code for one in results if isinstance(one, PrecastError)] == ["CA-012"] * 3
+async def test_concurrent_rotations_at_two_servers_are_one(site: Site, other_site: Site) -> None:
+    results = await asyncio.gather(*(rotate(server) for server in (site, other_site) * 2), return_exceptions=True)
+    assert sum(isinstance(result, str) for result in results) == 1
+    assert [result.code for result in results if isinstance(result, PrecastError)] == ["CA-012"] * 3
     await site.rotation.status()
     await other_site.rotation.status()
     assert site.authority.fingerprint == other_site.authority.fingerprint
 
 
-async def test_server_that_has_not_looked_yet_signs_with_the_new_one_all_the_same(site: Site, other_site: Site) -> None:
+async def test_server_that_has_not_reloaded_yet_signs_with_the_new_authority(site: Site, other_site: Site) -> None:
     key = new_key()
     old = (await site.enrol("web1", await site.token(), key)).certificate
     await see(site, old)
     current = await rotate(site)
     assert other_site.authority.fingerprint != current
-    came = await other_site.enrolment.renew(renewal(key, old, new_key(), "web1"))
-    assert came.authority.count("BEGIN CERTIFICATE") == 2
-    await see(site, came.certificate)
+    response = await other_site.enrolment.renew(renewal(key, old, new_key(), "web1"))
+    assert response.authority.count("BEGIN CERTIFICATE") == 2
+    await see(site, response.certificate)
     assert (await site.rotation.finish("person:ann", is_forced=False)).current == current

@@ -1,4 +1,4 @@
-"""Sessions of browsers on both databases: exchanged for a token, ended with it, of a limited number, and never more than a viewer's."""
+"""Browser sessions on both databases: they end with their token, are limited in number, and have the role viewer."""
 
 import secrets
 from datetime import timedelta
@@ -9,7 +9,7 @@ from precast.base.clock import ManualClock
 from precast.base.errors import DeniedError, UnauthenticatedError
 from precast.base.ids import CountedIds, TimeOrderedIds
 from precast.services.identity.people import PeopleService
-from precast.services.identity.web_sessions import LASTS, MAX_OF_TOKEN, WebSessionService
+from precast.services.identity.web_sessions import MAX_OF_TOKEN, SESSION_FOR, WebSessionService
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
 from precast.store.identity.tokens import Tokens
@@ -36,13 +36,13 @@ def browsers(database: Database) -> Browsers:
     return Browsers(database)
 
 
-async def test_session_is_a_viewers_of_the_same_environments(browsers: Browsers) -> None:
+async def test_session_has_the_role_viewer_in_the_same_environments(browsers: Browsers) -> None:
     made = await browsers.token("admin", environments=["test"])
-    begun = await browsers.service.begin(made.token)
-    shown = await browsers.service.recognise(begun.cookie)
+    session = await browsers.service.begin(made.token)
+    shown = await browsers.service.recognise(session.cookie)
     assert shown is not None
     assert (shown.person.name, shown.person.role, shown.person.environments) == ("ann", "viewer", ["test"])
-    assert begun.seconds == LASTS.total_seconds()
+    assert session.seconds == SESSION_FOR.total_seconds()
 
 
 async def test_session_ends_by_time_by_sign_out_and_with_its_token(browsers: Browsers, clock: ManualClock) -> None:
@@ -51,22 +51,22 @@ async def test_session_ends_by_time_by_sign_out_and_with_its_token(browsers: Bro
     await browsers.service.end(first)
     assert await browsers.service.recognise(first) is None
     assert await browsers.service.recognise(second) is not None
-    await browsers.database.write(browsers.tokens.revoking, made.id)
+    await browsers.database.write(browsers.tokens.revoke, made.id)
     assert await browsers.service.recognise(second) is None
     another = (await browsers.service.begin((await browsers.token()).token)).cookie
-    clock.advance(LASTS.total_seconds() + 1)
+    clock.advance(SESSION_FOR.total_seconds() + 1)
     assert await browsers.service.recognise(another) is None
     assert await browsers.service.recognise(third) is None
 
 
 async def test_session_lasts_no_longer_than_its_token(browsers: Browsers, clock: ManualClock) -> None:
-    begun = await browsers.service.begin((await browsers.token(valid_s=600)).token)
-    assert begun.seconds == 600
+    session = await browsers.service.begin((await browsers.token(valid_s=600)).token)
+    assert session.seconds == 600
     clock.advance(timedelta(seconds=601).total_seconds())
-    assert await browsers.service.recognise(begun.cookie) is None
+    assert await browsers.service.recognise(session.cookie) is None
 
 
-async def test_oldest_session_of_a_token_gives_way(browsers: Browsers, clock: ManualClock) -> None:
+async def test_oldest_session_of_a_token_ends_when_there_are_too_many(browsers: Browsers, clock: ManualClock) -> None:
     made = await browsers.token()
     cookies = []
     for _ in range(MAX_OF_TOKEN + 2):
@@ -76,7 +76,7 @@ async def test_oldest_session_of_a_token_gives_way(browsers: Browsers, clock: Ma
     assert alive == [False, False] + [True] * MAX_OF_TOKEN
 
 
-async def test_what_is_no_good_token_begins_nothing(browsers: Browsers) -> None:
+async def test_invalid_token_begins_no_session(browsers: Browsers) -> None:
     made = await browsers.token()
     for wrong in (
         "",
@@ -90,6 +90,6 @@ async def test_what_is_no_good_token_begins_nothing(browsers: Browsers) -> None:
     with pytest.raises(DeniedError) as denied:
         await browsers.service.begin((await browsers.token("commands")).token)
     assert denied.value.code == "AUTH-007"
-    # A token is no cookie, and a cookie is no token.
+    # A token is not accepted as a cookie, nor a cookie as a token.
     assert await browsers.service.recognise(made.token) is None
     assert await browsers.people.recognise((await browsers.service.begin(made.token)).cookie) is None

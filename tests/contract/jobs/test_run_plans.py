@@ -1,4 +1,4 @@
-"""What runs over nodes ask goes by an index, on both databases, however many runs, steps and lines there are."""
+"""The queries of jobs use an index on both databases, however many jobs, steps and lines there are."""
 
 import json
 import re
@@ -12,13 +12,13 @@ from precast.store.schema.tables import TABLES
 from tests.contract.engine.test_queries import explain, run, sample
 
 RUNS, NODES, STEPS = 4_000, 1_000, 5
-# Every query a run makes while it is begun, driven, told of and looked at, and what purging asks; only adding rows is left out.
+# Every query of starting, driving, updating and showing a job, and of purging a node; only those that add rows are left out.
 HOT = [
     queries.SHOW,
     queries.LIST,
     queries.CLAIM,
-    queries.HOLD,
-    queries.LET_GO,
+    queries.RENEW_LEASE,
+    queries.RELEASE_ALL,
     queries.ASK_TO_STOP,
     queries.SET_STATE,
     queries.COUNTS,
@@ -42,16 +42,16 @@ HOT = [
     queries.ADD_OUTPUT,
     queries.OUTPUT_AFTER,
     queries.OLD,
-    queries.FORGET_OUTPUT,
-    queries.FORGET_STEPS,
-    queries.FORGET,
-    queries.FORGET_NODE_OUTPUT,
-    queries.FORGET_NODE,
+    queries.DELETE_OUTPUT,
+    queries.DELETE_STEPS,
+    queries.DELETE,
+    queries.DELETE_NODE_OUTPUT,
+    queries.DELETE_NODE,
 ]
 
 
 def filling() -> Transaction[None]:
-    """Runs that are over, but for the last few; each with steps and lines of some nodes."""
+    """Jobs that have ended, except the last few; each with steps and lines of some nodes."""
 
     def insert(name: str, rows: list[tuple[object, ...]]) -> Transaction[None]:
         table = next(table for table in TABLES if table.name == name)
@@ -96,9 +96,9 @@ def filling() -> Transaction[None]:
     yield Query("test.analyze", "ANALYZE")()
 
 
-def test_every_query_of_runs_is_looked_at() -> None:
+def test_every_query_of_jobs_is_covered() -> None:
     known = {query.name for query in vars(queries).values() if isinstance(query, Query)}
-    assert known == {query.name for query in HOT} | {"runs.make", "runs.make_step"}
+    assert known == {query.name for query in HOT} | {"jobs.make", "jobs.make_step"}
 
 
 @pytest.fixture
@@ -107,14 +107,14 @@ async def filled(database: Database) -> Database:
     return database
 
 
-async def test_queries_of_runs_go_by_index(filled: Database) -> None:
+async def test_queries_of_jobs_use_an_index(filled: Database) -> None:
     for query in HOT:
         values = sample(query) | {"run": "r0100", "node": "n7", "before": "r0300", "before_at": 5, "owner": "s"}
         values = {name: values[name] for name in query.parameters}
         rows = await filled.write(run, explain(query, filled.dialect), values)
         plan = json.dumps([list(row) for row in rows])
         if filled.dialect is Dialect.SQLITE:
-            # A partial index is read from its beginning on purpose: it holds only what is asked for.
+            # A partial index is scanned on purpose: it has only the rows that the query wants.
             assert not re.search(r"SCAN (run|run_step|run_output)\b(?! USING (COVERING )?INDEX run_open)", plan), (
                 query.name,
                 plan,

@@ -1,4 +1,4 @@
-"""Policies on both databases: operators set them, the audit log knows, the authority signs them for one node."""
+"""Policies on both databases: operators set them, the audit log records them, the authority signs them for one node."""
 
 import base64
 from pathlib import Path
@@ -13,13 +13,13 @@ from precast.base.clock import ManualClock
 from precast.base.errors import InputError, NotFoundError
 from precast.base.ids import TimeOrderedIds
 from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
-from precast.services.nodes.policies import GOOD_FOR, PolicyService
+from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
+from precast.services.nodes.policies import VALID_FOR, PolicyService
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.store.engine.database import Database
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.store.nodes.nodes import Fleet
 from precast.store.nodes.policies import Policies
 from precast.store.sessions.sessions import Sessions
@@ -27,17 +27,17 @@ from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.nodes.policy import Enforce, NodesPolicy, Policy, PolicyView, SignedPolicy, signed_bytes
 
 
-class House:
+class Site:
     def __init__(self, database: Database, directory: Path) -> None:
         self.database = database
         files = AuthorityFiles(directory / "authority")
-        with files.creating(Authority.new(database.clock.now())):
+        with files.created(Authority.new(database.clock.now())):
             pass
-        self.authority = HeldAuthority(files)
+        self.authority = LoadedAuthority(files)
         self.audit = AuditLog(database, TimeOrderedIds(database.clock))
         known = KnownNodes(database, Fleet(database), Sessions(database))
         targets = TargetService(known, database.clock)
-        self.nodes = Nodes(database)
+        self.nodes = NodeCertificates(database)
         self.service = PolicyService(
             database, Policies(database), self.nodes, known, targets, self.audit, self.authority
         )
@@ -53,61 +53,59 @@ class House:
 
 
 @pytest.fixture
-async def house(database: Database, tmp_path: Path) -> House:
-    made = House(database, tmp_path)
+async def site(database: Database, tmp_path: Path) -> Site:
+    made = Site(database, tmp_path)
     for name in ("web1", "web2", "db1"):
-        await database.write(made.nodes.taking, name)
+        await database.write(made.nodes.lock_or_create, name)
     return made
 
 
-async def test_policy_is_set_shown_and_audited_once(house: House) -> None:
-    assert await house.service.show("web1") == PolicyView("web1")
-    assert await house.set("web*", "window", "sun 2:00 240m", "daily 22:00 1h") == ["web1", "web2"]
-    assert await house.set("web1", "window", "Sun 02:00 4h", "daily 22:00 1h") == []
-    view = await house.service.show("web1")
+async def test_policy_is_set_shown_and_audited_once(site: Site) -> None:
+    assert await site.service.show("web1") == PolicyView("web1")
+    assert await site.set("web*", "window", "sun 2:00 240m", "daily 22:00 1h") == ["web1", "web2"]
+    assert await site.set("web1", "window", "Sun 02:00 4h", "daily 22:00 1h") == []
+    view = await site.service.show("web1")
     assert (view.enforce, view.windows, view.set_by) == ("window", ["Sun 02:00 4h", "daily 22:00 1h"], "person:ann")
-    assert (await house.service.show("db1")).serial == 0
-    deeds = [(one.action, one.target, one.detail["enforce"]) for one in await house.audit.latest()]
-    assert deeds == [("node.policy", "web2", "window"), ("node.policy", "web1", "window")]
+    assert (await site.service.show("db1")).serial == 0
+    audit_entries = [(entry.action, entry.target, entry.detail["enforce"]) for entry in await site.audit.read_latest()]
+    assert audit_entries == [("node.policy", "web2", "window"), ("node.policy", "web1", "window")]
 
 
 @pytest.mark.parametrize(
-    ("enforce", "windows", "told"),
+    ("enforce", "windows", "message"),
     [
-        ("window", [], "nothing says when"),
+        ("window", [], "no window is given"),
         ("always", ["Sun 02:00 4h"], "exclude each other"),
         ("never", ["Sun 02:00 4h"], "exclude each other"),
-        ("window", ["Sun"], "is no window"),
+        ("window", ["Sun"], "is not a valid window"),
         ("window", ["Sun 02:00 4h"] * 21, "too many"),
     ],
 )
-async def test_policy_that_makes_no_sense_is_refused(
-    house: House, enforce: Enforce, windows: list[str], told: str
-) -> None:
-    with pytest.raises(InputError, match=told):
-        await house.set("web1", enforce, *windows)
-    assert (await house.service.show("web1")).serial == 0
+async def test_contradictory_policy_is_refused(site: Site, enforce: Enforce, windows: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        await site.set("web1", enforce, *windows)
+    assert (await site.service.show("web1")).serial == 0
 
 
-async def test_nobody_is_told_by_name(house: House) -> None:
+async def test_unknown_node_and_missing_policy_are_errors(site: Site) -> None:
     with pytest.raises(NotFoundError, match="no node nobody"):
-        await house.service.show("nobody")
-    with pytest.raises(NotFoundError, match="runs only look"):
-        await house.service.sign("web1", 0)
+        await site.service.show("nobody")
+    with pytest.raises(NotFoundError, match="runs in no-op mode"):
+        await site.service.sign("web1", 0)
 
 
-async def test_signature_is_the_authoritys_over_node_serial_and_end(house: House, clock: ManualClock) -> None:
-    await house.set("web1", "triggered")
-    signed = await house.signed("web1")
-    key = house.authority.current.certificate.public_key()
+async def test_signature_is_the_authoritys_over_node_serial_and_end(site: Site, clock: ManualClock) -> None:
+    await site.set("web1", "triggered")
+    signed = await site.signed("web1")
+    key = site.authority.current.certificate.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     signature = base64.b64decode(signed.signature)
     key.verify(signature, signed_bytes(signed.policy), ec.ECDSA(hashes.SHA256()))
     with pytest.raises(InvalidSignature):
         key.verify(signature, signed.policy.encode(), ec.ECDSA(hashes.SHA256()))
-    serial = (await house.service.show("web1")).serial
+    serial = (await site.service.show("web1")).serial
     now = clock.now()
     assert msgspec.json.decode(signed.policy, type=Policy) == Policy(
-        "web1", serial, "triggered", [], now, now + GOOD_FOR
+        "web1", serial, "triggered", [], now, now + VALID_FOR
     )
-    assert await house.service.sign("web1", serial) == (serial, None)
+    assert await site.service.sign("web1", serial) == (serial, None)

@@ -1,4 +1,4 @@
-"""Queries over nodes and over resources in released catalogs, on both databases: what is found, by whom, and through which index."""
+"""Queries over nodes and over resources in released catalogs, on both databases: results, access by environment, index usage."""
 
 import json
 from collections.abc import AsyncIterator
@@ -6,30 +6,30 @@ from typing import Any
 
 import pytest
 
-from lab.compiling import Compiling
+from lab.compile_services import CompileServices
 from precast.base.errors import InputError, NotFoundError, UnavailableError
-from precast.services.query.indexing import Indexing
 from precast.services.query.known_nodes import KnownNodes
-from precast.services.query.reports import ReportSearch
-from precast.services.query.resources import ResourceSearch
-from precast.services.query.service import QueryService
+from precast.services.query.queries import QueryService
+from precast.services.query.report_search import ReportSearch
+from precast.services.query.resource_indexer import ResourceIndexer
+from precast.services.query.resource_search import ResourceSearch
 from precast.services.query.targets import TargetService
 from precast.services.reports.reports import ReportService, prepare_ended
-from precast.store import catalogs as catalog_queries
-from precast.store.catalogs import Catalogs
+from precast.store.catalogs import released
+from precast.store.catalogs.catalogs import Catalogs, delete_node_catalogs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Dialect, Query, Transaction, json_list
 from precast.store.facts import views as fact_views
-from precast.store.nodes.nodes import Said
+from precast.store.nodes.nodes import NodeClassification
 from precast.store.query import resource_index_queries as queries
-from precast.store.query.resource_index import CatalogIndex, key
+from precast.store.query.resource_index import ResourceIndex, index_key
 from precast.store.reports import queries as report_queries
 from precast.store.reports.reports import Reports
 from precast.store.reports.views import ReportReader
 from precast.store.schema.tables import TABLES
 from precast.store.sessions.sessions import Sessions
 from precast.wire.catalogs.bodies import ReleaseBody
-from precast.wire.nodes.bodies import NodesDeed, TargetsBody
+from precast.wire.nodes.bodies import NodesAction, TargetsBody
 from precast.wire.query.bodies import QueryAnswer, QueryBody
 from tests.contract.engine.test_queries import explain, run
 from tests.contract.reports.report_site import began, changed, ended, failed, summary
@@ -51,15 +51,15 @@ if $facts['kind'] == 'web' { include web } else { include db }
 WEB1, WEB2, DB1 = "web1.example.org", "web2.example.org", "db1.example.org"
 
 
-class Site(Compiling):
-    """Two web servers and a database server in three environments' reach, with queries."""
+class Site(CompileServices):
+    """Two web servers and a database server in several environments, with queries."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         known = KnownNodes(database, self.fleet, Sessions(database))
-        index = CatalogIndex(database)
+        index = ResourceIndex(database)
         self.targets = TargetService(known, database.clock)
-        self.indexing = Indexing(database, Catalogs(database), index)
+        self.indexer = ResourceIndexer(database, Catalogs(database), index)
         reports = ReportSearch(database, ReportReader(database))
         search = ResourceSearch(database, index)
         self.queries = QueryService(database, self.targets, search, Catalogs(database), reports)
@@ -72,12 +72,12 @@ class Site(Compiling):
             await self.submit(
                 name, {"kind": kind, "networking": {"hostname": name[:4].strip(".")}, "size": len(name)}, {}
             )
-        await self.database.write(self.fleet.classifying, DB1, Said("test", "db", True, {}, {}))
+        await self.database.write(self.fleet.set_classification, DB1, NodeClassification("test", "db", True, {}, {}))
         await self.settle()
 
     async def release(self, *names: str) -> None:
         await self.releases.release(ReleaseBody(TargetsBody(list(names), all=not names)), "person:tester")
-        while await self.indexing.work_off():
+        while await self.indexer.work_off():
             pass
 
     async def ask(self, about: str, where: str = "", *, scope: tuple[str, ...] = (), **more: Any) -> QueryAnswer:
@@ -114,7 +114,7 @@ RESOURCES: list[tuple[str, list[str]]] = [
     ("'Exec[reload it]'", ["web1 reload it", "web2 reload it"]),
     ("parameters.mode = '0644'", ["web1 /etc/motd", "web2 /etc/motd"]),
     ("parameters.enable = true", ["web1 nginx", "web2 nginx"]),
-    # A value that is another one on each node is found with the node's own.
+    # A value that differs between nodes is compared with the value of each node.
     ("parameters.content = 'on web2'", ["web2 /etc/motd"]),
     ("type = File and parameters.content ~ 'web1$'", ["web1 /etc/motd"]),
     (
@@ -126,14 +126,14 @@ RESOURCES: list[tuple[str, list[str]]] = [
 ]
 
 
-async def test_resources_are_found_by_what_they_are(site: Site) -> None:
+async def test_resources_are_found_by_their_properties(site: Site) -> None:
     await site.release()
     for where, expected in RESOURCES:
         rows = await site.rows("resources", where, fields=["node", "title"])
         assert sorted(f"{node.partition('.')[0]} {title}" for node, title in rows) == expected, where
 
 
-async def test_only_what_is_released_now_is_found(site: Site) -> None:
+async def test_only_currently_released_resources_are_found(site: Site) -> None:
     assert await site.rows("resources", "Package[nginx]") == []
     await site.release(WEB1)
     assert await site.rows("resources", "Package[nginx]") == [[WEB1, "Package", "nginx"]]
@@ -143,18 +143,18 @@ async def test_only_what_is_released_now_is_found(site: Site) -> None:
     await site.release(WEB1)
     assert await site.rows("resources", "Package[nginx]") == []
     assert await site.names("has Package[lighttpd]") == [WEB1]
-    await site.releases.rollback(NodesDeed(TargetsBody([WEB1])), "person:tester")
+    await site.releases.rollback(NodesAction(TargetsBody([WEB1])), "person:tester")
     assert await site.names("has Package[nginx]") == [WEB1]
 
 
-async def test_question_before_a_release_is_looked_through_is_refused(site: Site) -> None:
+async def test_query_before_a_release_is_indexed_is_refused(site: Site) -> None:
     await site.releases.release(ReleaseBody(TargetsBody(all=True)), "person:tester")
-    with pytest.raises(UnavailableError, match="2 released catalogs are not looked through yet"):
+    with pytest.raises(UnavailableError, match="2 released catalogs are not indexed yet"):
         await site.ask("resources", "Package[nginx]")
     with pytest.raises(UnavailableError):
-        await site.targets.names(TargetsBody(["has Package[nginx]"]))
-    assert await site.indexing.work_off() == 2
-    assert (await site.targets.names(TargetsBody(["has Package[nginx]"]))).names == [DB1, WEB1, WEB2]
+        await site.targets.resolve(TargetsBody(["has Package[nginx]"]))
+    assert await site.indexer.work_off() == 2
+    assert (await site.targets.resolve(TargetsBody(["has Package[nginx]"]))).names == [DB1, WEB1, WEB2]
 
 
 NODES: list[tuple[str, list[str]]] = [
@@ -170,13 +170,13 @@ NODES: list[tuple[str, list[str]]] = [
 ]
 
 
-async def test_nodes_are_found_by_what_they_have(site: Site) -> None:
+async def test_nodes_are_found_by_the_resources_of_their_catalogs(site: Site) -> None:
     await site.release()
     for where, expected in NODES:
         assert await site.names(where) == expected, where
 
 
-async def test_pages_go_on_where_the_one_before_ended(site: Site) -> None:
+async def test_pages_continue_where_the_previous_one_ended(site: Site) -> None:
     await site.release()
     whole = await site.rows("resources")
     for limit in (1, 2, 7):
@@ -214,13 +214,13 @@ async def test_nodes_are_found_by_their_last_run_and_their_catalog(site: Site) -
     start = began(1)
     first, second = began(2, began_at=site.database.clock.now()), began(3, mode="noop")
     reports = ReportService(site.database, Reports(site.database))
-    told = [
+    updates = [
         (WEB1, prepare_ended(WEB1, ended(start, failed("x"), events=1, summary=summary(failed=1)))),
         (WEB1, prepare_ended(WEB1, ended(first, changed("/a"), events=1, summary=summary(changed=1)))),
         (WEB2, prepare_ended(WEB2, ended(second, summary=summary(noop=2)))),
     ]
-    for one in told:
-        await site.database.write(reports.taking, [one])
+    for update in updates:
+        await site.database.write(reports.store, [update])
     assert await site.rows("nodes", fields=["name", "outcome", "catalog", "report.mode", "report.pending"]) == [
         [DB1, "none", "staged", None, None],
         [WEB1, "changed", "released", "enforce", 0],
@@ -243,14 +243,14 @@ async def test_nodes_are_found_by_their_last_run_and_their_catalog(site: Site) -
     assert page.rows + await site.rows("reports", fields=["node", "outcome"], after=page.after) == rows
 
 
-async def test_facts_are_known_in_short_until_they_change(site: Site) -> None:
+async def test_briefs_of_facts_are_used_until_the_facts_change(site: Site) -> None:
     big = {f"package{number}": "1.0" for number in range(300)}
     facts = {"kind": "web", "networking": {"hostname": "web1", "interfaces": big}, "packages": big, "size": 3}
     await site.submit(WEB1, facts, {"uptime": 5})
     await site.settle()
     for _ in range(2):
         assert await site.names("facts.size = 3 and facts.uptime = 5") == [WEB1]
-        # What is left out is asked of the whole.
+        # A fact that the brief leaves out is read from the whole fact set.
         assert await site.names("facts.packages.package7 = '1.0'") == [WEB1]
         assert await site.names("exists facts.networking.interfaces") == [WEB1]
         assert await site.rows("nodes", WEB1, fields=["facts.networking"]) == [[facts["networking"]]]
@@ -259,7 +259,7 @@ async def test_facts_are_known_in_short_until_they_change(site: Site) -> None:
     await site.settle()
     assert await site.names("facts.size = 3") == []
     assert await site.names("facts.size = 4 and facts.uptime = 6") == [WEB1]
-    await site.database.write(fact_views.forgetting, WEB1)
+    await site.database.write(fact_views.delete_node_facts, WEB1)
     assert await site.database.read(_briefs) == 2
 
 
@@ -278,19 +278,19 @@ async def test_secrets_are_neither_found_nor_shown(site: Site) -> None:
 
 
 def _all_bodies() -> Transaction[bytes]:
-    from precast.store.engine.compression import unpack
+    from precast.store.engine.compression import decompress
 
     rows = yield Query("test.bodies", "SELECT body FROM catalog_resource")()
     values = yield Query("test.values", "SELECT value_key FROM catalog_value")()
-    return b"".join(unpack(row[0]) for row in rows) + "".join(row[0] for row in values).encode()
+    return b"".join(decompress(row[0]) for row in rows) + "".join(row[0] for row in values).encode()
 
 
-async def test_who_may_see_some_environments_sees_what_is_in_them(site: Site) -> None:
+async def test_person_limited_to_environments_sees_only_these(site: Site) -> None:
     await site.release()
     assert await site.rows("resources", "Package[nginx]", scope=("test",)) == [[DB1, "Package", "nginx"]]
     assert await site.rows("resources", "Package[nginx]", by=["type"], scope=("test",)) == [["Package", 1]]
     assert await site.names("has Package[nginx]", scope=("test",)) == [DB1]
-    # A node of another environment looks like none.
+    # A node of another environment counts as nonexistent.
     assert await site.rows("resources", scope=("test",), nodes=TargetsBody([WEB1])) == []
     assert await site.rows("resources", scope=("test",), nodes=TargetsBody(["no.example.org"])) == []
     with pytest.raises(NotFoundError):
@@ -309,18 +309,18 @@ WRONG: list[tuple[QueryBody, str]] = [
 ]
 
 
-async def test_wrong_query_is_told(site: Site) -> None:
+async def test_invalid_query_is_reported(site: Site) -> None:
     for body, code in WRONG:
         with pytest.raises(InputError) as caught:
             await site.queries.answer(body, ())
         assert caught.value.code == code, body
 
 
-async def test_index_forgets_what_nobody_is_served(site: Site) -> None:
+async def test_index_deletes_resources_that_no_node_is_served(site: Site) -> None:
     await site.release()
     for name in (WEB1, WEB2, DB1):
-        await site.database.write(catalog_queries.forgetting, name)
-    await site.indexing.tidy()
+        await site.database.write(delete_node_catalogs, name)
+    await site.indexer.clean()
     assert await site.database.read(_sizes) == [0, 0, 0, 0]
 
 
@@ -332,42 +332,42 @@ def _sizes() -> Transaction[list[int]]:
     return counts
 
 
-async def test_what_an_older_server_released_is_looked_through_later(site: Site) -> None:
+async def test_released_catalog_missing_in_the_index_is_indexed_later(site: Site) -> None:
     await site.release()
-    await site.database.write(_dropping_index)
+    await site.database.write(_drop_index)
     assert await site.rows("resources", "Package[nginx]") == []
-    await site.indexing.tidy()
-    await site.indexing.work_off()
+    await site.indexer.clean()
+    await site.indexer.work_off()
     assert len(await site.rows("resources", "Package[nginx]")) == 3
 
 
-def _dropping_index() -> Transaction[None]:
+def _drop_index() -> Transaction[None]:
     for table in ("catalog_member", "catalog_index"):
         yield Query(f"test.drop_{table}", f"DELETE FROM {table}")()
 
 
-async def test_like_catalogs_cost_their_resources_once(site: Site) -> None:
+async def test_equal_catalogs_share_their_resources(site: Site) -> None:
     await site.release()
     before = await site.database.read(_sizes)
     await site.deploy({**CODE, "manifests/site.pp": CODE["manifests/site.pp"] + "notify { 'more': }"})
     await site.settle()
     await site.release()
     after = await site.database.read(_sizes)
-    assert after[0] == before[0] + 1  # the other environment's code is as it was
+    assert after[0] == before[0] + 1  # the code of the other environment is unchanged
     assert after[3] - before[3] == 1
 
 
 def test_keys_of_equal_values_are_equal() -> None:
-    assert key("0644") == key(644) == key("644.0")
-    assert key(True) == "true"
-    assert key("1.50") == key(1.5)
-    assert key("x" * 500) == "x" * 200
-    assert key("a\x00b") == "a�b"
-    assert key("nan") == "nan"
+    assert index_key("0644") == index_key(644) == index_key("644.0")
+    assert index_key(True) == "true"
+    assert index_key("1.50") == index_key(1.5)
+    assert index_key("x" * 500) == "x" * 200
+    assert index_key("a\x00b") == "a�b"
+    assert index_key("nan") == "nan"
 
 
 ROWS = 16_000
-# So many that reading all of them is no choice, however few are wanted.
+# So many rows that the planner never reads the whole table, however few are selected.
 RESOURCE_ROWS = 40_000
 HOT: list[tuple[Query, dict[str, object]]] = [
     (queries.WAITING, {"limit": 10}),
@@ -383,14 +383,14 @@ HOT: list[tuple[Query, dict[str, object]]] = [
     (queries.HOLDERS, {"resource": "r7", "after_node": "", "limit": 10}),
     (queries.COUNT_HOLDERS, {"ids": json_list(["r7", "r8"])}),
     (queries.SKELETONS, {"ids": json_list(["r7", "r8"])}),
-    (queries.FORGET_MEMBERS, {"catalog": "c7", "limit": 10}),
-    (catalog_queries.SERVED_TO, {"nodes": json_list(["n1", "n2"])}),
+    (queries.DELETE_MEMBERS, {"catalog": "c7", "limit": 10}),
+    (released.SERVED_TO_EACH, {"nodes": json_list(["n1", "n2"])}),
     (fact_views.BRIEFS, {"after_node": "n1", "until_node": "n2", "limit": 10}),
     (report_queries.LATEST, {"nodes": json_list(["n1", "n2"])}),
 ]
 
 
-def filling() -> Transaction[None]:
+def fill() -> Transaction[None]:
     def insert(name: str, rows: list[tuple[object, ...]]) -> Transaction[None]:
         table = next(table for table in TABLES if table.name == name)
         columns = list(table.columns)
@@ -416,8 +416,8 @@ def filling() -> Transaction[None]:
     yield Query("test.analyze", "ANALYZE")()
 
 
-async def test_every_kind_of_query_goes_by_index(database: Database) -> None:
-    await database.write(filling)
+async def test_every_kind_of_query_uses_an_index(database: Database) -> None:
+    await database.write(fill)
     for query, values in HOT:
         plan = json.dumps([list(row) for row in await database.write(run, explain(query, database.dialect), values)])
         if database.dialect is Dialect.SQLITE:

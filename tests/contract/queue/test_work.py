@@ -49,13 +49,13 @@ async def test_same_key_of_another_kind_is_another_item(queue: WorkQueue) -> Non
     assert await claimed_keys(queue) == ["node"]
 
 
-async def test_completed_item_is_gone(queue: WorkQueue) -> None:
+async def test_completed_item_is_removed(queue: WorkQueue) -> None:
     await queue.enqueue("compile", "node", b"")
     assert await queue.complete(await claim_one(queue))
-    assert await queue.waiting() == []
+    assert await queue.list_waiting() == []
 
 
-async def test_item_asked_for_while_held_comes_again_with_the_new_payload(queue: WorkQueue) -> None:
+async def test_item_enqueued_while_claimed_is_claimable_again_with_the_new_payload(queue: WorkQueue) -> None:
     await queue.enqueue("compile", "node", b"1")
     claim = await claim_one(queue)
     assert not await queue.enqueue("compile", "node", b"2")
@@ -64,7 +64,7 @@ async def test_item_asked_for_while_held_comes_again_with_the_new_payload(queue:
     assert (await claim_one(queue)).payload == b"2"
 
 
-async def test_expired_lease_goes_to_another_and_the_first_is_fenced_off(
+async def test_expired_lease_goes_to_another_worker_and_the_first_is_fenced_off(
     queue: WorkQueue, other_queue: WorkQueue, clock: ManualClock
 ) -> None:
     await queue.enqueue("compile", "node", b"")
@@ -81,7 +81,7 @@ async def test_expired_lease_goes_to_another_and_the_first_is_fenced_off(
     assert await other_queue.complete(second)
 
 
-async def test_fence_is_greater_also_after_the_item_was_done_and_asked_for_anew(queue: WorkQueue) -> None:
+async def test_fence_grows_even_after_the_item_was_completed_and_enqueued_again(queue: WorkQueue) -> None:
     fences = []
     for _ in range(3):
         await queue.enqueue("compile", "node", b"")
@@ -102,7 +102,9 @@ async def test_extended_lease_keeps_the_item(queue: WorkQueue, clock: ManualCloc
     assert await queue.complete(claim)
 
 
-async def test_late_extension_wins_if_nobody_has_claimed_meanwhile(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_late_extension_succeeds_if_the_item_was_not_claimed_meanwhile(
+    queue: WorkQueue, clock: ManualClock
+) -> None:
     await queue.enqueue("compile", "node", b"")
     claim = await claim_one(queue, lease_s=60)
     clock.advance(1000)
@@ -110,13 +112,13 @@ async def test_late_extension_wins_if_nobody_has_claimed_meanwhile(queue: WorkQu
     assert await queue.claim("compile", "other", limit=1, lease_s=60) == []
 
 
-async def test_given_back_item_is_there_at_once_and_its_try_not_counted(queue: WorkQueue) -> None:
+async def test_item_given_back_is_claimable_at_once_and_its_attempt_not_counted(queue: WorkQueue) -> None:
     await queue.enqueue("compile", "node", b"")
     assert await queue.give_back(await claim_one(queue))
     assert (await claim_one(queue)).attempt == 1
 
 
-async def test_failed_item_waits_longer_each_time_and_then_is_dead(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_failed_item_backs_off_longer_each_time_and_then_is_dead(queue: WorkQueue, clock: ManualClock) -> None:
     await queue.enqueue("compile", "node", b"body", lane="lane")
     for attempt in (1, 2):
         claim = await claim_one(queue)
@@ -128,24 +130,24 @@ async def test_failed_item_waits_longer_each_time_and_then_is_dead(queue: WorkQu
         assert await queue.claim("compile", "worker", limit=1, lease_s=60) == []
         clock.advance(0.02)
     assert await queue.fail(await claim_one(queue), "error 3") is Failure.DEAD
-    assert await queue.waiting() == []
-    (letter,) = await queue.dead()
+    assert await queue.list_waiting() == []
+    (letter,) = await queue.list_dead()
     assert (letter.key, letter.lane, letter.payload, letter.attempts) == ("node", "lane", b"body", 3)
     assert (letter.last_error, letter.died_at) == ("error 3", clock.now())
 
 
-async def test_item_that_loses_its_worker_in_every_try_is_dead(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_item_that_loses_its_worker_in_every_attempt_is_dead(queue: WorkQueue, clock: ManualClock) -> None:
     await queue.enqueue("compile", "poison", b"")
     await queue.enqueue("other", "healthy", b"")
     for attempt in (1, 2, 3):
         assert (await claim_one(queue)).attempt == attempt
         clock.advance(61)
     assert await queue.claim("compile", "worker", limit=1, lease_s=60) == []
-    (letter,) = await queue.dead()
-    assert (letter.key, letter.last_error) == ("poison", "its worker was lost in every try")
+    (letter,) = await queue.list_dead()
+    assert (letter.key, letter.last_error) == ("poison", "its worker was lost in every attempt")
 
 
-async def test_newer_payload_starts_counting_tries_anew(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_newer_payload_resets_the_attempts(queue: WorkQueue, clock: ManualClock) -> None:
     await queue.enqueue("compile", "node", b"bad")
     for _ in range(2):
         await queue.fail(await claim_one(queue), "bad")
@@ -157,25 +159,25 @@ async def test_newer_payload_starts_counting_tries_anew(queue: WorkQueue, clock:
     assert ((claim := await claim_one(queue)).attempt, claim.payload) == (1, b"good")
 
 
-async def test_newer_payload_does_not_wait_for_the_pause_of_the_old(queue: WorkQueue) -> None:
+async def test_newer_payload_does_not_wait_for_the_backoff_of_the_old(queue: WorkQueue) -> None:
     await queue.enqueue("compile", "node", b"bad")
     await queue.fail(await claim_one(queue), "bad")
     await queue.enqueue("compile", "node", b"good")
     assert (await claim_one(queue)).payload == b"good"
 
 
-async def test_requeued_dead_letter_is_tried_again(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_requeued_dead_letter_is_claimable_again(queue: WorkQueue, clock: ManualClock) -> None:
     await make_dead(queue, clock, "node")
     assert await queue.requeue("compile", "node")
-    assert await queue.dead() == []
+    assert await queue.list_dead() == []
     assert (await claim_one(queue)).payload == b"node"
 
 
-async def test_requeue_of_what_waits_already_keeps_the_newer(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_requeue_of_a_waiting_key_keeps_the_newer_item(queue: WorkQueue, clock: ManualClock) -> None:
     await make_dead(queue, clock, "node")
     await queue.enqueue("compile", "node", b"newer")
     assert not await queue.requeue("compile", "node")
-    assert await queue.dead() == []
+    assert await queue.list_dead() == []
     assert (await claim_one(queue)).payload == b"newer"
 
 
@@ -185,14 +187,14 @@ async def test_requeue_of_an_unknown_letter_is_not_found(queue: WorkQueue) -> No
     assert caught.value.code == "WORK-004"
 
 
-async def test_later_success_settles_the_dead_letter(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_later_success_removes_the_dead_letter(queue: WorkQueue, clock: ManualClock) -> None:
     await make_dead(queue, clock, "node")
     await queue.enqueue("compile", "node", b"good")
     await queue.complete(await claim_one(queue))
-    assert await queue.dead() == []
+    assert await queue.list_dead() == []
 
 
-async def test_full_dead_letters_keep_the_item_in_the_queue_at_the_slowest_pace(
+async def test_full_dead_letters_keep_the_item_in_the_queue_at_the_slowest_rate(
     queue: WorkQueue, clock: ManualClock
 ) -> None:
     for key in ("a", "b"):
@@ -202,8 +204,8 @@ async def test_full_dead_letters_keep_the_item_in_the_queue_at_the_slowest_pace(
         await queue.fail(await claim_one(queue), "no")
         clock.advance(100)
     assert await queue.fail(await claim_one(queue), "no") is Failure.RETRIED
-    assert [letter.key for letter in await queue.dead()] == ["a", "b"]
-    (item,) = await queue.waiting()
+    assert [letter.key for letter in await queue.list_dead()] == ["a", "b"]
+    (item,) = await queue.list_waiting()
     assert (item.key, item.last_error, item.ready_at) == ("c", "no", clock.now() + timedelta(seconds=100))
     clock.advance(100)
     assert (await claim_one(queue)).key == "c"
@@ -216,7 +218,7 @@ async def test_item_is_not_claimed_before_it_is_due(queue: WorkQueue, clock: Man
     assert await claimed_keys(queue) == ["later"]
 
 
-async def test_asking_again_brings_the_item_forward_never_back(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_enqueuing_again_makes_the_item_due_earlier_never_later(queue: WorkQueue, clock: ManualClock) -> None:
     await queue.enqueue("compile", "node", b"", due_at=clock.now() + timedelta(seconds=30))
     await queue.enqueue("compile", "node", b"", due_at=clock.now() + timedelta(seconds=90))
     await queue.enqueue("compile", "node", b"", due_at=clock.now() + timedelta(seconds=10))
@@ -224,7 +226,7 @@ async def test_asking_again_brings_the_item_forward_never_back(queue: WorkQueue,
     assert await claimed_keys(queue) == ["node"]
 
 
-async def test_asking_while_held_does_not_shorten_the_lease(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_enqueuing_while_claimed_does_not_shorten_the_lease(queue: WorkQueue, clock: ManualClock) -> None:
     await queue.enqueue("compile", "node", b"1")
     claim = await claim_one(queue, lease_s=60)
     await queue.enqueue("compile", "node", b"2")
@@ -240,7 +242,7 @@ async def test_busy_lane_does_not_delay_another_lanes_single_item(queue: WorkQue
     assert await claimed_keys(queue, limit=2) == ["busy00", "single"]
 
 
-async def test_single_item_comes_next_however_slow_the_workers_are(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_single_item_is_next_however_slow_the_workers_are(queue: WorkQueue, clock: ManualClock) -> None:
     for number in range(20):
         await queue.enqueue("compile", f"busy{number:02}", b"", lane="busy")
     for expected in ("busy00", "busy01", "busy02"):
@@ -262,8 +264,8 @@ async def test_two_busy_lanes_take_turns(queue: WorkQueue) -> None:
     assert [key[:-1] for key in keys] == ["first", "second"] * 5
 
 
-async def test_newcomers_do_not_overtake_for_ever(queue: WorkQueue) -> None:
-    """Every claim is answered by a newcomer of a new lane, and still the busy lane's items come, in order."""
+async def test_new_lanes_do_not_overtake_for_ever(queue: WorkQueue) -> None:
+    """After every claim an item of a new lane is enqueued, and still the busy lane's items are claimed, in order."""
     for number in range(4):
         await queue.enqueue("compile", f"busy{number}", b"", lane="busy")
     order: list[str] = []
@@ -295,7 +297,7 @@ async def test_full_queue_refuses_new_keys_but_not_known_ones(queue: WorkQueue) 
     assert await queue.enqueue("compile", "one more", b"")
 
 
-async def test_bound_counts_what_another_server_added(
+async def test_bound_counts_items_of_another_server(
     queue: WorkQueue, other_queue: WorkQueue, clock: ManualClock
 ) -> None:
     await queue.enqueue("compile", "mine", b"")
@@ -311,10 +313,10 @@ async def test_payload_beyond_the_limit_is_refused(queue: WorkQueue) -> None:
     with pytest.raises(InputError) as caught:
         await queue.enqueue("compile", "larger", b"x" * (MAX_PAYLOAD_BYTES + 1))
     assert caught.value.code == "WORK-003"
-    assert [item.key for item in await queue.waiting()] == ["large"]
+    assert [item.key for item in await queue.list_waiting()] == ["large"]
 
 
-async def test_undeclared_kind_is_our_bug(queue: WorkQueue) -> None:
+async def test_undeclared_kind_is_an_internal_error(queue: WorkQueue) -> None:
     with pytest.raises(InternalError):
         await queue.enqueue("typo", "node", b"")
 
@@ -332,12 +334,12 @@ async def test_concurrent_claims_never_share_an_item(queue: WorkQueue, other_que
     assert sorted(keys) == [f"{number:02}" for number in range(50)]
 
 
-async def test_enqueue_joins_another_units_transaction(queue: WorkQueue, database: Database) -> None:
+async def test_enqueue_takes_part_in_another_transaction(queue: WorkQueue, database: Database) -> None:
     streams = Streams(database)
 
     def both(payload: bytes) -> Transaction[None]:
-        yield from streams.appending("log", [payload])
-        yield from queue.enqueuing("compile", "node", payload)
+        yield from streams.append_records("log", [payload])
+        yield from queue.enqueue_item("compile", "node", payload)
 
     await database.write(both, b"good")
     with pytest.raises(InputError):
@@ -353,14 +355,14 @@ async def test_enqueue_wakes_the_workers_of_its_kind(queue: WorkQueue, database:
         assert not await others.wait(0.01)
 
 
-async def test_counts_show_waiting_held_and_dead(queue: WorkQueue, clock: ManualClock) -> None:
+async def test_counts_show_waiting_claimed_and_dead(queue: WorkQueue, clock: ManualClock) -> None:
     await make_dead(queue, clock, "dead")
     since = clock.now()
     for key in ("a", "b", "c"):
         await queue.enqueue("compile", key, b"")
     await claim_one(queue)
     await queue.enqueue("other", "x", b"")
-    counts = {one.kind: one for one in await queue.counts()}
+    counts = {count.kind: count for count in await queue.count_by_kind()}
     assert (counts["compile"].waiting, counts["compile"].held, counts["compile"].dead) == (2, 1, 1)
     assert counts["compile"].oldest_at == since
     assert (counts["other"].waiting, counts["other"].held, counts["other"].dead) == (1, 0, 0)
@@ -371,7 +373,7 @@ async def test_lists_are_paged_in_a_total_order(queue: WorkQueue) -> None:
         await queue.enqueue("compile", f"{number:02}", b"")
     seen: list[str] = []
     after = ("", "")
-    while page := await queue.waiting(after, limit=10):
+    while page := await queue.list_waiting(after, limit=10):
         seen += [item.key for item in page]
         after = (page[-1].kind, page[-1].key)
     assert seen == [f"{number:02}" for number in range(25)]

@@ -1,4 +1,4 @@
-"""What nodes tell of runs, as tests need it."""
+"""Records of runs, as tests need them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -37,8 +37,8 @@ def failed(title: str) -> ResourceReport:
 
 def summary(**counts: int) -> Summary:
     names = ("unchanged", "changed", "noop", "failed", "skipped", "waiting", "corrective", "refreshed")
-    found = {name: counts.get(name, 0) for name in names}
-    return Summary(resources=9, seconds=1.5, is_noop=False, is_complete=True, **found)
+    fields = {name: counts.get(name, 0) for name in names}
+    return Summary(resources=9, seconds=1.5, is_noop=False, is_complete=True, **fields)
 
 
 def ended(start: RunBegan, *last: ResourceReport, events: int = 0, **more: object) -> RunEnded:

@@ -1,4 +1,4 @@
-"""What people ask of reports goes by an index, on both databases, however many there are."""
+"""The queries of reports use an index on both databases, however many reports there are."""
 
 import json
 import re
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from precast.services.query.reports import ReportSearch
+from precast.services.query.report_search import ReportSearch
 from precast.services.reports.reports import ReportService, prepare_ended
 from precast.store.engine.database import Database
 from precast.store.engine.query import Dialect, Query, Statement, Transaction
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.store.reports import queries as queries
 from precast.store.reports import views as report_views
 from precast.store.reports.reports import Reports
@@ -33,20 +33,22 @@ HOT = [
 
 @pytest.fixture
 async def filled(database: Database) -> Database:
-    """Mostly quiet runs, and some in which something happened."""
+    """Reports of mostly quiet runs, and of some with events."""
     for node in range(50):
-        await database.write(Nodes(database).taking, f"web{node}")
+        await database.write(NodeCertificates(database).lock_or_create, f"web{node}")
     service = ReportService(database, Reports(database))
     for first in range(0, 4000, 500):
-        told = []
+        updates = []
         for number in range(first, first + 500):
             name, start = f"web{number % 50}", began(number, order=f"o-{number}" if number % 100 == 0 else "")
             if number % 5 == 0:
-                one = ended(start, changed(f"/{number}"), failed("b"), events=2, summary=summary(changed=1, failed=1))
+                record = ended(
+                    start, changed(f"/{number}"), failed("b"), events=2, summary=summary(changed=1, failed=1)
+                )
             else:
-                one = ended(start)
-            told.append((name, prepare_ended(name, one)))
-        await database.write(service.taking, told)
+                record = ended(start)
+            updates.append((name, prepare_ended(name, record)))
+        await database.write(service.store, updates)
     await database.write(analysing)
     return database
 
@@ -55,7 +57,7 @@ def analysing() -> Transaction[None]:
     yield Query("test.analyze", "ANALYZE")()
 
 
-async def test_questions_about_reports_go_by_index(filled: Database) -> None:
+async def test_queries_of_reports_use_an_index(filled: Database) -> None:
     for query, index in HOT:
         values = sample(query) | {
             "before_at": 2**62,
@@ -78,7 +80,7 @@ async def test_questions_about_reports_go_by_index(filled: Database) -> None:
         assert index in plan, (query.name, plan)
         if filled.dialect is Dialect.SQLITE:
             assert not re.search(r"SCAN (report|report_page|report_event)\b(?! USING)", plan), (query.name, plan)
-            # A report has a page or two: SQLite knows that, and would rather sort them.
+            # A report has a page or two: SQLite knows that, and prefers to sort them.
             assert "TEMP B-TREE" not in plan or query is queries.PAGES, (query.name, plan)
         else:
             assert "Seq Scan" not in plan.replace("report_page_rest", "").replace("report_event_rest", ""), (
@@ -98,33 +100,33 @@ QUERIES = [
 
 
 @pytest.mark.parametrize(("text", "leading"), QUERIES)
-async def test_query_over_reports_goes_by_the_index_that_leaves_the_least_over(
+async def test_report_search_uses_the_most_selective_index(
     filled: Database, monkeypatch: pytest.MonkeyPatch, text: str, leading: Query
 ) -> None:
-    """The very statements that `precast query reports` has made, with the values it has given them."""
+    """The exact statements and values of `precast query reports`."""
     asked: list[Statement] = []
-    listing = report_views._listing
+    list_newest = report_views._list_newest
 
-    def noting(*args: Any) -> Transaction[list[report_views.Stored]]:
-        unit = listing(*args)
-        step = next(unit)
+    def record_statement(*args: Any) -> Transaction[list[report_views.StoredReport]]:
+        transaction = list_newest(*args)
+        step = next(transaction)
         assert isinstance(step, Statement)
         asked.append(step)
         try:
-            unit.send((yield step))
+            transaction.send((yield step))
         except StopIteration as end:
-            found: list[report_views.Stored] = end.value
-            return found
+            page: list[report_views.StoredReport] = end.value
+            return page
         raise AssertionError("a page is one statement")
 
-    monkeypatch.setattr(report_views, "_listing", noting)
+    monkeypatch.setattr(report_views, "_list_newest", record_statement)
     search = ReportSearch(filled, report_views.ReportReader(filled))
-    found = [row async for row, _ in search.found(parse_query(text, REPORTS), None)]
-    assert found
-    assert {one.query.name for one in asked} == {leading.name}
+    reports = [row async for row, _ in search.find(parse_query(text, REPORTS), None)]
+    assert reports
+    assert {statement.query.name for statement in asked} == {leading.name}
     (index,) = [index for query, index in HOT if query is leading]
-    rows = await filled.write(run, explain(leading, filled.dialect), dict(asked[0].values))
-    plan = json.dumps([list(row) for row in rows])
+    explained = await filled.write(run, explain(leading, filled.dialect), dict(asked[0].values))
+    plan = json.dumps([list(row) for row in explained])
     assert index in plan, plan
     assert "Seq Scan" not in plan, plan
     assert "TEMP B-TREE" not in plan, plan

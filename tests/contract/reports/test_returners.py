@@ -1,4 +1,4 @@
-"""Returners on both databases, with real files and sockets: signed, retried, dead in the end, and none in the way of another."""
+"""Returners on both databases, with real files and sockets: signed, retried, a dead letter in the end, and independent of each other."""
 
 import asyncio
 import hmac
@@ -19,7 +19,7 @@ from precast.services.reports.reports import ReportService, prepare_ended
 from precast.services.reports.returners import Returner, ReturnerService, kind_of, load_returners
 from precast.services.reports.views import ReportViews
 from precast.store.engine.database import Database
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports.reports import Reports
 from precast.store.reports.views import ReportReader
@@ -29,17 +29,17 @@ SECRET = "a secret of some length"
 
 
 class Receiver:
-    """A real server that keeps what it is told, and answers as it is bidden."""
+    """A real server that records its requests, and answers with a given status."""
 
     def __init__(self) -> None:
-        self.came: list[tuple[dict[str, str], bytes]] = []
+        self.requests: list[tuple[dict[str, str], bytes]] = []
         self.status = 204
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.came.append((dict(self.headers), body))
+                outer.requests.append((dict(self.headers), body))
                 self.send_response(outer.status)
                 self.end_headers()
 
@@ -59,9 +59,9 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    found = Receiver()
-    yield found
-    found.close()
+    made = Receiver()
+    yield made
+    made.close()
 
 
 class World:
@@ -73,20 +73,20 @@ class World:
         self.service = ReturnerService(
             database, ReportViews(database, ReportReader(database)), self.work, returners, post
         )
-        self.reports = ReportService(database, Reports(database), [self.service.hearing])
+        self.reports = ReportService(database, Reports(database), [self.service.enqueue_reports])
 
-    async def run(self, number: int, *told: Any, **counts: int) -> None:
-        one = prepare_ended("web1", ended(began(number), *told, events=len(told), summary=summary(**counts)))
-        await self.database.write(self.reports.taking, [("web1", one)])
+    async def run(self, number: int, *reports: Any, **counts: int) -> None:
+        update = prepare_ended("web1", ended(began(number), *reports, events=len(reports), summary=summary(**counts)))
+        await self.database.write(self.reports.store, [("web1", update)])
 
 
 @pytest.fixture
 async def node(database: Database) -> Database:
-    await database.write(Nodes(database).taking, "web1")
+    await database.write(NodeCertificates(database).lock_or_create, "web1")
     return database
 
 
-async def test_file_gets_a_line_for_each_report_that_is_wanted(node: Database, tmp_path: Path) -> None:
+async def test_file_gets_a_line_for_each_selected_report(node: Database, tmp_path: Path) -> None:
     returners = {
         "all": Returner(file=str(tmp_path / "all")),
         "bad": Returner(file=str(tmp_path / "bad"), only="failed"),
@@ -107,14 +107,14 @@ async def test_file_gets_a_line_for_each_report_that_is_wanted(node: Database, t
     assert ids("some") == [report_id(2), report_id(3)]
     assert ids("bad") == [report_id(3)]
     last = json.loads((tmp_path / "bad").read_text())
-    assert [(one["number"], one["resource"]) for one in last["events"]] == [(1, "Exec[b]")]
+    assert [(event["number"], event["resource"]) for event in last["events"]] == [(1, "Exec[b]")]
 
 
 async def test_webhook_is_signed_over_time_and_body(node: Database, receiver: Receiver, clock: ManualClock) -> None:
     world = World(node, {"chat": Returner(url=receiver.url, secret=SECRET)})
     await world.run(1, changed("/a"), changed=1)
     assert await world.service.work_off("chat", "s1") == 1
-    ((headers, body),) = receiver.came
+    ((headers, body),) = receiver.requests
     stamp = str(int(clock.now().timestamp()))
     assert headers["Precast-Timestamp"] == stamp
     expected = hmac.new(SECRET.encode(), stamp.encode() + b"." + body, sha256).hexdigest()
@@ -123,7 +123,7 @@ async def test_webhook_is_signed_over_time_and_body(node: Database, receiver: Re
     assert json.loads(body)["report"]["changed"] == 1
 
 
-async def test_receiver_that_fails_is_tried_again_and_holds_up_nobody(
+async def test_failing_receiver_is_retried_and_delays_no_other(
     node: Database, receiver: Receiver, clock: ManualClock, tmp_path: Path
 ) -> None:
     world = World(
@@ -138,19 +138,17 @@ async def test_receiver_that_fails_is_tried_again_and_holds_up_nobody(
     clock.advance(2)
     receiver.status = 200
     assert await world.service.work_off("chat", "s1") == 1
-    assert len(receiver.came) == 2
-    assert {json.loads(body)["report"]["id"] for _, body in receiver.came} == {report_id(1)}
+    assert len(receiver.requests) == 2
+    assert {json.loads(body)["report"]["id"] for _, body in receiver.requests} == {report_id(1)}
 
 
-async def test_receiver_that_stays_away_leaves_a_dead_letter(
-    node: Database, clock: ManualClock, tmp_path: Path
-) -> None:
+async def test_unavailable_receiver_leaves_a_dead_letter(node: Database, clock: ManualClock, tmp_path: Path) -> None:
     world = World(node, {"file": Returner(file=str(tmp_path / "nowhere" / "all"))})
     await world.run(1, changed("/a"), changed=1)
     for _ in range(kind_of("file").max_attempts):
         assert await world.service.work_off("file", "s1") == 1
         clock.advance(400)
-    (letter,) = await world.work.dead()
+    (letter,) = await world.work.list_dead()
     assert (letter.kind, letter.key) == ("return.file", report_id(1))
     assert "No such file" in letter.last_error
     assert await world.work.requeue(letter.kind, letter.key)
@@ -159,7 +157,7 @@ async def test_receiver_that_stays_away_leaves_a_dead_letter(
     assert (tmp_path / "nowhere/all").exists()
 
 
-async def test_hanging_receiver_does_not_hold_up_the_loop(node: Database, tmp_path: Path) -> None:
+async def test_hanging_receiver_does_not_block_the_event_loop(node: Database, tmp_path: Path) -> None:
     entered, release = threading.Event(), threading.Event()
 
     def hang(url: str, body: bytes, headers: object, timeout_s: float) -> int:
@@ -183,33 +181,33 @@ async def test_hanging_receiver_does_not_hold_up_the_loop(node: Database, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
-        ("[a]\nfile = 'x'", "no absolute path"),
+        ("[a]\nfile = 'x'", "not an absolute path"),
         ("[a]\nfile = '/x'\nurl = 'https://x'", "exactly one of file and url"),
         ("[a]\nurl = 'ftp://x'", "https://HOST"),
         ("[a]\nurl = 'https://u:p@x/'\nsecret = 'aaaaaaaaaaaaaaaaaaaaaaaa'", "without a password"),
-        ("[a]\nurl = 'https://x/'\nsecret = 'short'", "less than 20"),
+        ("[a]\nurl = 'https://x/'\nsecret = 'short'", "fewer than 20"),
         ("[A-b]\nfile = '/x'", "lower-case"),
         ("[a]\nfile = '/x'\nonly = 'some'", "only"),
         ("[a]\nfiel = '/x'", "fiel"),
         ("[a", "Expected"),
     ],
 )
-def test_wrong_configuration_is_refused_with_the_reason(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_configuration_is_refused_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "returners.toml"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=reason) as caught:
         load_returners(path)
     assert caught.value.code == "REPORT-004"
 
 
-def test_configuration_with_secrets_is_private(tmp_path: Path) -> None:
+def test_configuration_that_others_may_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "returners.toml"
     path.write_text("[a]\nfile = '/x'")
     path.chmod(0o644)
-    with pytest.raises(InputError, match="others may read"):
+    with pytest.raises(InputError, match="other users may read"):
         load_returners(path)
     path.chmod(0o640)
     assert load_returners(path) == {"a": Returner(file="/x")}

@@ -17,7 +17,7 @@ from precast.store.engine.database import Database
 from precast.store.engine.location import Location
 from precast.store.engine.query import Row, Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Certificate, Nodes
+from precast.store.identity.certificates import Certificate, NodeCertificates
 from precast.store.identity.tokens import EnrolmentToken, PersonToken, Tokens
 from precast.store.queue.kinds import WorkKind
 from precast.store.queue.queue import WorkQueue
@@ -53,25 +53,27 @@ async def filled(database: Database, clock: ManualClock) -> Database:
     for name in ("a", "ü", ""):
         await streams.append(name, [bytes(range(256))] * 300)
     await streams.trim("a", 7)
-    await database.write(known, database)
+    await database.write(write_identity, database)
     return database
 
 
-def known(database: Database) -> Transaction[None]:
-    """One row in every table of identity."""
+def write_identity(database: Database) -> Transaction[None]:
+    """Write one row into each table of identity."""
     now = database.clock.now()
-    yield from Nodes(database).taking("web1")
-    yield from Nodes(database).adding(Certificate("a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
-    yield from Tokens(database).adding_enrolment(EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, now), "ann")
-    yield from Tokens(database).adding_person(PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now), "system")
-    yield from AuditLog(database, CountedIds()).adding("system", "token.create", "p", person="ann")
+    yield from NodeCertificates(database).lock_or_create("web1")
+    yield from NodeCertificates(database).add(Certificate("a1", "web1", "digest", {"pp_role": "wéb"}, now, now))
+    yield from Tokens(database).add_enrolment_token(EnrolmentToken("e", bytes(range(32)), "web*", {}, 1, now), "ann")
+    yield from Tokens(database).add_person_token(
+        PersonToken("p", bytes(range(32)), "ann", "admin", ["x"], now), "system"
+    )
+    yield from AuditLog(database, CountedIds()).add("system", "token.create", "p", person="ann")
 
 
-def everything() -> Transaction[dict[str, list[Row]]]:
-    found = {}
+def read_everything() -> Transaction[dict[str, list[Row]]]:
+    rows = {}
     for table in TABLES:
-        found[table.name] = [tuple(row) for row in (yield table.first_page(10_000))]
-    return found
+        rows[table.name] = [tuple(row) for row in (yield table.first_page(10_000))]
+    return rows
 
 
 async def test_restored_database_equals_the_one_backed_up(filled: Database, empty: Database, tmp_path: Path) -> None:
@@ -89,11 +91,11 @@ async def test_restored_database_equals_the_one_backed_up(filled: Database, empt
         "audit": 1,
     }
     assert await backup.restore(empty, tmp_path / "backup") == taken
-    assert await empty.read(everything) == await filled.read(everything)
+    assert await empty.read(read_everything) == await filled.read(read_everything)
     await Schema(empty).verify()
 
 
-async def test_restored_queue_goes_on_with_greater_fences(
+async def test_restored_queue_continues_with_greater_fences(
     filled: Database, empty: Database, tmp_path: Path, clock: ManualClock
 ) -> None:
     clock.advance(2 * 86400)
@@ -118,7 +120,7 @@ async def test_backup_is_for_its_owner_only_and_never_overwrites(database: Datab
     assert [item.name for item in tmp_path.iterdir() if item.name.startswith(".")] == []
 
 
-async def test_backup_into_a_missing_directory_is_told(database: Database, tmp_path: Path) -> None:
+async def test_backup_into_a_missing_directory_is_refused(database: Database, tmp_path: Path) -> None:
     with pytest.raises(UnavailableError) as caught:
         await backup.take(database, tmp_path / "nowhere" / "backup")
     assert caught.value.code == "STORE-031"
@@ -126,11 +128,11 @@ async def test_backup_into_a_missing_directory_is_told(database: Database, tmp_p
 
 async def test_restore_into_a_filled_database_is_refused(filled: Database, tmp_path: Path) -> None:
     await backup.take(filled, tmp_path / "backup")
-    before = await filled.read(everything)
+    before = await filled.read(read_everything)
     with pytest.raises(ConflictError) as caught:
         await backup.restore(filled, tmp_path / "backup")
     assert caught.value.code == "STORE-034"
-    assert await filled.read(everything) == before
+    assert await filled.read(read_everything) == before
 
 
 async def test_restore_of_a_missing_file_is_not_found(empty: Database, tmp_path: Path) -> None:
@@ -140,14 +142,16 @@ async def test_restore_of_a_missing_file_is_not_found(empty: Database, tmp_path:
 
 
 @pytest.mark.parametrize("kept", [0, 1, 20, 0.5, 0.99])
-async def test_cut_off_backup_restores_nothing(filled: Database, empty: Database, tmp_path: Path, kept: float) -> None:
+async def test_truncated_backup_restores_nothing(
+    filled: Database, empty: Database, tmp_path: Path, kept: float
+) -> None:
     await backup.take(filled, tmp_path / "backup")
     whole = (tmp_path / "backup").read_bytes()
     (tmp_path / "cut").write_bytes(whole[: int(kept if kept >= 1 else kept * len(whole))])
     with pytest.raises(InputError) as caught:
         await backup.restore(empty, tmp_path / "cut")
     assert caught.value.code == "STORE-033"
-    assert await Schema(empty).applied() == []
+    assert await Schema(empty).list_applied() == []
 
 
 async def test_backup_with_one_changed_bit_restores_nothing(filled: Database, empty: Database, tmp_path: Path) -> None:
@@ -160,7 +164,7 @@ async def test_backup_with_one_changed_bit_restores_nothing(filled: Database, em
         with pytest.raises(InputError) as caught:
             await backup.restore(empty, tmp_path / "damaged")
         assert caught.value.code == "STORE-033", place
-    assert await Schema(empty).applied() == []
+    assert await Schema(empty).list_applied() == []
 
 
 async def test_backup_of_a_newer_program_is_refused_by_its_number(
@@ -175,7 +179,7 @@ async def test_backup_of_a_newer_program_is_refused_by_its_number(
     with pytest.raises(ConflictError) as caught:
         await backup.restore(empty, tmp_path / "newer")
     assert caught.value.code == "STORE-035"
-    assert await Schema(empty).applied() == []
+    assert await Schema(empty).list_applied() == []
 
 
 async def test_backup_without_some_rows_restores_nothing(filled: Database, empty: Database, tmp_path: Path) -> None:
@@ -189,11 +193,13 @@ async def test_backup_without_some_rows_restores_nothing(filled: Database, empty
     (tmp_path / "less").write_bytes(gzip.compress(frames[:start] + frames[end:]))
     with pytest.raises(InputError, match="rows are missing"):
         await backup.restore(empty, tmp_path / "less")
-    assert await Schema(empty).applied() == []
+    assert await Schema(empty).list_applied() == []
 
 
-@pytest.mark.parametrize("content", [b"", b"not a backup", gzip.compress(b""), gzip.compress(b"\x00\x00\x00\x01\xc0")])
-async def test_foreign_file_is_no_backup(empty: Database, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"not a backup", gzip.compress(b"", mtime=0), gzip.compress(b"\x00\x00\x00\x01\xc0", mtime=0)]
+)
+async def test_foreign_file_is_refused_as_backup(empty: Database, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "foreign").write_bytes(content)
     with pytest.raises(InputError) as caught:
         await backup.restore(empty, tmp_path / "foreign")

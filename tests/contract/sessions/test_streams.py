@@ -37,7 +37,7 @@ async def test_numbers_run_from_one_without_gaps(streams: Streams) -> None:
 
 async def test_failed_append_leaves_no_gap(streams: Streams, database: Database) -> None:
     def append_and_raise() -> Transaction[None]:
-        yield from streams.appending("a", [b"lost"])
+        yield from streams.append_records("a", [b"lost"])
         raise KeyError("on purpose")
 
     await streams.append("a", [b"1"])
@@ -58,14 +58,14 @@ async def test_concurrent_appends_of_two_servers_have_each_number_once(
 async def test_reader_never_sees_a_later_number_before_an_earlier_one(
     streams: Streams, database: Database, other_database: Database
 ) -> None:
-    """One transaction has taken its number and stays open; another wants to append and must wait for it."""
+    """One transaction has allocated its number and stays open; another appends and must wait for it."""
     loop = asyncio.get_running_loop()
     has_number, may_commit = asyncio.Event(), asyncio.Event()
     other = Streams(other_database)
     reader = Streams(other_database)
 
     def append_slowly() -> Transaction[int]:
-        last = yield from streams.appending("a", [b"slow"])
+        last = yield from streams.append_records("a", [b"slow"])
         loop.call_soon_threadsafe(has_number.set)
         while not may_commit.is_set():
             yield HOLDERS()
@@ -83,14 +83,14 @@ async def test_reader_never_sees_a_later_number_before_an_earlier_one(
 
 
 async def until_blocked(database: Database, task: "asyncio.Task[int]") -> None:
-    """Until PostgreSQL says that someone waits for a lock; SQLite's writer waits outside the database, give it turns."""
+    """Wait until PostgreSQL reports a lock wait; SQLite's writer waits outside the database, so only yield to it."""
 
-    def waiting() -> Transaction[int]:
+    def count_waiting() -> Transaction[int]:
         ((count,),) = yield HOLDERS()
         return int(count)
 
     for _ in range(200):
-        count = await database.read(waiting)
+        count = await database.read(count_waiting)
         if task.done() or count:
             return
 
@@ -103,7 +103,7 @@ async def test_read_gives_at_most_its_limit_after_a_number(streams: Streams) -> 
     assert await numbers(streams, "unknown") == []
 
 
-async def test_trimmed_records_are_gone_and_their_numbers_never_given_again(
+async def test_trimmed_records_are_deleted_and_their_numbers_never_reused(
     streams: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TRIM_BATCH", 4)

@@ -1,4 +1,4 @@
-"""Pruning on both databases: what nobody needs goes, what somebody has or takes at that moment stays whole."""
+"""Pruning on both databases: unused rows are deleted, rows in use or about to be used stay consistent."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from lab.compiling import Compiling
+from lab.compile_services import CompileServices
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
-from precast.services.catalogs.pruning import Pruned, Pruning, Retention
-from precast.store.catalogs import Catalogs, Release
+from precast.services.catalogs.pruning import CatalogPruner, PruneCounts, Retention
+from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.released import Release
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction
 from precast.wire.catalogs.bodies import ReleaseBody
-from precast.wire.nodes.bodies import NodesDeed, TargetsBody
+from precast.wire.nodes.bodies import NodesAction, TargetsBody
 
 DAY_S = 86_400
 CODE = {
@@ -35,7 +36,7 @@ LOOSE = {
     "a node staged with a chain that is gone": Query(
         "test.loose_nodes", "SELECT count(*) FROM node_catalog WHERE chain NOT IN (SELECT id FROM trace_chain)"
     ),
-    "a chain that hangs at one that is gone": Query(
+    "a chain whose parent no longer exists": Query(
         "test.loose_chains",
         "SELECT count(*) FROM trace_chain WHERE parent <> '' AND parent NOT IN (SELECT id FROM trace_chain)",
     ),
@@ -62,13 +63,13 @@ LOOSE = {
 COUNT = {table: Query(f"test.count_{table}", f"SELECT count(*) FROM {table}") for table in ("trace_chain", "document")}
 
 
-class Site(Compiling):
+class Site(CompileServices):
     """Nodes whose catalogs differ by colour."""
 
     def __init__(self, database: Database, clock: ManualClock, retention: Retention | None = None) -> None:
         super().__init__(database)
         self.clock = clock
-        self.pruning = Pruning(database, self.traces, self.catalogs, self.blobs, retention)
+        self.pruning = CatalogPruner(database, self.traces, self.catalogs, self.blobs, retention)
 
     async def paint(self, node: str, colour: str) -> None:
         await self.introduce(node)
@@ -85,12 +86,12 @@ class Site(Compiling):
 
     async def loose(self) -> list[str]:
         def looking() -> Transaction[list[str]]:
-            found = []
+            broken = []
             for what, query in LOOSE.items():
                 ((count,),) = yield query()
                 if count:
-                    found.append(what)
-            return found
+                    broken.append(what)
+            return broken
 
         return await self.database.read(looking)
 
@@ -103,7 +104,7 @@ async def site(database: Database, clock: ManualClock) -> AsyncIterator[Site]:
     await made.workers.close()
 
 
-async def test_branch_that_nobody_walks_goes_with_its_documents_and_comes_back_by_a_compile(site: Site) -> None:
+async def test_unused_branch_is_deleted_with_its_documents_and_compiled_again(site: Site) -> None:
     await site.paint("a", "red")
     await site.settle()
     red = await site.staged("a")
@@ -111,16 +112,16 @@ async def test_branch_that_nobody_walks_goes_with_its_documents_and_comes_back_b
     assert await site.settle() == 1
     assert await site.rows("trace_chain") == 2
     site.clock.advance(20 * DAY_S)
-    assert await site.pruning.prune() == Pruned(0, 0, 0)
+    assert await site.pruning.prune() == PruneCounts(0, 0, 0)
     site.clock.advance(20 * DAY_S)
-    # The branch it hangs at is older, and stays because something hangs there.
-    assert await site.pruning.prune() == Pruned(0, 0, 0)
+    # The parent branch is older, and stays because a chain is attached to it.
+    assert await site.pruning.prune() == PruneCounts(0, 0, 0)
     await site.paint("a", "blue")
     await site.settle()
     site.clock.advance(31 * DAY_S)
-    assert await site.pruning.prune() == Pruned(0, 1, 1)
+    assert await site.pruning.prune() == PruneCounts(0, 1, 1)
     assert await site.loose() == []
-    # Somebody is green again: memory remembers the way, the database does not.
+    # A node is green again: the cache still has the path, the database does not.
     await site.paint("a", "green")
     assert await site.settle() == 1
     await site.paint("a", "red")
@@ -129,44 +130,48 @@ async def test_branch_that_nobody_walks_goes_with_its_documents_and_comes_back_b
     assert await site.loose() == []
 
 
-async def test_what_is_served_or_could_be_served_again_stays(site: Site) -> None:
+async def test_served_and_retained_catalogs_are_not_deleted(site: Site) -> None:
     for colour in ("red", "green", "blue"):
         await site.paint("a", colour)
         await site.settle()
         if colour != "blue":
             await site.releases.release(ReleaseBody(EVERYONE), "person:a")
     site.clock.advance(400 * DAY_S)
-    assert await site.pruning.prune() == Pruned(0, 0, 0)
-    assert (await site.releases.rollback(NodesDeed(EVERYONE, ""), "person:a")).released == ["a"]
-    assert b"red on a" in ((await site.releases.fetch("a", "")).body or b"")
+    assert await site.pruning.prune() == PruneCounts(0, 0, 0)
+    assert (await site.releases.rollback(NodesAction(EVERYONE, ""), "person:a")).released == ["a"]
+    assert b"red on a" in ((await site.downloads.fetch("a", "")).body or b"")
     assert await site.loose() == []
 
 
-async def test_old_releases_go_but_never_the_one_that_rollback_needs(
+async def test_old_releases_are_deleted_except_the_one_that_a_rollback_needs(
     site: Site, database: Database, clock: ManualClock
 ) -> None:
-    pruning = Pruning(database, site.traces, site.catalogs, site.blobs, Retention(releases=2))
+    pruning = CatalogPruner(database, site.traces, site.catalogs, site.blobs, Retention(releases=2))
     for colour in ("red", "green", "blue", "red", "green"):
         await site.paint("a", colour)
         await site.settle()
         await site.releases.release(ReleaseBody(EVERYONE), "person:a")
     assert (await pruning.prune()).releases == 3
-    served = await database.read(site.catalogs.releases, "a", 10)
-    assert [one.number for one in served] == [5, 4]
+    served = await database.read(site.catalogs.released.list_releases, "a", 10)
+    assert [release.number for release in served] == [5, 4]
 
-    # The same one several times over, as two who release at once may do: what was before them stays.
+    # The same catalog is released several times, as concurrent releases may do: the catalog before them stays.
     again = [served[0]] * 3
-    await database.write(Catalogs(database).releasing, again)
+    await database.write(Catalogs(database).released.release, again)
     assert (await pruning.prune()).releases == 2
-    assert [one.number for one in await database.read(site.catalogs.releases, "a", 10)] == [8, 7, 4]
-    assert (await site.releases.rollback(NodesDeed(EVERYONE, ""), "person:a")).released == ["a"]
-    assert b"red on a" in ((await site.releases.fetch("a", "")).body or b"")
+    assert [release.number for release in await database.read(site.catalogs.released.list_releases, "a", 10)] == [
+        8,
+        7,
+        4,
+    ]
+    assert (await site.releases.rollback(NodesAction(EVERYONE, ""), "person:a")).released == ["a"]
+    assert b"red on a" in ((await site.downloads.fetch("a", "")).body or b"")
 
 
-async def test_compile_and_decision_that_meet_pruning_leave_a_whole_tree(
+async def test_compile_and_decision_during_pruning_leave_a_consistent_tree(
     database: Database, other_database: Database, clock: ManualClock
 ) -> None:
-    """A branch is pruned on one server while another hangs something to it, or stages its leaf."""
+    """One server prunes a branch while another attaches a chain to it, or stages its leaf."""
     site, other = Site(database, clock), Site(other_database, clock, Retention(timedelta(days=1), 2))
     await site.deploy(CODE)
     try:
@@ -178,36 +183,36 @@ async def test_compile_and_decision_that_meet_pruning_leave_a_whole_tree(
                 return await site.settle()
 
             async def prune() -> Any:
-                gone = Pruned(0, 0, 0)
+                gone = PruneCounts(0, 0, 0)
                 for _ in range(4):
-                    gone = Pruned(*map(sum, zip(gone, await other.pruning.prune(), strict=True)))
+                    gone = PruneCounts(*map(sum, zip(gone, await other.pruning.prune(), strict=True)))
                 return gone
 
             await asyncio.gather(settle(), prune())
             assert await site.loose() == [], number
             staged = await site.staged("a")
             assert staged.skeleton is not None
-            document = await site.catalogs.read_document(staged.skeleton)
+            document = await site.catalogs.documents.read(staged.skeleton)
             assert document is not None
     finally:
         await site.workers.close()
         await other.workers.close()
 
 
-async def test_of_a_release_and_a_collection_that_race_one_wins(
+async def test_release_that_races_with_a_deletion_wins_or_loses_whole(
     database: Database, other_database: Database, clock: ManualClock
 ) -> None:
-    """A document that nothing names, released by somebody who has read of it before."""
+    """A document without a reference is released by a transaction that read its digest before."""
     site, other = Site(database, clock), Site(other_database, clock)
     await site.introduce("a")
     won = []
     for number in range(20):
         digest = f"{number:064x}"
-        await database.write(site.catalogs.storing, [(digest, b"{}")])
+        await database.write(site.catalogs.documents.store, [(digest, b"{}")])
         clock.advance(2 * DAY_S)
         release = Release("a", 0, digest, digest, "[]", "production", "v", clock.now(), "person:a")
         results = await asyncio.gather(
-            database.write(site.catalogs.releasing, [release]),
+            database.write(site.catalogs.released.release, [release]),
             other.pruning._collect(digest, clock.now() - timedelta(days=1)),
             return_exceptions=True,
         )
@@ -218,19 +223,19 @@ async def test_of_a_release_and_a_collection_that_race_one_wins(
         assert (await site.loose()) in ([], ["a catalog without the content it names"])
 
 
-async def test_document_that_is_stored_again_while_it_is_collected_is_there(
+async def test_document_that_is_stored_again_during_its_deletion_exists(
     database: Database, other_database: Database, clock: ManualClock
 ) -> None:
     site, other = Site(database, clock), Site(other_database, clock)
     for number in range(20):
         digest = f"{number:064x}"
-        await database.write(site.catalogs.storing, [(digest, b"{}")])
+        await database.write(site.catalogs.documents.store, [(digest, b"{}")])
         clock.advance(2 * DAY_S)
         await asyncio.gather(
-            database.write(site.catalogs.storing, [(digest, b"{}")]),
+            database.write(site.catalogs.documents.store, [(digest, b"{}")]),
             other.pruning._collect(digest, clock.now() - timedelta(days=1)),
         )
-        assert await site.catalogs.read_document(digest) == b"{}"
+        assert await site.catalogs.documents.read(digest) == b"{}"
 
 
 async def test_chains_of_an_earlier_program_are_looked_at_before_their_documents_go(site: Site) -> None:
@@ -243,6 +248,6 @@ async def test_chains_of_an_earlier_program_are_looked_at_before_their_documents
 
     await site.database.write(forget)
     site.clock.advance(5 * DAY_S)
-    assert await site.pruning.prune() == Pruned(0, 0, 0)
+    assert await site.pruning.prune() == PruneCounts(0, 0, 0)
     assert await site.rows("document") == 2
     assert await site.loose() == []

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from precast.agent.applying.engine import Engine
 from precast.agent.applying.machine import Machine
-from precast.agent.applying.memory import Memory
-from precast.agent.applying.options import Options
-from precast.agent.applying.planning import make_plan
+from precast.agent.applying.options import RunOptions
+from precast.agent.applying.plan import make_plan
+from precast.agent.applying.resource_memory import ResourceMemory
 from precast.base.clock import SystemClock
-from precast.catalog.reading import unseal
+from precast.catalog.document import unseal
 from precast.resources.contents import EnvironmentContents
 from precast.wire.reports.events import ResourceReport, Status
 
@@ -67,7 +67,7 @@ def with_precast(state: Path, module_path: Sequence[Path], catalog: Path, root: 
     read = unseal(catalog.read_bytes(), str(catalog))
     machine = Machine("", str(state), SystemClock(), EnvironmentContents(module_path, read.body.content))
     reports: list[ResourceReport] = []
-    Engine(make_plan(read.body, read.places, machine), machine, Memory(), Options(), reports.append).run()
+    Engine(make_plan(read.body, read.places, machine), machine, ResourceMemory(), RunOptions(), reports.append).run()
     machine.finish()
     messages: dict[str, list[str]] = {}
     failed: set[str] = set()

@@ -1,4 +1,4 @@
-"""Real daemons with a real server: enrolment to decision, restarts, orders, revocation, clones, and how little they need."""
+"""Real daemons with a real server: enrolment, facts, restarts, orders, revocation, copies of machines, and memory."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ from tests.e2e.precast_server import precast
 pytestmark = pytest.mark.timeout(180)
 
 MAX_RSS_BYTES = 35_000_000
-ORDERED = "a server ordered: collect"
+ORDERED = "received an order: collect"
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +43,10 @@ def enrolled(site: Site, name: str) -> AgentProcess:
 
 
 def furnish(root: Path, tier: str) -> None:
-    """An external fact, and an operating system."""
-    place = root / "etc/precast/facts.d"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "tier.json").write_text(json.dumps({"tier": tier}))
+    """Write an external fact and an os-release file."""
+    directory = root / "etc/precast/facts.d"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "tier.json").write_text(json.dumps({"tier": tier}))
     (root / "etc/os-release").write_text('ID=debian\nVERSION_ID="12"\n')
 
 
@@ -59,7 +59,7 @@ def facts_records(agent: AgentProcess) -> list[dict[str, Any]]:
 
 
 def decided(site: Site, node: str, tier: str) -> dict[str, Any]:
-    """What the server shows of a node's facts, once they are decided upon."""
+    """Wait until the server has decided on facts of this tier, and return what it shows."""
     until_s = time.monotonic() + DEADLINE_S
     while True:
         ran = precast("facts", "show", node, "--json", env=site.environment)
@@ -70,8 +70,8 @@ def decided(site: Site, node: str, tier: str) -> dict[str, Any]:
 
 
 def collected_again(agent: AgentProcess, before: dict[str, Any]) -> dict[str, Any]:
-    was = before["facts"]["collected_at"]
-    agent.until(lambda status: status["facts"]["collected_at"] != was)
+    last = before["facts"]["collected_at"]
+    agent.until(lambda status: status["facts"]["collected_at"] != last)
     return agent.until_settled()
 
 
@@ -88,7 +88,7 @@ def test_daemon_connects_and_its_facts_arrive_without_a_run(site: Site) -> None:
     assert (status["code"], status["running"], status["connected"]) == (1, False, False)
 
 
-def test_change_of_a_fact_leads_to_a_decision_and_only_then_travels_whole(site: Site) -> None:
+def test_stable_facts_are_sent_only_when_they_have_changed(site: Site) -> None:
     with enrolled(site, "web2") as agent:
         before = agent.until_settled()
         site.run("facts", "collect", "web2")
@@ -103,7 +103,7 @@ def test_change_of_a_fact_leads_to_a_decision_and_only_then_travels_whole(site: 
         assert [(row["path"], row["before"], row["after"]) for row in history] == [("/tier", "gold", "silver")]
 
 
-def test_node_that_was_purged_and_comes_again_gets_its_orders(site: Site) -> None:
+def test_node_that_was_purged_and_enrolled_again_gets_its_orders(site: Site) -> None:
     with enrolled(site, "back1") as agent:
         status = agent.until_settled()
         for _ in range(2):
@@ -113,7 +113,7 @@ def test_node_that_was_purged_and_comes_again_gets_its_orders(site: Site) -> Non
     site.run("node", "purge", "back1", "--force")
     Identity(agent.root).certificate.unlink()
     site.enrol("back1")
-    # It has its store, and with it what it got before.
+    # The agent has its old store, with the numbers of the orders it received before.
     with AgentProcess(agent.root, site.url) as agent:
         decided(site, "back1", "gold")
         before = agent.log.count(ORDERED)
@@ -121,7 +121,7 @@ def test_node_that_was_purged_and_comes_again_gets_its_orders(site: Site) -> Non
         agent.until(lambda status: agent.log.count(ORDERED) > before)
 
 
-def test_node_whose_numbers_are_given_anew_after_a_restore_gets_its_orders(tmp_path: Path) -> None:
+def test_node_gets_orders_whose_numbers_a_restored_server_uses_again(tmp_path: Path) -> None:
     with Site(tmp_path / "data") as site:
         with enrolled(site, "set1") as agent:
             status = agent.until_settled()
@@ -140,7 +140,7 @@ def test_node_whose_numbers_are_given_anew_after_a_restore_gets_its_orders(tmp_p
             agent.until(lambda status: agent.log.count(ORDERED) > before)
 
 
-def test_server_restarted_gets_its_node_back_and_no_facts_twice(site: Site) -> None:
+def test_agent_reconnects_to_a_restarted_server_and_sends_no_facts_twice(site: Site) -> None:
     with enrolled(site, "web3") as agent:
         agent.until_settled()
         for end in (site.stop, site.kill):
@@ -156,7 +156,7 @@ def test_server_restarted_gets_its_node_back_and_no_facts_twice(site: Site) -> N
         assert [record.get("stable") is not None for record in facts_records(agent)] == [True, False]
 
 
-def test_server_that_is_away_at_first_gets_what_was_collected_meanwhile(site: Site) -> None:
+def test_facts_collected_while_the_server_was_unreachable_are_sent_later(site: Site) -> None:
     agent = enrolled(site, "web4")
     site.stop()
     with agent:
@@ -167,22 +167,22 @@ def test_server_that_is_away_at_first_gets_what_was_collected_meanwhile(site: Si
         decided(site, "web4", "gold")
 
 
-def test_revoked_node_is_closed_out_and_says_why(site: Site) -> None:
+def test_revoked_node_is_disconnected_and_its_status_says_why(site: Site) -> None:
     with enrolled(site, "web5") as agent:
         agent.until_settled()
         subprocess.run([PRECAST, "ca", "revoke", "web5"], env=site.environment, check=True, capture_output=True)
         status = agent.until(lambda status: not status["connected"])
         assert status["code"] == 2
-        assert "does not take this machine's certificate" in status["connection"]["trouble"]
+        assert "does not accept this machine's certificate" in status["connection"]["trouble"]
         assert agent.process is not None
         assert agent.process.poll() is None
 
 
-def test_copy_of_a_machine_is_recognised_and_told(site: Site, tmp_path: Path) -> None:
+def test_copy_of_a_machine_is_refused_and_its_status_says_why(site: Site, tmp_path: Path) -> None:
     with enrolled(site, "web6") as agent:
         agent.until_settled()
         agent.stop()
-        subprocess.run(["cp", "-a", agent.root, tmp_path / "copy"], check=True)  # pipes and all, as an image has them
+        subprocess.run(["cp", "-a", agent.root, tmp_path / "copy"], check=True)  # with its pipes, like an image
         agent.start()
         agent.until(lambda status: status["connected"] and status["connection"]["epoch"] == 2)
         with AgentProcess(tmp_path / "copy", site.url) as copy:
@@ -198,7 +198,7 @@ def test_second_daemon_on_one_store_is_refused(site: Site) -> None:
         assert_refused(ran, 73, "AGENT-014")
 
 
-def test_settings_are_reloaded_by_a_signal_and_wrong_ones_are_told(site: Site, tmp_path: Path) -> None:
+def test_settings_are_reloaded_by_a_signal_and_invalid_ones_are_logged(site: Site, tmp_path: Path) -> None:
     agent = enrolled(site, "web8")
     file = agent.root / "etc/precast/agent.toml"
     file.write_text('url = "https://127.0.0.1:1"\n')
@@ -215,20 +215,20 @@ def test_settings_are_reloaded_by_a_signal_and_wrong_ones_are_told(site: Site, t
         log = agent.root / "var/log/agent.log"
         log.rename(log.with_suffix(".1"))  # as rotation does
         assert agent.stop() == 0
-        assert "precast agent ends" in log.read_text()
+        assert "precast agent stops" in log.read_text()
 
 
-def test_machine_that_is_enrolled_later_is_connected_then(site: Site) -> None:
+def test_machine_that_is_enrolled_later_connects_then(site: Site) -> None:
     root = site.directory / "nodes" / "late"
     furnish(root, "gold")
     with AgentProcess(root, site.url) as agent:
-        waits = agent.until(lambda status: "connection" in status)
-        assert "AGENT-003" in waits["connection"]["trouble"]
+        status = agent.until(lambda status: "connection" in status)
+        assert "AGENT-003" in status["connection"]["trouble"]
         site.enrol("late")
         agent.until_settled()
 
 
-def test_renewal_that_is_not_due_is_left(site: Site) -> None:
+def test_certificate_that_is_not_due_is_not_renewed(site: Site) -> None:
     with enrolled(site, "web9") as agent:
         agent.until_settled()
         before = (agent.root / "var/lib/precast/agent/key.pem").read_bytes()
@@ -240,9 +240,9 @@ def test_renewal_that_is_not_due_is_left(site: Site) -> None:
 @pytest.mark.parametrize(
     ("name", "days"),
     [("due", 25), ("ended", 40)],
-    ids=["after two thirds of its life", "after its end, within the grace period"],
+    ids=["after two thirds of its life", "after it has expired, within the grace period"],
 )
-def test_certificate_is_renewed_by_itself_and_the_new_one_used(site: Site, name: str, days: int) -> None:
+def test_certificate_is_renewed_automatically_and_the_new_one_is_used(site: Site, name: str, days: int) -> None:
     identity = site.enrol(name)
     age(site, identity, name, timedelta(days=days))
     old = identity.name(), identity.current().serial_number
@@ -253,7 +253,7 @@ def test_certificate_is_renewed_by_itself_and_the_new_one_used(site: Site, name:
         assert (identity.name(), identity.current().serial_number) != old
         left = datetime.fromisoformat(status["certificate"]["not_after"]) - datetime.now(UTC)
         assert timedelta(days=29) < left < timedelta(days=31)
-        # The server has seen the new one, and lets the earlier one go.
+        # The server has seen the new certificate and lists it.
         serial = f"{identity.current().serial_number:x}"
         shown = [row for row in site.run("ca", "list") if row["node"] == name and row["serial"].endswith(serial)]
         assert len(shown) == 1
@@ -271,28 +271,28 @@ def test_facts_sent_by_hand_beside_the_daemon_are_the_newest(site: Site) -> None
         decided(site, "web10", "bronze")
 
 
-def test_daemon_without_a_server_to_go_to_is_told(tmp_path: Path) -> None:
+def test_daemon_without_a_valid_server_address_is_refused(tmp_path: Path) -> None:
     assert_refused(precast("agent", "--root", tmp_path), 64, "CLI-020")
     assert_refused(precast("agent", "--root", tmp_path, "--url", "http://x"), 64, "HTTP-001")
 
 
-def test_systemd_is_told_that_it_is_ready_connected_and_alive(site: Site, tmp_path: Path) -> None:
+def test_systemd_is_notified_that_the_daemon_is_ready_connected_and_alive(site: Site, tmp_path: Path) -> None:
     agent = enrolled(site, "noted")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "notify"))
         listening.settimeout(DEADLINE_S)
         agent.environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "400000"}
         with agent:
-            said: list[str] = []
-            while said.count("WATCHDOG=1") < 3 or f"STATUS=connected to {site.url}" not in said:
-                said += listening.recv(1000).decode().splitlines()
-            assert "READY=1" in said
+            received: list[str] = []
+            while received.count("WATCHDOG=1") < 3 or f"STATUS=connected to {site.url}" not in received:
+                received += listening.recv(1000).decode().splitlines()
+            assert "READY=1" in received
             agent.stop()
-            while "STOPPING=1" not in said:
-                said += listening.recv(1000).decode().splitlines()
+            while "STOPPING=1" not in received:
+                received += listening.recv(1000).decode().splitlines()
 
 
-def test_children_know_what_the_daemon_was_told_by_flags(site: Site) -> None:
+def test_child_processes_get_the_flags_of_the_daemon(site: Site) -> None:
     agent = enrolled(site, "flagged")
     (agent.root / "srv/facts").mkdir(parents=True)
     (agent.root / "srv/facts/tier.json").write_text('{"tier": "by flag"}')

@@ -1,4 +1,4 @@
-"""`precast apply --root DIR --chroot`: everything inside a system that is not the one we run on."""
+"""`precast apply --root DIR --chroot`: everything happens inside another system than the running one."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ service { 'inside': ensure => running, start => '/bin/touch /started', status =>
 exec { '/usr/bin/id -un > /who': user => 'inside', provider => shell, cwd => '/home/inside', umask => '022',
   creates => '/home/inside/never' }
 """
-# The system inside is a second copy: it shares nothing with the first but what it was made from.
+# The system inside is a second copy: it shares only its origin with the first.
 SCRIPT = """
 set -e
 mkdir -p /srv/upper /srv/work /srv/inside
@@ -37,11 +37,11 @@ cp -a /srv/upper /root/upper
 """
 
 
-def test_types_that_run_programs_work_inside(tmp_path: Path) -> None:
+def test_types_that_run_programs_work_inside_the_chroot(tmp_path: Path) -> None:
     root, report = _apply(tmp_path, "--chroot")
-    ended = {each["resource"]: each for each in report["resources"]}
-    assert report["summary"]["failed"] == 0, ended
-    assert set(ended) == {
+    by_ref = {resource["resource"]: resource for resource in report["resources"]}
+    assert report["summary"]["failed"] == 0, by_ref
+    assert set(by_ref) == {
         "Group[inside]", "User[inside]", "Host[inside.example]", "Cron[inside]", "Service[inside]",
         "Exec[/usr/bin/id -un > /who]",
     }  # fmt: skip
@@ -50,14 +50,14 @@ def test_types_that_run_programs_work_inside(tmp_path: Path) -> None:
     assert (upper / "started").exists()
     assert "inside:x:4711:4711:" in (upper / "etc/passwd").read_text()
     assert (upper / "var/spool/cron/crontabs/inside").read_text().endswith("5 * * * * /bin/true\n")
-    # Nothing of it is on the machine outside.
+    # The machine outside is unchanged.
     assert "inside" not in root.read("/etc/passwd")
     assert not root.written("/started").exists()
 
 
 def test_types_that_cannot_be_prefixed_refuse_without_chroot(tmp_path: Path) -> None:
     _, report = _apply(tmp_path, "")
-    failed = [each["resource"] for each in report["resources"] if each["status"] == "failed"]
+    failed = [resource["resource"] for resource in report["resources"] if resource["status"] == "failed"]
     assert failed == ["Package[no-such-package]", "Service[inside]", "Exec[/usr/bin/id -un > /who]"]
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from precast.agent.applying.lease import held
+from precast.agent.applying.lease import lease_held
 from precast.agent.state.store import LocalStore
 
 PRECAST = str(Path(sys.executable).with_name("precast"))
 
 
 def apply(root: Path, *words: str, code: int = 0, stdin: str = "") -> tuple[str, str]:
-    """What the command prints to standard output and standard error; its state lies below the root."""
+    """Run the command with its state below the root. Returns its standard output and standard error."""
     done = subprocess.run(
         [PRECAST, "apply", *words, "--root", str(root), "--node", "n.example.com"],
         capture_output=True,
@@ -32,26 +32,26 @@ def apply(root: Path, *words: str, code: int = 0, stdin: str = "") -> tuple[str,
 
 
 def document(root: Path, *words: str, code: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(apply(root, *words, "--json", code=code)[0])
-    return found
+    printed: dict[str, Any] = json.loads(apply(root, *words, "--json", code=code)[0])
+    return printed
 
 
-def test_manifest_is_applied_once_and_then_there_is_nothing_to_do(tmp_path: Path) -> None:
+def test_manifest_is_applied_once_and_then_in_sync(tmp_path: Path) -> None:
     code = "file { '/motd': content => 'hello' } -> notify { 'done': }"
     out, _ = apply(tmp_path, "-e", code)
     assert (tmp_path / "motd").read_text() == "hello"
     assert "changed  File[/motd]" in out
     assert "notice   Notify[done]: done" in out
     again = document(tmp_path, "-e", code)
-    assert [each["resource"] for each in again["resources"]] == ["Notify[done]"]
+    assert [report["resource"] for report in again["resources"]] == ["Notify[done]"]
     assert again["summary"]["unchanged"] == 1
 
 
 def test_noop_changes_nothing_and_wins_over_the_resource(tmp_path: Path) -> None:
-    found = document(tmp_path, "--noop", "-e", "file { '/motd': content => 'hello', noop => false }")
+    printed = document(tmp_path, "--noop", "-e", "file { '/motd': content => 'hello', noop => false }")
     assert not (tmp_path / "motd").exists()
-    assert found["summary"]["noop"] == 1
-    assert found["resources"][0]["events"][0]["status"] == "noop"
+    assert printed["summary"]["noop"] == 1
+    assert printed["resources"][0]["events"][0]["status"] == "noop"
 
 
 def test_exit_codes_say_what_happened(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_exit_codes_say_what_happened(tmp_path: Path) -> None:
     apply(tmp_path, "-e", "file { '/c': content => future('k') }", code=1)
 
 
-def test_failure_names_the_place_and_who_was_skipped(tmp_path: Path) -> None:
+def test_failure_names_its_source_line_and_the_skipped_resource(tmp_path: Path) -> None:
     manifest = tmp_path / "site.pp"
     manifest.write_text("file { '/no/such/directory': content => 'x' }\n-> notify { 'after': }\n")
     out, _ = apply(tmp_path, str(manifest), code=4)
@@ -71,7 +71,7 @@ def test_failure_names_the_place_and_who_was_skipped(tmp_path: Path) -> None:
     assert "skipped  Notify[after]: it depends on File[/no/such/directory], which failed" in out
 
 
-def test_corrective_change_is_called_so(tmp_path: Path) -> None:
+def test_corrective_change_is_reported_as_such(tmp_path: Path) -> None:
     code = "file { '/motd': content => 'hello' }"
     apply(tmp_path, "-e", code)
     (tmp_path / "motd").write_text("by hand")
@@ -140,9 +140,9 @@ def test_deferred_is_called_on_the_node(tmp_path: Path) -> None:
     assert (tmp_path / "d").read_text() == "a-b"
 
 
-def test_second_run_says_who_holds_the_node(tmp_path: Path) -> None:
+def test_second_run_names_the_process_that_holds_the_lease(tmp_path: Path) -> None:
     store = LocalStore.open(tmp_path, lambda: "i")
-    with held(store, "process 42 since noon"):
+    with lease_held(store, "process 42 since noon"):
         _, err = apply(tmp_path, "-e", "notify { 'x': }", code=73)
     store.close()
     assert "process 42 since noon" in err
@@ -156,16 +156,16 @@ def test_second_run_says_who_holds_the_node(tmp_path: Path) -> None:
         (("nowhere.pp",), 66, "nowhere.pp"),
         (("-e", "file { '/a': ensur => present }"), 64, "ensur"),
         (("-e", "notify { 'a': require => Notify['b'] } notify { 'b': require => Notify['a'] }"), 64, "[CATALOG-002]"),
-        (("--catalog", "/etc/passwd"), 64, "is no catalog"),
+        (("--catalog", "/etc/passwd"), 64, "is not a catalog"),
         (("--at-once", "0", "-e", ""), 64, "--at-once 0"),
     ],
 )
-def test_wrong_use_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], code: int, text: str) -> None:
+def test_wrong_usage_is_one_clear_line(tmp_path: Path, words: tuple[str, ...], code: int, text: str) -> None:
     _, err = apply(tmp_path, *words, code=code)
     assert text in err
 
 
-def test_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_root_that_does_not_exist_is_not_created(tmp_path: Path) -> None:
     _, err = apply(tmp_path / "typo", "-e", "notify { 'x': }", code=66)
     assert "typo" in err
     assert not (tmp_path / "typo").exists()
@@ -176,7 +176,7 @@ def test_manifest_from_standard_input(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "x"
 
 
-def test_run_that_is_told_to_end_finishes_what_it_does_and_nothing_more(tmp_path: Path) -> None:
+def test_run_that_gets_a_signal_finishes_the_current_resource_and_ends(tmp_path: Path) -> None:
     waiting = f"echo x > {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done; echo x > {tmp_path}/ended"
     code = f"exec {{ 'one': command => '/bin/sh -c \"{waiting}\"' }} exec {{ '/bin/touch {tmp_path}/second': }}"
     words = [PRECAST, "apply", "-e", code, "--state", str(tmp_path / "state")]
@@ -194,7 +194,7 @@ def test_run_that_is_told_to_end_finishes_what_it_does_and_nothing_more(tmp_path
     assert not (tmp_path / "second").exists()
 
 
-def test_who_is_not_root_has_state_of_their_own(tmp_path: Path) -> None:
+def test_user_other_than_root_has_state_of_their_own(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("we are root")
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
@@ -202,7 +202,7 @@ def test_who_is_not_root_has_state_of_their_own(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("state.db"))
 
 
-def test_agents_run_applies_the_kept_catalog_and_only_looks_where_configured(tmp_path: Path) -> None:
+def test_agents_run_applies_the_cached_catalog_and_is_noop_where_configured(tmp_path: Path) -> None:
     def agent(*words: str, code: int = 0) -> str:
         command = [PRECAST, "agent", *words, "--root", str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -224,14 +224,14 @@ def test_agents_run_applies_the_kept_catalog_and_only_looks_where_configured(tmp
     assert "last run" in agent("status", code=1)
 
 
-# Each takes milliseconds to import, and a run in which nothing is to be done needs none of it.
+# Each of these takes milliseconds to import, and a run in which everything is in sync needs none of them.
 HEAVY = {
-    "argparse": True,  # the list is compared at all: this one is imported
+    "argparse": True,  # proves that the list is compared: this one is imported
     "asyncio": False,
     "base64": False,
     "concurrent": False,
     "dataclasses": False,
-    "inspect": False,  # typing_extensions, which msgspec would import, begins with it
+    "inspect": False,  # typing_extensions imports it, and msgspec would import that
     "json": False,
     "logging": False,
     "precast.app": False,
@@ -245,7 +245,7 @@ HEAVY = {
 }
 
 
-def test_run_without_a_change_imports_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+def test_run_without_a_change_imports_no_large_module(tmp_path: Path) -> None:
     words = ["-e", "file { '/motd': content => 'hello' }"]
     apply(tmp_path, *words)
     command = [sys.executable, "-X", "importtime", PRECAST, "apply", *words, "--root", str(tmp_path)]

@@ -1,4 +1,4 @@
-"""`precast apply` of files, as a user runs it: with modules of the environment, and with the real ones that Debian packages."""
+"""`precast apply` of files, as a user runs it: with modules of the environment, and with real modules from Debian packages."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def test_directory_of_a_module_is_set_in_place(tmp_path: Path, root: Path) -> None:
+def test_directory_of_a_module_is_copied(tmp_path: Path, root: Path) -> None:
     files = tmp_path / "modules/web/files/conf"
     (files / "sub").mkdir(parents=True)
     (files / "a").write_text("A\n")
@@ -50,13 +50,13 @@ def test_secret_is_in_the_file_and_nowhere_else(root: Path) -> None:
     said += apply(root, "-e", "file { '/s': content => Sensitive('hunter2'), mode => '0600' }", "-v", "-v", "--json")
     assert "hunter2" not in said
     assert "leaked" not in said
-    state = b"".join(each.read_bytes() for each in (root / "var").rglob("*") if each.is_file())
+    state = b"".join(path.read_bytes() for path in (root / "var").rglob("*") if path.is_file())
     assert b"hunter2" not in state
 
 
 def test_wrong_resource_fails_alone_with_a_hint(root: Path) -> None:
     said = apply(root, "-e", "file { '/a': content => 'x', mode => 'rwx' } file { '/b': content => 'x' }", code=4)
-    assert "rwx is no file mode" in said
+    assert "rwx is not a file mode" in said
     assert "hint: write it in octal" in said
     assert (root / "b").exists()
     assert not (root / "a").exists()
@@ -86,7 +86,7 @@ def test_types_of_real_modules_are_applied(tmp_path: Path, root: Path) -> None:
     assert "changed" not in apply(root, *words)
 
 
-def test_facts_that_puppets_agent_adds_are_there(root: Path) -> None:
+def test_facts_that_puppets_agent_adds_are_available(root: Path) -> None:
     said = apply(root, "-e", "notice($clientversion, $facts['clientcert'], $clientnoop, $puppetversion)")
     assert "7.23.0 n.example.com false 7.23.0" in said
 

@@ -1,7 +1,7 @@
-"""A no-op run of every type under strace: no system call that changes anything, outside of the agent's own state.
+"""Runs every type in no-op under strace: no system call changes anything outside of the agent's own state.
 
-It runs in a copy of this machine, with systemd in it, since a no-op that is none must not spoil the real one. The same catalog is then
-applied for real, under the same eyes: what they do not see there would prove nothing before.
+It runs in a copy of this machine, with systemd, because a no-op that changes something must not damage the real one. The same catalog is
+then applied without no-op under the same filter, which proves that the filter sees changes.
 """
 
 import json
@@ -24,12 +24,12 @@ CHANGING = (
     "fsetxattr,removexattr,lremovexattr,fremovexattr,mount,umount2,sethostname,settimeofday,clock_settime,swapon,swapoff"
 )
 WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
-# The agent's own state, what is no file, and files without a name, which take a command's output. strace shows the path behind a number.
+# The agent's own state, paths that are not files, and files without a name, which receive a command's output. strace shows the paths.
 HARMLESS = re.compile(rf'{STATE}(/|"|>)|"/dev/(null|tty|zero)"|O_TMPFILE|<(pipe|socket|anon_inode|UNIX|TCP|NETLINK)')
 
 Parameters = dict[str, Any]
 
-# Type, title, what is wanted of it, and whether that differs from what is there (None: as it happens).
+# Type, title, parameters, and whether it differs from the current state (None: it depends on the machine).
 CASES: list[tuple[str, str, Parameters, bool | None]] = [
     ("File", "/etc/new", {"content": "x\n", "owner": "daemon", "mode": "0600", "validate_cmd": "/usr/bin/touch %"}, True),
     ("File", "/etc/hostname", {"content": "other\n", "backup": "puppet"}, True),
@@ -78,7 +78,7 @@ def catalog() -> str:
 
 
 def applied(root: OverlayRoot, *options: str) -> tuple[dict[str, str], list[Call]]:
-    """The status of each resource, and the calls that would change something."""
+    """Run the catalog under strace. Returns the status of each resource, and the system calls that change something."""
     root.write("/root/catalog.json", catalog())
     root.write(
         "/etc/systemd/system/watched.service",
@@ -90,7 +90,7 @@ def applied(root: OverlayRoot, *options: str) -> tuple[dict[str, str], list[Call
     said = root.run_booted(["sh", "-c", script]).stdout
     report = root.read("/root/report")
     assert report, said
-    statuses = {each["resource"]: each["status"] for each in json.loads(report)["resources"]}
+    statuses = {resource["resource"]: resource["status"] for resource in json.loads(report)["resources"]}
     return statuses, [call for call in read_calls(root.written("/root/trace")) if is_change(call)]
 
 
@@ -122,7 +122,7 @@ def test_noop_of_every_type_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.needs("strace")
 @pytest.mark.skipif(REASON is not None, reason=str(REASON))
 @pytest.mark.skipif(not Path("/lib/systemd/systemd").exists(), reason="needs systemd")
-def test_same_catalog_for_real_is_seen_to_change_things(tmp_path: Path) -> None:
+def test_same_catalog_without_noop_is_seen_to_change_things(tmp_path: Path) -> None:
     statuses, calls = applied(OverlayRoot(tmp_path / "copy"))
     assert statuses["File[/etc/new]"] == "changed"
     seen = " ".join(call.args for call in calls)

@@ -1,4 +1,4 @@
-"""dnf, zypper and pip for real: on a copy of this machine, with a repository made on the spot. (apt: tests/differential/apply.)"""
+"""Real runs of dnf, zypper and pip on a copy of this machine, with a repository built by the test. (apt: tests/differential/apply.)"""
 
 import json
 import sys
@@ -42,21 +42,21 @@ def root(tmp_path: Path) -> OverlayRoot:
     return OverlayRoot(tmp_path)
 
 
-def steps(root: OverlayRoot, provider: str, name: str, wanted: list[str], more: str = "") -> list[str]:
-    """What is told when a package is wanted so and so, one after the other."""
+def steps(root: OverlayRoot, provider: str, name: str, values: list[str], more: str = "") -> list[str]:
+    """Apply a package resource with each of these values, one after the other. Returns the messages of each run."""
     precast = f"{sys.executable} -m precast apply --json"
     script = ""
-    for at, ensure in enumerate(wanted):
+    for at, ensure in enumerate(values):
         root.write(f"/root/{at}.pp", f"package {{ '{name}': ensure => '{ensure}', provider => {provider}{more} }}\n")
         script += f"{precast} /root/{at}.pp > /root/{at}.json;"
-    said = root.run(["sh", "-c", script], timeout_s=250).stdout
-    found = []
-    for at in range(len(wanted)):
+    output = root.run(["sh", "-c", script], timeout_s=250).stdout
+    messages = []
+    for at in range(len(values)):
         text = root.read(f"/root/{at}.json")
-        assert text, said
-        events = [event for each in json.loads(text)["resources"] for event in each.get("events", ())]
-        found.append("; ".join(event["message"] for event in events))
-    return found
+        assert text, output
+        events = [event for resource in json.loads(text)["resources"] for event in resource.get("events", ())]
+        messages.append("; ".join(event["message"] for event in events))
+    return messages
 
 
 @pytest.mark.needs("rpmbuild")
@@ -65,15 +65,15 @@ def steps(root: OverlayRoot, provider: str, name: str, wanted: list[str], more: 
 def test_rpm_packages_are_installed_changed_and_removed(root: OverlayRoot, provider: str) -> None:
     for name, version in (("pc-rpm", "1.0"), ("pc-rpm", "1.1"), ("pc-other", "1.0")):
         root.write(f"/root/{name}-{version}.spec", SPEC.format(name=name, version=version))
-    # Debian's rpm has its database in root's home, where the others do not look.
+    # Debian's rpm has its database in root's home, where dnf and zypper do not look for it.
     root.write("/etc/rpm/macros", "%_dbpath /var/lib/rpm\n")
     for place in ("/etc/yum.repos.d", "/etc/zypp/repos.d"):
         root.write(f"{place}/tiny.repo", REPOSITORY)
     built = root.run(["sh", "-c", BUILD])
     assert built.returncode == 0, built.stdout
     assert steps(root, provider, "pc-other", ["present"]) == ["created"]
-    wanted = ["1.0", "1.0-1", "latest", "latest", "1.0-1", ">=1.1 <2", "absent", "absent", "latest", "absent"]
-    assert steps(root, provider, "pc-rpm", wanted) == [
+    values = ["1.0", "1.0-1", "latest", "latest", "1.0-1", ">=1.1 <2", "absent", "absent", "latest", "absent"]
+    assert steps(root, provider, "pc-rpm", values) == [
         "created",
         "",
         "ensure changed '1.0-1' to '1.1-1'",
@@ -95,8 +95,8 @@ def test_python_packages_are_installed_changed_and_removed(root: OverlayRoot) ->
     made = root.run([sys.executable, "-m", "venv", "/opt/tiny"])
     assert made.returncode == 0, made.stdout
     root.write("/opt/tiny/pip.conf", "[global]\nno-index = true\nfind-links = /root/wheels\n")
-    wanted = ["1.0", "present", "latest", "latest", "1.0", "absent", "absent"]
-    assert steps(root, "pip", "PC.wheel", wanted, ", command => '/opt/tiny/bin/pip'") == [
+    values = ["1.0", "present", "latest", "latest", "1.0", "absent", "absent"]
+    assert steps(root, "pip", "PC.wheel", values, ", command => '/opt/tiny/bin/pip'") == [
         "created",
         "",
         "ensure changed '1.0' to '1.1'",
@@ -108,7 +108,7 @@ def test_python_packages_are_installed_changed_and_removed(root: OverlayRoot) ->
 
 
 def _wheel(place: Path, name: str, version: str) -> None:
-    """The smallest package that pip installs."""
+    """Write the smallest package that pip can install."""
     place.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     files = {

@@ -1,4 +1,4 @@
-"""`precast resource` as a user has it: what there is, one resource set in place, and wrong input."""
+"""`precast resource`, as a user runs it: listing, printing and changing resources, and wrong input."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ def test_one_resource_is_printed_as_puppet_code(root: Path) -> None:
     )
 
 
-def test_what_is_printed_can_be_compiled(root: Path, tmp_path: Path) -> None:
+def test_printed_resource_can_be_compiled(root: Path, tmp_path: Path) -> None:
     manifest = tmp_path / "site.pp"
     manifest.write_text(resource("user", "--root", root).stdout + resource("group", "--root", root).stdout)
     done = subprocess.run([PRECAST, "validate", manifest], capture_output=True, text=True, check=False)
@@ -55,12 +55,12 @@ def test_hash_of_a_password_is_shown_only_when_asked_for(root: Path) -> None:
 
 
 def test_all_of_a_type_are_listed_by_title_also_as_json(root: Path) -> None:
-    found = json.loads(resource("host", "--root", root, "--json").stdout)
-    assert [each["title"] for each in found] == ["db1.example", "localhost"]
-    assert found[0]["parameters"]["host_aliases"] == ["db1"]
+    hosts = json.loads(resource("host", "--root", root, "--json").stdout)
+    assert [host["title"] for host in hosts] == ["db1.example", "localhost"]
+    assert hosts[0]["parameters"]["host_aliases"] == ["db1"]
 
 
-def test_what_is_not_there_is_absent(root: Path) -> None:
+def test_resource_that_does_not_exist_is_absent(root: Path) -> None:
     assert resource("host", "nowhere", "--root", root).stdout == "host { 'nowhere':\n  ensure => 'absent',\n}\n"
 
 
@@ -78,20 +78,20 @@ def test_attributes_are_applied_and_the_outcome_printed(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["usr"], "there is no type usr here; did you mean user?"),
         (["user", "kim", "shel=/bin/sh"], "user has no attribute shel; did you mean shell?"),
         (["user", "kim", "shell"], "'shell' is no ATTRIBUTE=VALUE"),
         (["user", "kim", "groups=[adm"], "groups: Expecting value"),
-        (["file"], "what there is of type file cannot be listed"),
+        (["file"], "existing resources of type file cannot be listed"),
         (["package"], "resources of type package cannot be applied below"),
         (["service"], "resources of type service cannot be applied below"),
     ],
 )
-def test_wrong_input_is_one_line_with_a_hint(root: Path, words: list[str], said: str) -> None:
+def test_wrong_input_is_one_line_with_a_hint(root: Path, words: list[str], message: str) -> None:
     done = resource(*words, "--root", root)
     assert (done.returncode, done.stdout) == (64, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "hint: " in done.stderr
     assert "Traceback" not in done.stderr

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.unit.boot.serving import Service, serving
+from tests.unit.boot.http_servers import Service, serving
 
 PRECAST = Path(sys.executable).with_name("precast")
 SEED = "var/lib/cloud/seed/nocloud"
@@ -126,7 +126,7 @@ def test_run_with_given_user_data_asks_no_source_for_it(root: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
-    assert "user data, if known" not in {one["name"] for one in told["capabilities"]}
+    assert "user data, if known" not in {capability["name"] for capability in told["capabilities"]}
     assert (root / "etc/x").read_text() == "y"
 
 
@@ -197,7 +197,7 @@ async def test_run_with_a_metadata_service_injects_files_and_believes_only_the_i
         seeded = await asyncio.to_thread(precast, *words)
         told = json.loads(seeded.stdout)
         assert told["identity"] == "nocloud"
-        files_job = next(one for one in told["modules"] if one["name"] == "injected_files")
+        files_job = next(module for module in told["modules"] if module["name"] == "injected_files")
         assert files_job["result"] == "not run"
         assert files_job["reason"].startswith("it needs files: ")
         assert not (root / "etc/injected").exists()

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from precast.boot.capabilities import Capability
 from tests.e2e.boot.test_boot_cli import precast
+from tests.unit.boot.http_servers import Asked, Service, Writer, answer, serving
 from tests.unit.boot.modules import scratch
-from tests.unit.boot.serving import Asked, Service, Writer, answer, serving
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: chpasswd and its kin")
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -102,14 +102,14 @@ def test_policy_lets_a_release_be_applied_within_seconds_and_an_older_one_is_ref
             text=True,
             check=True,
         )
-        assert "the policy is refused: it is older than the one that is kept" in replayed.stderr
+        assert "the policy is refused: it is older than the cached one" in replayed.stderr
         status = agent.status()
         assert status["policy"]["enforce"] == "never"
         assert "older" in status["policy"]["trouble"]
         (agent.root / "etc/motd").unlink()
         words = ["--reason", "schedule", "--root", str(agent.root)]
         looked = subprocess.run([PRECAST, "agent", "apply", *words], capture_output=True, text=True, check=True)
-        assert "this run only looks: by its policy no run changes anything" in looked.stderr
+        assert "this run is a no-op: its policy permits no run to enforce" in looked.stderr
         assert not (agent.root / "etc/motd").exists()
         # Who is root on the node does as they like.
         subprocess.run([PRECAST, "agent", "apply", "--root", str(agent.root)], capture_output=True, check=True)
@@ -127,7 +127,7 @@ def test_settings_of_the_node_are_stronger_than_its_policy(fleet: Fleet) -> None
         fleet.site.run("release", "noop1")
         assert until_run(agent, digest)["run"]["is_noop"]
         ordered = fleet.site.run("run", "noop1")
-        assert ordered["steps"][0]["message"] == "it only looked: its own configuration says noop = true"
+        assert ordered["steps"][0]["message"] == "no-op: its own configuration says noop = true"
         assert not (agent.root / "etc/motd").exists()
 
 
@@ -136,8 +136,8 @@ def test_settings_of_the_node_are_stronger_than_its_policy(fleet: Fleet) -> None
     [
         (("set", "nobody", "--enforce", "always"), 66, "[NODE-001]"),
         (("set", "--enforce", "always"), 64, "[TARGET-005]"),
-        (("set", "--all", "--enforce", "window"), 64, "nothing says when the window is"),
-        (("set", "--all", "--enforce", "window", "--window", "Sunday night"), 64, "'Sunday night' is no window"),
+        (("set", "--all", "--enforce", "window"), 64, "no window is given"),
+        (("set", "--all", "--enforce", "window", "--window", "Sunday night"), 64, "'Sunday night' is not a valid window"),
         (("set", "--all", "--enforce", "sometimes"), 64, "unknown --enforce"),
         (("show", "nobody"), 66, "[NODE-001]"),
     ],

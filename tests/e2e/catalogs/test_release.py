@@ -206,7 +206,7 @@ def test_moment_since_which_somebody_waits_has_a_time_zone(deployment: Deploymen
     authority = Path(deployment.site.environment["PRECAST_CA"]).read_text()
     headers = {"Authorization": f"Bearer {deployment.site.environment['PRECAST_TOKEN']}"}
     body = json.dumps({"nodes": {"targets": ["web1"]}, "asked_by": asked_by}).encode()
-    came = https.call(deployment.site.url, https.trusting(authority), "POST", "/v1/readiness", body, headers=headers)
+    came = https.call(deployment.site.url, https.trust_authority(authority), "POST", "/v1/readiness", body, headers=headers)
     assert came.status == status, came.body
 
 
@@ -258,5 +258,5 @@ def test_node_fetches_what_was_released_with_all_it_names_and_applies_it(
     (root / "etc" / "issue").unlink()
     refused = deployment.command("agent", "apply", "--root", str(root))
     assert refused.returncode == 4
-    assert f"nobody here has the content {content}" in refused.stdout
+    assert f"the content {content} is not on this machine" in refused.stdout
     assert not (root / "etc" / "issue").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.site import Site
-from precast.agent.catalog.contents import TRIES, keep_contents
+from precast.agent.catalog.content_download import TRIES, download_contents
 from precast.agent.identity.enrolment import Identity
 from precast.base import digests, https
 from precast.base.errors import DeniedError, NotFoundError, UnavailableError
@@ -62,7 +62,7 @@ class Deployed:
     def __init__(self, site: Site, node: Identity) -> None:
         self.site, self.node = site, node
 
-    def ask(self, **headers: str) -> https.Answer:
+    def ask(self, **headers: str) -> https.HttpAnswer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return https.call(self.site.url, self.node.context(), "GET", f"/v1/content/{DIGEST}", headers=named)
 
@@ -105,7 +105,7 @@ def test_parts_of_a_content_are_given_as_they_are_asked_for(deployed: Deployed) 
 
 def test_content_that_breaks_off_goes_on_where_it_stopped(deployed: Deployed, tmp_path: Path) -> None:
     proxy = Cutting(deployed.site.port, [1_000_000, 1_500_000, 1_000_000])
-    assert keep_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context()) == 1
+    assert download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context()) == 1
     proxy.close()
     assert [path.name for path in tmp_path.iterdir()] == [DIGEST]
     assert (tmp_path / DIGEST).read_bytes() == LARGE
@@ -117,12 +117,12 @@ def test_content_that_breaks_off_goes_on_where_it_stopped(deployed: Deployed, tm
 def test_fetch_that_was_ended_is_gone_on_with_by_the_next(deployed: Deployed, tmp_path: Path) -> None:
     proxy = Cutting(deployed.site.port, [600_000] * TRIES)
     with pytest.raises(UnavailableError):
-        keep_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context())
+        download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context())
     had = (tmp_path / f"{DIGEST}.part").stat().st_size
     assert 1_000_000 < had < len(LARGE)
     proxy.cuts = []
     proxy.carried.clear()
-    assert keep_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context()) == 1
+    assert download_contents(tmp_path, [DIGEST], proxy.url, deployed.node.context()) == 1
     proxy.close()
     assert (tmp_path / DIGEST).read_bytes() == LARGE
     assert sum(proxy.carried) < len(LARGE) - had + 300_000
@@ -131,13 +131,13 @@ def test_fetch_that_was_ended_is_gone_on_with_by_the_next(deployed: Deployed, tm
 @pytest.mark.parametrize("before", [LARGE, b"something else " * 100, LARGE[:1000] + b"x", LARGE + b"more"])
 def test_part_that_is_whole_or_wrong_is_found_out(deployed: Deployed, tmp_path: Path, before: bytes) -> None:
     (tmp_path / f"{DIGEST}.part").write_bytes(before)
-    assert keep_contents(tmp_path, [DIGEST], deployed.site.url, deployed.node.context()) == 1
+    assert download_contents(tmp_path, [DIGEST], deployed.site.url, deployed.node.context()) == 1
     assert (tmp_path / DIGEST).read_bytes() == LARGE
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_content_that_is_not_for_the_node_is_not_there(deployed: Deployed, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
-        keep_contents(tmp_path, ["0" * 64], deployed.site.url, deployed.node.context())
+        download_contents(tmp_path, ["0" * 64], deployed.site.url, deployed.node.context())
     with pytest.raises(DeniedError):
-        keep_contents(tmp_path, ["../../etc/passwd"], deployed.site.url, deployed.node.context())
+        download_contents(tmp_path, ["../../etc/passwd"], deployed.site.url, deployed.node.context())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.precast_command import Ran, assert_fine
+from tests.e2e.precast_command import CommandResult, assert_fine
 from tests.e2e.precast_server import Server, precast, running
 
 SITE = "node default { notify { 'hello': } }\n"
@@ -44,7 +44,7 @@ def write(place: Path, text: str) -> None:
     place.write_text(text)
 
 
-def deploy(server: Server, name: str, place: Path, *words: str) -> Ran:
+def deploy(server: Server, name: str, place: Path, *words: str) -> CommandResult:
     return server.command("env", "deploy", name, "--from", place, *words)
 
 
@@ -159,9 +159,9 @@ def test_list_shows_what_is_current(server: Server, name: str, code: Path) -> No
         (["deploy", "x", "--from", "/nowhere"], 66, "cannot read /nowhere"),
         (["deploy", "x"], 64, "give --from DIR, or --git REPOSITORY and --ref REF"),
         (["deploy", "x", "--git", "/tmp"], 64, "give --from DIR, or --git REPOSITORY and --ref REF"),
-        (["deploy", "x", "--git", "ext::sh -c id", "--ref", "main"], 64, "is no git repository"),
+        (["deploy", "x", "--git", "ext::sh -c id", "--ref", "main"], 64, "is not a git repository"),
         (["deploy", "x", "--git", "-oProxyCommand=id", "--ref", "main"], 64, "argument"),
-        (["deploy", "x", "--git", "http://example.org/x", "--ref", "main"], 64, "is no git repository"),
+        (["deploy", "x", "--git", "http://example.org/x", "--ref", "main"], 64, "is not a git repository"),
         (["deploy", "x", "--git", "/nowhere", "--ref", "--upload-pack=id"], 64, ""),
         (["deploy", "x", "--git", "/nowhere", "--ref", "main"], 75, "cannot fetch from /nowhere"),
         (["show", "unknown"], 66, "there is no environment unknown"),
@@ -192,7 +192,7 @@ def test_server_that_is_down_is_said(server: Server, code: Path) -> None:
 def test_token_opens_only_its_environment_and_only_with_its_role(server: Server, name: str, code: Path) -> None:
     assert_fine(deploy(server, "other", code))
 
-    def as_person(role: str, *words: str | Path) -> Ran:
+    def as_person(role: str, *words: str | Path) -> CommandResult:
         made = server.read("token", "person", f"{role}-{name[:20]}", "--role", role, "--environment", name)
         return precast("env", *words, env={**server.env, "PRECAST_TOKEN": made["token"]})
 

@@ -109,7 +109,7 @@ def test_fact_of_a_module_is_collected_as_on_a_node(environment: Path) -> None:
 @pytest.mark.parametrize(
     ("puppetfile", "code", "word"),
     [
-        (None, "MODULE-020", "Puppetfile is not there"),
+        (None, "MODULE-020", "Puppetfile does not exist"),
         ("mod 'a/b', '1.0.0'\n", "MODULE-024", "--forge DIR"),
         ("mod 'b', :git => 'ext::sh -c id'\n", "MODULE-006", "Puppetfile:1:1"),
         ("mod 'b', :git => '../nowhere'\n", "MODULE-022", "nothing was changed"),

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.code.test_env_cli import SITE, git, write
 from tests.e2e.precast_command import DEADLINE_S, assert_fine
-from tests.e2e.precast_server import Came, Server, running
+from tests.e2e.precast_server import HttpResponse, Server, running
 
 SECRET = "a secret that only the forge knows"
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterat
         yield running_server
 
 
-def call(server: Server, environment: str, body: bytes, secret: str = SECRET) -> Came:
+def call(server: Server, environment: str, body: bytes, secret: str = SECRET) -> HttpResponse:
     signature = "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
     path = f"/v1/hooks/{environment}"
     return server.ask("POST", path, None, body, headers={"X-Hub-Signature-256": signature})

@@ -114,7 +114,7 @@ def test_explanation_names_every_layer_path_and_reason(environment: Path) -> Non
     out, _ = lookup(environment, "packages", "--explain")
     data = environment.resolve() / "data"
     for line in (
-        "Global layer: no hiera.yaml given",
+        "Global layer: no hiera.yaml configured",
         f'Using configuration "{environment.resolve()}/hiera.yaml"',
         f'Path "{data}/nodes/web1.example.com.yaml"',
         'Original path: "nodes/%{trusted.certname}.yaml"',
@@ -139,10 +139,10 @@ def test_wrong_type_and_wrong_files_are_one_clear_line(environment: Path) -> Non
     assert "LANG-451" in lookup(environment, "answer", "--type", "Integer", code=64)[1]
     (environment / "data" / "common.yaml").write_text("port: 80\nbroken: [1,\n")
     _, err = lookup(environment, "nope", code=64)
-    assert "data/common.yaml:3:1: error: this is no YAML" in err
+    assert "data/common.yaml:3:1: error: invalid YAML" in err
     (environment / "hiera.yaml").write_text("version: 4\n")
     _, err = lookup(environment, "port", code=64)
-    assert "is of Hiera version 4, which is not supported [HIERA-010]" in err
+    assert "has Hiera version 4, which is not supported [HIERA-010]" in err
     assert "docs/howto/look-up-data.md" in err
     (environment / "hiera.yaml").write_text("version: 5\nhierarchy:\n  - {name: x, pth: common.yaml}\n")
     _, err = lookup(environment, "port", code=64)
@@ -151,5 +151,5 @@ def test_wrong_type_and_wrong_files_are_one_clear_line(environment: Path) -> Non
 
 def test_unknown_variable_in_a_path_is_told(environment: Path) -> None:
     _, err = lookup(environment, "port")
-    assert err == "warning: Undefined variable 'role' in a text of Hiera\n"
+    assert err == "warning: Undefined variable 'role' in a Hiera string\n"
     assert "HIERA-037" in lookup(environment, "port", "--strict", code=64)[1]

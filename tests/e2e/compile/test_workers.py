@@ -69,16 +69,16 @@ def test_killed_worker_comes_back_and_the_service_goes_on(server: Server, tmp_pa
             os.kill(victim, signal.SIGKILL)
             for number in range(10):
                 try:
-                    submission.send(node, server.url, {"number": number, "victim": victim})
+                    submission.send_facts(node, server.url, {"number": number, "victim": victim})
                 except UnavailableError:
                     # Only what stood in the line of the dead one is cut off; a client asks again.
-                    submission.send(node, server.url, {"number": number, "victim": victim})
+                    submission.send_facts(node, server.url, {"number": number, "victim": victim})
                 answered += 1
         assert answered == 20
         until_all_serve(server)
         assert before[2] in children(server)
         assert not set(before[:2]) & set(children(server))
-        assert server.log.count("ended with signal 9; started anew") == 2
+        assert server.log.count("ended with signal 9; it is restarted") == 2
         assert_fine(server.command("facts", "show", "web1"))
         server_log = server.log
         assert server.stop() == 0
@@ -108,7 +108,7 @@ def test_many_nodes_at_once_on_one_sqlite_file_are_all_acknowledged(tmp_path: Pa
         def send(node: Identity) -> None:
             try:
                 for number in range(10):
-                    submission.send(node, server.url, {"number": number})
+                    submission.send_facts(node, server.url, {"number": number})
             except BaseException as error:  # noqa: BLE001 - told by the assertion below
                 failed.append(error)
 

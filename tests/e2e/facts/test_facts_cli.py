@@ -67,7 +67,7 @@ def test_facts_with_a_path_that_leads_nowhere_guess_and_exit_66(tmp_path: Path) 
     assert (done.returncode, done.stdout) == (66, "")
     assert done.stderr == (
         "precast: error: there is no fact os.relase.major; did you mean os.release.major? [FACT-001]\n"
-        "  hint: see all that there are: precast facts local\n"
+        "  hint: list all facts with `precast facts local`\n"
     )
 
 
@@ -83,7 +83,7 @@ def test_directory_that_is_asked_for_and_missing_is_refused(tmp_path: Path, opti
     done = facts(option, tmp_path / "missing")
     assert (done.returncode, done.stdout) == (66, "")
     assert done.stderr == (
-        f"precast: error: {tmp_path}/missing is no directory [FACT-002]\n"
+        f"precast: error: {tmp_path}/missing is not a directory [FACT-002]\n"
         f"  hint: give {option} a directory that exists\n"
     )
 
@@ -110,7 +110,7 @@ def test_external_facts_of_a_directory_override_and_warn(tmp_path: Path) -> None
     done = facts("--json", "--facts-d", tmp_path)
     found = json.loads(done.stdout)
     assert (done.returncode, found["site"], found["timezone"]) == (0, "Mainz", "MOON")
-    assert done.stderr.startswith(f"precast: warning: {tmp_path}/broken.json gives no facts: it is no JSON")
+    assert done.stderr.startswith(f"precast: warning: {tmp_path}/broken.json has no valid facts: it is not valid JSON")
     assert done.stderr.count("\n") == 1
 
 

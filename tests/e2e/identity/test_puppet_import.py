@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from lab.puppet_ca import PuppetAuthority
-from tests.e2e.precast_command import DEADLINE_S, Ran, assert_fine, assert_refused
+from tests.e2e.precast_command import DEADLINE_S, CommandResult, assert_fine, assert_refused
 from tests.e2e.precast_server import Server, precast, running
 
 
@@ -40,7 +40,7 @@ def status(server: Server, ssldir: Path, name: str) -> int:
         connection.close()
 
 
-def adopt(server: Server, root: Path, ssldir: Path, name: str) -> Ran:
+def adopt(server: Server, root: Path, ssldir: Path, name: str) -> CommandResult:
     return precast("agent", "enrol", "--url", server.url, "--root", root, "--name", name, "--puppet-ssl", ssldir)
 
 

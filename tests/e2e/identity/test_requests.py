@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from precast.base.digests import of_bytes
-from tests.e2e.precast_command import DEADLINE_S, PRECAST, Ran, assert_fine, assert_refused, environment
+from tests.e2e.precast_command import DEADLINE_S, PRECAST, CommandResult, assert_fine, assert_refused, environment
 from tests.e2e.precast_server import Server, precast, running
 
 
@@ -29,7 +29,7 @@ def words(server: Server, root: Path, name: str) -> list[str]:
     return [*where, "--ca-fingerprint", fingerprint(server)]
 
 
-def ask(server: Server, root: Path, name: str) -> Ran:
+def ask(server: Server, root: Path, name: str) -> CommandResult:
     return precast(*words(server, root, name))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from precast.base import https
-from tests.e2e.precast_command import DEADLINE_S, Ran, assert_fine, assert_refused
+from tests.e2e.precast_command import DEADLINE_S, CommandResult, assert_fine, assert_refused
 from tests.e2e.precast_server import Server, precast, running, tls_error
 
 
@@ -25,7 +25,7 @@ def enrol(server: Server, root: Path, name: str) -> Path:
     return root / "var/lib/precast/agent"
 
 
-def renew(server: Server, root: Path) -> Ran:
+def renew(server: Server, root: Path) -> CommandResult:
     return precast("agent", "renew", "--url", server.url, "--root", root)
 
 
@@ -40,12 +40,12 @@ def is_known(server: Server, state: Path, trust: Path | None = None) -> bool:
 
 
 def connect(server: Server, state: Path, trust: Path) -> HTTPSConnection:
-    context = https.trusting(trust.read_text())
+    context = https.trust_authority(trust.read_text())
     context.load_cert_chain(state / "certificate.pem", state / "key.pem")
     return HTTPSConnection("127.0.0.1", server.port, context=context, timeout=DEADLINE_S)
 
 
-def trusting(server: Server, file: Path) -> Ran:
+def trusting(server: Server, file: Path) -> CommandResult:
     """A command of a person who trusts what is in this file."""
     return precast("node", "list", env={**server.env, "PRECAST_CA": str(file)})
 
@@ -157,7 +157,7 @@ def test_prepared_successor_is_trusted_by_another_server_before_it_signs(server:
         assert is_known(other, enrol(server, tmp_path / "a", "web1"))
         assert is_known(server, enrol(other, tmp_path / "b", "web2"))
         copy()
-        while tls_error(other, https.trusting(_only_new(server))):
+        while tls_error(other, https.trust_authority(_only_new(server))):
             pass  # it looks once a second; the test's own deadline ends this
         assert is_known(other, enrol(other, tmp_path / "c", "web3"))
 

@@ -33,13 +33,13 @@ async def story(directory: Path) -> None:
     async with serving(directory, clock) as (tls, port, authority):
 
         def open_connection() -> HTTPSConnection:
-            return HTTPSConnection("127.0.0.1", port, context=https.trusting(authority), timeout=DEADLINE_S)
+            return HTTPSConnection("127.0.0.1", port, context=https.trust_authority(authority), timeout=DEADLINE_S)
 
         early, late = open_connection(), open_connection()
         try:
             before = await asyncio.to_thread(ask, early)
             clock.advance(PERIOD.total_seconds())
-            assert tls.look()
+            assert tls.renew_if_due()
             after = await asyncio.to_thread(ask, late)
             assert after != before
             assert await asyncio.to_thread(ask, early) == before

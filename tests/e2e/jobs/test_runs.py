@@ -206,8 +206,8 @@ def test_order_to_enforce_that_the_policy_forbids_says_why_it_only_looked(fleet:
     try:
         agent.until(lambda status: status["policy"]["enforce"] == "never")
         said = fleet.command("run", "web1")
-        why = "by its policy no run changes anything"
-        assert re.search(rf"^web1 +done +1 would change.* of \d+; it only looked: {why}", said, re.MULTILINE), said
+        why = "its policy permits no run to enforce"
+        assert re.search(rf"^web1 +done +1 would change.* of \d+; no-op: {why}", said, re.MULTILINE), said
         (report,) = fleet.read("report", "list", "--node", "web1", "--most", "1")
         assert (report["mode"], report["state"], report["why"]) == ("noop", "ended", why)
         assert re.search(rf"^only looked +{why}$", fleet.command("report", "show", report["id"]), re.MULTILINE)

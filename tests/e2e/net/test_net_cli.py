@@ -1,4 +1,4 @@
-"""`precast net` as a person uses it: the real command, real files, and every mistake one clear line."""
+"""`precast net` as a person uses it: the real command, real files, and one clear line for every mistake."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def test_check_with_a_small_bound_says_not_proven() -> None:
         "net", "check", "-", "--bound", "10", given="place a = 1\nplace b\ntransition t\n takes a\n gives a, b\n"
     )
     assert done.returncode == 0
-    assert "not proven: the search stopped after 10 states" in done.stdout
+    assert "the search found none, but stopped after 10 states" in done.stdout
 
 
 def test_simulate_shows_length_critical_path_and_limits() -> None:
@@ -116,16 +116,16 @@ def test_export_and_import_lead_back_to_the_same_net(example: Path, tmp_path: Pa
     [
         (["check", "no-such.net"], "", 66, "cannot read no-such.net: No such file or directory [CLI-010]"),
         (["check", "/"], "", 66, "cannot read /: Is a directory [CLI-010]"),
-        (["check", "-"], b"\xff\xfe", 64, "standard input is no text in UTF-8: byte 0 does not fit [CLI-011]"),
-        (["check", "-"], b"step\0", 64, "it holds a NUL byte [CLI-011]"),
-        (["check", "-"], "stepp a", 64, "standard input:1:1: error: 'stepp' begins no line"),
+        (["check", "-"], b"\xff\xfe", 64, "standard input is no text in UTF-8: byte 0 is invalid [CLI-011]"),
+        (["check", "-"], b"step\0", 64, "it contains a NUL byte [CLI-011]"),
+        (["check", "-"], "stepp a", 64, "standard input:1:1: error: 'stepp' is not a statement"),
         (["check", "-", "--bound", "0"], "", 64, "'0' is no whole number from 1"),
         (["chekc", "-"], "", 64, "did you mean 'check'?"),
-        (["draw", "-", "--format", "png"], "", 64, "unknown --format 'png'; it is one of: svg, dot"),
+        (["draw", "-", "--format", "png"], "", 64, "unknown --format 'png'; choose one of: svg, dot"),
         (["simulate", UPGRADE, "--fail", "Exec[smoke tset]"], "", 66, "did you mean Exec[smoke test]? [NET-030]"),
-        (["simulate", UPGRADE, "--with", "x"], "", 64, "x says nothing that can be changed [NET-031]"),
-        (["draw", "-"], "".join(f"step s{n}\n" for n in range(400)), 64, "more than 300 shows nothing [NET-040]"),
-        (["import", UPGRADE], "", 64, "this is no XML"),
+        (["simulate", UPGRADE, "--with", "x"], "", 64, "x is not a change [NET-031]"),
+        (["draw", "-"], "".join(f"step s{n}\n" for n in range(400)), 64, "more than 300 is unreadable [NET-040]"),
+        (["import", UPGRADE], "", 64, "this is not XML"),
         (["import", "-"], "<!DOCTYPE a><pnml/>", 64, "[NET-021]"),
         (
             ["export", UPGRADE, "-o", "/no/such/dir/x.pnml"],

@@ -50,4 +50,4 @@ def test_server_takes_its_settings_from_a_file_and_refuses_a_misspelt_one(tmp_pa
     file.write_text(f'dta = "{tmp_path}/data"\n')
     ran = precast("server", "init", "--config", file)
     assert (ran.code, ran.out) == (64, "")
-    assert ran.err.splitlines()[0] == f"{file}:1:1: error: there is no setting dta; did you mean data? [CONFIG-004]"
+    assert ran.err.splitlines()[0] == f"{file}:1:1: error: dta is not a setting; did you mean data? [CONFIG-004]"

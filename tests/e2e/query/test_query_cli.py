@@ -71,7 +71,7 @@ def test_table_is_for_people(deployment: Deployment) -> None:
     ("words", "code", "said"),
     [
         (("resources", "Fiel /etc"), 64, "TARGET-001"),
-        (("resources", "rol = x"), 64, "of a resource it is type, title"),
+        (("resources", "rol = x"), 64, "the fields of a resource are type, title"),
         (("nodes", "has nginx"), 64, "Type[title]"),
         (("nodes", "--fields", "nmae"), 64, "did you mean name?"),
         (("resources", "--nodes", "nobody"), 66, "NODE-001"),

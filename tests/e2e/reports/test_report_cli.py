@@ -72,7 +72,7 @@ async def test_run_that_changed_nothing_is_told_in_one_line(site: Site) -> None:
 
 def test_wrong_questions_are_answered_with_words(site: Site) -> None:
     for words, code, said in (
-        (["show", "nowhere"], 66, "nowhere has told of no run"),
+        (["show", "nowhere"], 66, "nowhere has reported no run"),
         (["show", report_id(99)], 66, "there is no report"),
         (["list", "--state", "over"], 64, "unknown --state 'over'"),
         (["list", "--most", "0"], 64, "--most 0 is no number"),

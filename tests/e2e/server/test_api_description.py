@@ -1,7 +1,7 @@
-"""The API held to its own description: schemathesis sends what that allows and forbids, with each kind of credentials.
+"""The API against its own description: schemathesis sends valid and invalid requests, with each kind of credentials.
 
-One check is left out: that whatever fits the schema is accepted. The schema says what a body looks like; whether a name exists or
-a token is good is for the answer to say, with a documented status and code.
+One check is excluded: that every request that matches the schema is accepted. The schema describes the form of a body; whether a name
+exists or a token is valid only the response can say, with a documented status and code.
 """
 
 import subprocess
@@ -17,17 +17,17 @@ from tests.e2e.precast_command import assert_fine
 from tests.e2e.precast_server import Server, running
 
 SCHEMATHESIS = str(Path(sys.executable).with_name("st"))
-LEFT_OUT = "positive_data_acceptance"
+EXCLUDED_CHECK = "positive_data_acceptance"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(Server.init(tmp_path_factory.mktemp("site") / "data")) as made:
-        yield made
+    with running(Server.init(tmp_path_factory.mktemp("site") / "data")) as started:
+        yield started
 
 
 def node_of(server: Server) -> Path:
-    """A machine that is enrolled, as where its key and certificate lie."""
+    """The directory with the key and certificate of an enrolled node."""
     root = server.data / "nodes" / "node1.test"
     if not root.exists():
         assert_fine(server.enrol(root, "node1.test", server.read("token", "enrol", "node1.test")["token"]))
@@ -38,8 +38,8 @@ def credentials(server: Server, kind: str) -> list[str]:
     if kind == "nobody":
         return []
     if kind == "node":
-        place = node_of(server)
-        return ["--request-cert", str(place / "certificate.pem"), "--request-cert-key", str(place / "key.pem")]
+        directory = node_of(server)
+        return ["--request-cert", str(directory / "certificate.pem"), "--request-cert-key", str(directory / "key.pem")]
     token = server.admin if kind == "admin" else server.read("token", "person", kind, "--role", kind)["token"]
     return ["--header", f"Authorization: Bearer {token}"]
 
@@ -55,13 +55,11 @@ def credentials(server: Server, kind: str) -> list[str]:
     ],
 )
 @pytest.mark.timeout(300)
-def test_api_answers_as_its_description_says(
-    server: Server, tmp_path: Path, kind: str, examples: int, phases: str
-) -> None:
+def test_api_answers_as_described(server: Server, tmp_path: Path, kind: str, examples: int, phases: str) -> None:
     done = subprocess.run(
         [
             *(SCHEMATHESIS, "--no-color", "run", f"{server.url}/v1/openapi.json"),
-            *("--tls-verify", str(server.authority), "--exclude-checks", LEFT_OUT, "--phases", phases),
+            *("--tls-verify", str(server.authority), "--exclude-checks", EXCLUDED_CHECK, "--phases", phases),
             *("--max-examples", str(examples), "--seed", "1", "--continue-on-failure", "--generation-database", "none"),
             *credentials(server, kind),
         ],
@@ -76,8 +74,8 @@ def test_api_answers_as_its_description_says(
     assert "Traceback" not in server.log, server.log[-5000:]
 
 
-class Seen(HTMLParser):
-    """What of a page could run or load something, and which places it has and leads to."""
+class PageContents(HTMLParser):
+    """The tags, ids and links of a page, and the attributes that could run or load something."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,17 +86,17 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        given = dict(attrs)
-        self.loads += [name for name in given if name in ("src", "srcset", "style") or name.startswith("on")]
+        attributes = dict(attrs)
+        self.loads += [name for name in attributes if name in ("src", "srcset", "style") or name.startswith("on")]
         self.ids += [value for name, value in attrs if name == "id" and value]
         self.links += [value for name, value in attrs if name == "href" and value]
 
 
-def test_reference_page_is_readable_without_scripts_and_loads_nothing(server: Server) -> None:
-    came = server.ask("GET", "/v1/reference")
-    assert (came.status, came.kind) == (200, "text/html")
-    page = Seen()
-    page.feed(came.body)
+def test_reference_page_has_no_scripts_and_loads_nothing(server: Server) -> None:
+    response = server.ask("GET", "/v1/reference")
+    assert (response.status, response.kind) == (200, "text/html")
+    page = PageContents()
+    page.feed(response.body)
     assert page.tags.isdisjoint({"script", "iframe", "img", "link", "form", "object"})
     assert page.loads == []
     assert len(page.ids) == len(set(page.ids))
@@ -107,19 +105,19 @@ def test_reference_page_is_readable_without_scripts_and_loads_nothing(server: Se
     assert {link for link in page.links if not link.startswith("#")} == {"/v1/openapi.json"}
     document = server.ask("GET", "/v1/openapi.json").body
     for path in document["paths"]:
-        assert f"> {path}</code>" in came.body
+        assert f"> {path}</code>" in response.body
     assert "default-src 'none'" in reference_page.HEADERS["Content-Security-Policy"]
     assert "unsafe" not in reference_page.HEADERS["Content-Security-Policy"]
 
 
-def test_reference_page_comes_with_its_policy(server: Server) -> None:
+def test_reference_page_has_its_security_headers(server: Server) -> None:
     headers = server.headers("/v1/reference")
     for name, value in reference_page.HEADERS.items():
         assert headers[name] == value
 
 
-def test_wrong_method_is_told_which_are_right(server: Server) -> None:
-    came = server.ask("DELETE", "/v1/nodes/web1")
-    assert (came.status, came.body["code"]) == (405, "API-012")
-    assert came.body["hint"] == "it takes GET"
+def test_wrong_method_gets_the_accepted_methods(server: Server) -> None:
+    response = server.ask("DELETE", "/v1/nodes/web1")
+    assert (response.status, response.body["code"]) == (405, "API-012")
+    assert response.body["hint"] == "it accepts GET"
     assert server.ask("DELETE", "/v1/nothing").status == 404

@@ -1,4 +1,4 @@
-"""Completion, asked of the real shells."""
+"""Completion in the real shells."""
 
 import subprocess
 import sys
@@ -22,9 +22,9 @@ def script(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def shell(*words: str, env: dict[str, str] | None = None) -> list[str]:
-    given = environment({"XDG_CONFIG_HOME": "/nonexistent", **(env or {})})
-    given["PATH"] = f"{BIN}:{given['PATH']}"
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=given, timeout=60)
+    variables = environment({"XDG_CONFIG_HOME": "/nonexistent", **(env or {})})
+    variables["PATH"] = f"{BIN}:{variables['PATH']}"
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables, timeout=60)
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout.split("\n")[:-1]
 
@@ -38,12 +38,12 @@ def in_bash(script: Path, *words: str, env: dict[str, str] | None = None) -> set
 
 def in_fish(script: Path, *words: str) -> set[str]:
     line = " ".join(words)
-    found = shell("fish", "--no-config", "-c", f"source {script}; complete -C '{line}'")
-    return {one.split("\t")[0] for one in found}
+    lines = shell("fish", "--no-config", "-c", f"source {script}; complete -C '{line}'")
+    return {line.split("\t")[0] for line in lines}
 
 
 def in_zsh(script: Path, *words: str) -> set[str]:
-    """With the parts of zsh's own that it calls replaced by ones that print."""
+    """Zsh's own completion functions are replaced by functions that print their arguments."""
     code = """
     _describe() { print -rl -- ${(P)2%%:*}; }
     compadd() { shift; print -rl -- "$@"; }
@@ -51,8 +51,8 @@ def in_zsh(script: Path, *words: str) -> set[str]:
     script=$1; shift; words=("$@"); CURRENT=$#; PREFIX=${words[-1]}
     source $script
     """
-    found = set(shell("zsh", "-f", "-c", code, "zsh", str(script), *words)) - {""}
-    return {one for one in found if one.startswith(words[-1])}
+    offered = set(shell("zsh", "-f", "-c", code, "zsh", str(script), *words)) - {""}
+    return {word for word in offered if word.startswith(words[-1])}
 
 
 CASES = [
@@ -70,7 +70,7 @@ CASES = [
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
 @pytest.mark.parametrize(("words", "expected"), CASES)
 def test_bash_completes(script: Path, words: tuple[str, ...], expected: set[str]) -> None:
-    assert {one for one in in_bash(script, *words) if not one.startswith("--help")} == expected
+    assert {word for word in in_bash(script, *words) if not word.startswith("--help")} == expected
 
 
 @pytest.mark.needs("fish")
@@ -88,7 +88,7 @@ def test_zsh_completes(script: Path, words: tuple[str, ...], expected: set[str])
 
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
-def test_nodes_are_completed_from_the_server_and_silently_not_without_one(script: Path, tmp_path: Path) -> None:
+def test_nodes_are_completed_from_the_server_and_silently_skipped_without_one(script: Path, tmp_path: Path) -> None:
     server = Server.init(tmp_path / "data")
     with running(server):
         token = server.read("token", "enrol", "web1.test")["token"]

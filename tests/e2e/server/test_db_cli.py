@@ -1,4 +1,4 @@
-"""`precast db` as a user has it, on both databases: migrate, check, backup, restore, work."""
+"""`precast db` from the command line, on both databases: migrate, check, backup, restore, work."""
 
 import json
 import os
@@ -30,13 +30,13 @@ from tests.e2e.precast_command import (
     start,
 )
 
-ALL = [one.number for one in MIGRATIONS]
+ALL = [migration.number for migration in MIGRATIONS]
 NEWEST = ALL[-1]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
-    """A second place, independent of the first one's kind: not a file yet, or a database without tables."""
+    """A second location of either kind: a file that does not exist yet, or a database without tables."""
     if request.param == "sqlite":
         yield SqliteLocation(tmp_path / "target.db")
         return
@@ -59,32 +59,34 @@ def whole_backup(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]
 # migrate
 
 
-def test_migrate_of_a_fresh_database_makes_the_schema_and_then_has_nothing_to_do(empty_location: Location) -> None:
+def test_migrate_of_a_new_database_creates_the_schema_once(empty_location: Location) -> None:
     database = address(empty_location)
     first = run("migrate", "--database", database)
     assert_fine(first)
-    assert first.out == "".join(f"expanded to schema {one.number}: {one.name}\n" for one in MIGRATIONS)
+    assert first.out == "".join(
+        f"expanded to schema {migration.number}: {migration.name}\n" for migration in MIGRATIONS
+    )
     again = run("migrate", "--database", database)
     assert_fine(again)
     assert again.out == f"nothing to do: {empty_location} has schema {NEWEST}\n"
 
 
-def test_migrate_with_json_says_the_same(empty_location: Location) -> None:
+def test_migrate_with_json_prints_the_same(empty_location: Location) -> None:
     database = address(empty_location)
     first, again = (run("migrate", "--json", "--contract", "--database", database) for _ in range(2))
     assert json.loads(first.out) == {"schema": NEWEST, "expanded": ALL, "contracted": []}
     assert json.loads(again.out) == {"schema": NEWEST, "expanded": [], "contracted": []}
 
 
-def test_migrate_by_two_at_once_is_done_by_one(empty_location: Location) -> None:
+def test_concurrent_migrations_are_applied_once(empty_location: Location) -> None:
     database = address(empty_location)
-    ran = [finish(process) for process in [start("migrate", "--json", "--database", database) for _ in range(2)]]
-    for one in ran:
-        assert_fine(one)
-    assert sorted(json.loads(one.out)["expanded"] for one in ran) == [[], ALL]
+    results = [finish(process) for process in [start("migrate", "--json", "--database", database) for _ in range(2)]]
+    for result in results:
+        assert_fine(result)
+    assert sorted(json.loads(result.out)["expanded"] for result in results) == [[], ALL]
 
 
-def test_migrate_makes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
+def test_migrate_creates_a_private_file(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         assert_fine(run("migrate", "--database", tmp_path / "new.db"))
@@ -94,26 +96,26 @@ def test_migrate_makes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
     assert (tmp_path / "new.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_database_is_taken_from_the_environment_unless_it_is_named(tmp_path: Path) -> None:
-    given = {"PRECAST_DATABASE": f"sqlite:///{tmp_path.relative_to('/')}/environment.db"}
-    assert_fine(run("migrate", env=given))
-    assert_fine(run("migrate", "--database", tmp_path / "named.db", env=given))
+def test_database_comes_from_the_environment_unless_a_flag_names_it(tmp_path: Path) -> None:
+    variables = {"PRECAST_DATABASE": f"sqlite:///{tmp_path.relative_to('/')}/environment.db"}
+    assert_fine(run("migrate", env=variables))
+    assert_fine(run("migrate", "--database", tmp_path / "named.db", env=variables))
     assert names_in(tmp_path) == ["environment.db", "named.db"]
 
 
 # check
 
 
-def test_check_of_a_sound_database_finds_nothing_and_says_the_same_in_json(location: Location) -> None:
+def test_check_of_a_sound_database_finds_nothing_and_prints_the_same_in_json(location: Location) -> None:
     plain = run("check", "--database", address(location))
     assert_fine(plain)
-    found = run("check", "--json", "--database", address(location))
-    assert_fine(found)
-    findings = json.loads(found.out)
+    in_json = run("check", "--json", "--database", address(location))
+    assert_fine(in_json)
+    findings = json.loads(in_json.out)
     assert findings[0] == {"level": "ok", "text": f"schema {NEWEST}", "hint": ""}
     assert {finding["level"] for finding in findings} <= {"ok", "warning"}
-    said = [f"{one['level']:8} {one['text']}" for one in findings]
-    assert [line for line in plain.out.splitlines() if "hint:" not in line] == said
+    lines = [f"{finding['level']:8} {finding['text']}" for finding in findings]
+    assert [line for line in plain.out.splitlines() if "hint:" not in line] == lines
 
 
 def test_check_of_an_unmigrated_database_is_refused(empty_location: Location) -> None:
@@ -145,8 +147,8 @@ def test_check_of_a_damaged_page_is_refused(tmp_path: Path, within: tuple[int, i
     fill(SqliteLocation(path))
     content = bytearray(path.read_bytes())
     page_start = _leaf_of_records(path) * 4096
-    for at in range(page_start + within[0], page_start + within[1]):
-        content[at] ^= 0xFF
+    for offset in range(page_start + within[0], page_start + within[1]):
+        content[offset] ^= 0xFF
     path.write_bytes(content)
     ran = run("check", "--database", path)
     assert (ran.code, ran.err) == (1, "")
@@ -155,13 +157,13 @@ def test_check_of_a_damaged_page_is_refused(tmp_path: Path, within: tuple[int, i
     assert all("damaged: " in line for line in refused)
     assert "restore a backup" in ran.out
     assert all(line.split()[0] in ("ok", "refused", "hint:") for line in ran.out.splitlines())
-    assert {one["level"] for one in json.loads(run("check", "--json", "--database", path).out)} >= {"refused"}
+    assert {finding["level"] for finding in json.loads(run("check", "--json", "--database", path).out)} >= {"refused"}
     assert_refused(run("backup", tmp_path / "backup", "--database", path), 75, "STORE-010")
     assert names_in(tmp_path) == ["damaged.db"]
 
 
 def _leaf_of_records(path: Path) -> int:
-    """A page, counted from 0, with rows of stream_record in it: the last one with a record's body."""
+    """The number, from 0, of the last page that contains a body of stream_record."""
     content = path.read_bytes()
     return content.rindex(bytes([200]) * 250) // 4096
 
@@ -169,28 +171,30 @@ def _leaf_of_records(path: Path) -> int:
 def test_check_of_a_server_that_would_lose_data_is_refused(tmp_path: Path) -> None:
     with PostgresServer(settings={"fsync": "off"}) as server:
         plain = run("check", "--database", server.url())
-        found = run("check", "--json", "--database", server.url())
+        in_json = run("check", "--json", "--database", server.url())
         migrate = run("migrate", "--database", server.url())
-    assert (plain.code, plain.err, found.code) == (1, "", 1)
+    assert (plain.code, plain.err, in_json.code) == (1, "", 1)
     text = "the database would lose acknowledged data: fsync is off"
     assert plain.out.splitlines()[0] == f"refused  {text}"
-    assert [(one["level"], one["text"]) for one in json.loads(found.out)] == [("refused", text)]
+    assert [(finding["level"], finding["text"]) for finding in json.loads(in_json.out)] == [("refused", text)]
     assert_refused(migrate, 64, "STORE-015", "fsync is off")
 
 
 # backup and restore
 
 
-def test_backup_restores_whole_into_either_database(location: Location, target: Location, tmp_path: Path) -> None:
+def test_backup_is_restored_completely_into_either_database(
+    location: Location, target: Location, tmp_path: Path
+) -> None:
     fill(location)
     file = tmp_path / "backup"
-    taken = run("backup", file, "--database", address(location))
-    assert_fine(taken)
-    said = ", ".join(f"{count} {name}" for name, count in COUNTS.items() if count) + "\n"
-    assert taken.out == f"{file} holds {said}"
+    backed_up = run("backup", file, "--database", address(location))
+    assert_fine(backed_up)
+    counts = ", ".join(f"{count} {name}" for name, count in COUNTS.items() if count) + "\n"
+    assert backed_up.out == f"{file} contains {counts}"
     restored = run("restore", file, "--database", address(target))
     assert_fine(restored)
-    assert restored.out == f"restored into {target}: {said}"
+    assert restored.out == f"restored into {target}: {counts}"
     assert contents(target) == contents(location)
     assert [name for name in names_in(tmp_path) if name.startswith(".")] == []
     again = run("restore", file, "--database", address(target))
@@ -198,16 +202,16 @@ def test_backup_restores_whole_into_either_database(location: Location, target: 
     assert contents(target) == contents(location)
 
 
-def test_backup_and_restore_with_json_say_the_same(location: Location, tmp_path: Path) -> None:
+def test_backup_and_restore_with_json_print_the_same(location: Location, tmp_path: Path) -> None:
     fill(location)
-    taken = run("backup", "--json", tmp_path / "backup", "--database", address(location))
+    backed_up = run("backup", "--json", tmp_path / "backup", "--database", address(location))
     restored = run("restore", "--json", tmp_path / "backup", "--database", tmp_path / "new.db")
-    assert json.loads(taken.out) == json.loads(restored.out) == COUNTS
+    assert json.loads(backed_up.out) == json.loads(restored.out) == COUNTS
     assert (tmp_path / "new.db").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("kind", ["file", "directory", "dangling link"])
-def test_backup_over_something_is_refused_and_leaves_it(
+def test_backup_over_an_existing_path_is_refused_and_leaves_it(
     whole_backup: tuple[Path, bytes], tmp_path: Path, kind: str
 ) -> None:
     file = tmp_path / "taken"
@@ -225,13 +229,13 @@ def test_backup_over_something_is_refused_and_leaves_it(
     assert kind != "file" or file.read_text() == "precious"
 
 
-def test_backup_into_a_missing_directory_is_told(location: Location, tmp_path: Path) -> None:
+def test_backup_into_a_missing_directory_is_reported(location: Location, tmp_path: Path) -> None:
     ran = run("backup", tmp_path / "nowhere" / "backup", "--database", address(location))
     assert_refused(ran, 75, "STORE-031", "No such file or directory")
 
 
 @pytest.mark.parametrize("content", ["cut off", "empty", "text", "missing", "directory"])
-def test_restore_of_no_whole_backup_leaves_nothing_behind(
+def test_restore_of_an_incomplete_backup_leaves_nothing_behind(
     target: Location, whole_backup: tuple[Path, bytes], tmp_path: Path, content: str
 ) -> None:
     file = tmp_path / "backup"
@@ -254,24 +258,24 @@ def test_restore_of_no_whole_backup_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize(("share", "refusal"), [(1, (73, "STORE-034")), (0.5, (64, "STORE-033"))])
-def test_restore_overtaken_by_another_leaves_what_that_one_restored(
+def test_restore_overtaken_by_another_leaves_the_other_result(
     whole_backup: tuple[Path, bytes], tmp_path: Path, share: float, refusal: tuple[int, str]
 ) -> None:
-    """The one that comes late must not clean up what it did not make."""
-    file, place, pipe = (tmp_path / name for name in ("backup", "new.db", "pipe"))
+    """The restore that finishes late must not delete a file that it did not create."""
+    file, database, pipe = (tmp_path / name for name in ("backup", "new.db", "pipe"))
     source, content = whole_backup
     file.write_bytes(content)
     os.mkfifo(pipe)
-    late = start("restore", pipe, "--database", place)
-    with pipe.open("wb", buffering=0) as slowly:  # which waits until the restore reads
-        assert_fine(run("restore", file, "--database", place))
+    late = start("restore", pipe, "--database", database)
+    with pipe.open("wb", buffering=0) as slowly:  # opening waits until the restore reads
+        assert_fine(run("restore", file, "--database", database))
         slowly.write(content[: int(share * len(content))])
     assert_refused(finish(late), *refusal)
-    assert contents(SqliteLocation(place)) == contents(SqliteLocation(source))
+    assert contents(SqliteLocation(database)) == contents(SqliteLocation(source))
     assert names_in(tmp_path) == ["backup", "new.db", "pipe"]
 
 
-def test_restore_under_a_file_is_told(tmp_path: Path) -> None:
+def test_restore_below_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ran = run("restore", tmp_path / "backup", "--database", tmp_path / "file" / "new.db")
     assert_refused(ran, 75, "STORE-003", "Not a directory")
@@ -280,14 +284,14 @@ def test_restore_under_a_file_is_told(tmp_path: Path) -> None:
 # work
 
 
-def test_work_of_an_empty_queue_is_only_the_heads(location: Location) -> None:
+def test_work_of_an_empty_queue_prints_only_the_heads(location: Location) -> None:
     ran = run("work", "--database", address(location))
     assert_fine(ran)
-    assert ran.out == "KIND  WAITING  HELD  DEAD  OLDEST\n"
+    assert ran.out == "KIND  WAITING  CLAIMED  DEAD  OLDEST\n"
     assert json.loads(run("work", "--json", "--database", address(location)).out) == []
 
 
-def test_work_shows_counts_items_and_dead_letters_and_says_the_same_in_json(location: Location) -> None:
+def test_work_shows_counts_items_and_dead_letters_also_in_json(location: Location) -> None:
     fill(location)
 
     def plain(*options: str) -> list[list[str]]:
@@ -298,23 +302,23 @@ def test_work_shows_counts_items_and_dead_letters_and_says_the_same_in_json(loca
     def data(*options: str) -> list[dict[str, object]]:
         ran = run("work", "--json", *options, "--database", address(location))
         assert_fine(ran)
-        found: list[dict[str, object]] = json.loads(ran.out)
-        return found
+        rows: list[dict[str, object]] = json.loads(ran.out)
+        return rows
 
     assert [row[:4] for row in plain()] == [
-        ["KIND", "WAITING", "HELD", "DEAD"],
+        ["KIND", "WAITING", "CLAIMED", "DEAD"],
         ["compile", "0", "1", "1"],
         ["deliver", "3", "0", "0"],
     ]
-    counts = [(one["kind"], one["waiting"], one["held"], one["dead"]) for one in data()]
+    counts = [(row["kind"], row["waiting"], row["held"], row["dead"]) for row in data()]
     assert counts == [("compile", 0, 1, 1), ("deliver", 3, 0, 0)]
     keys = [("compile", "held"), ("deliver", "knöten0"), ("deliver", "knöten1"), ("deliver", "knöten2")]
     rows = plain("--items")[1:]
     assert [(row[0], row[1]) for row in rows] == keys
     assert rows[0][2:4] == ["worker-2", "1"]
     items = data("--items")
-    assert [(one["kind"], one["key"]) for one in items] == keys
-    assert [one["owner"] for one in items] == ["worker-2", None, None, None]
+    assert [(item["kind"], item["key"]) for item in items] == keys
+    assert [item["owner"] for item in items] == ["worker-2", None, None, None]
     (dead,) = plain("--dead")[1:]
     assert dead[:3] == ["compile", "dead", "1"]
     assert " ".join(dead[5:]) == r"it wasn’t\u{a}to be"
@@ -322,7 +326,7 @@ def test_work_shows_counts_items_and_dead_letters_and_says_the_same_in_json(loca
     assert (letter["kind"], letter["key"], letter["last_error"]) == ("compile", "dead", "it wasn’t\nto be")
 
 
-def test_requeued_letter_waits_again_and_is_dead_no_more(location: Location) -> None:
+def test_requeued_letter_waits_again_and_is_no_longer_dead(location: Location) -> None:
     fill(location)
     database = address(location)
     ran = run("work", "--requeue", "compile", "dead", "--database", database)
@@ -330,11 +334,11 @@ def test_requeued_letter_waits_again_and_is_dead_no_more(location: Location) -> 
     assert ran.out == "requeued compile dead\n"
     assert json.loads(run("work", "--dead", "--json", "--database", database).out) == []
     items = json.loads(run("work", "--items", "--json", "--database", database).out)
-    assert ("compile", "dead", 0) in [(one["kind"], one["key"], one["attempts"]) for one in items]
+    assert ("compile", "dead", 0) in [(item["kind"], item["key"], item["attempts"]) for item in items]
     assert_refused(run("work", "--requeue", "compile", "dead", "--database", database), 66, "WORK-004")
 
 
-def test_requeue_with_json_says_whether_it_did(location: Location) -> None:
+def test_requeue_with_json_prints_whether_it_requeued(location: Location) -> None:
     fill(location)
     execute(location, "UPDATE work_item SET key = 'dead' WHERE key = 'held'")
     ran = run("work", "--json", "--requeue", "compile", "dead", "--database", address(location))
@@ -347,9 +351,9 @@ def test_requeue_of_an_unknown_letter_is_not_found(location: Location) -> None:
     assert_refused(ran, 66, "WORK-004", "there is no dead letter compile nobody")
 
 
-def test_requeue_of_a_key_that_is_no_text_is_a_mistake_of_the_caller() -> None:
+def test_requeue_of_a_key_that_is_not_utf_8_is_a_usage_error() -> None:
     ran = run("work", "--requeue", "compile", os.fsdecode(b"\xff"))
-    assert_refused(ran, 64, "CLI-001", "no text in UTF-8")
+    assert_refused(ran, 64, "CLI-001", "is not valid UTF-8")
 
 
 # the edges of the process
@@ -368,12 +372,12 @@ def test_requeue_of_a_key_that_is_no_text_is_a_mistake_of_the_caller() -> None:
         (["check", "surplus"], "unexpected argument 'surplus'"),
     ],
 )
-def test_typo_is_refused_with_what_was_meant(words: list[str], text: str) -> None:
+def test_typo_is_refused_with_a_suggestion(words: list[str], text: str) -> None:
     assert_refused(run(*words), 64, "CLI-001", text)
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_output_that_nobody_reads_is_no_error(tmp_path: Path, options: list[str]) -> None:
+def test_closed_output_is_not_an_error(tmp_path: Path, options: list[str]) -> None:
     make(tmp_path / "new.db")
     reading, writing = os.pipe()
     os.close(reading)

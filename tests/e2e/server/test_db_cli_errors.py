@@ -1,4 +1,4 @@
-"""`precast db` where the database cannot be used: one line that says why, one that says what to do, and nothing changed."""
+"""`precast db` with an unusable database: one line with the error, one with a hint, and no change."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from precast.store.engine.location import Location, PostgresLocation, SqliteLoca
 from tests.e2e.precast_command import (
     ORDINARY,
     PRECAST,
-    Ran,
+    CommandResult,
     address,
     assert_refused,
     back_up,
@@ -33,14 +33,14 @@ SECRET = "s3cret"
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port of this machine that refuses connections: bound, but nobody listens."""
+    """A port that refuses connections: it is bound, but not listened on."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
 
 
-def run_all(database: str | Path, directory: Path) -> dict[str, Ran]:
-    """Every command on one database; what they would write lies in the directory."""
+def run_all(database: str | Path, directory: Path) -> dict[str, CommandResult]:
+    """Run every command on one database; they write into the directory."""
     (directory / "some-file").touch()
     return {
         "migrate": run("migrate", "--database", database),
@@ -55,7 +55,7 @@ def run_all(database: str | Path, directory: Path) -> dict[str, Ran]:
 
 
 @pytest.mark.parametrize("kind", ["text", "foreign"])
-def test_file_of_somebody_else_is_refused_and_stays_as_it_is(tmp_path: Path, kind: str) -> None:
+def test_foreign_file_is_refused_and_unchanged(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "theirs"
     if kind == "text":
         path.write_text("Dear diary\n" * 1000)
@@ -69,33 +69,33 @@ def test_file_of_somebody_else_is_refused_and_stays_as_it_is(tmp_path: Path, kin
     assert names_in(tmp_path) == ["some-file", "theirs"]
 
 
-def test_directory_is_no_database(tmp_path: Path) -> None:
+def test_directory_is_refused(tmp_path: Path) -> None:
     for ran in run_all(tmp_path, tmp_path).values():
         assert_refused(ran, 75, "STORE-003")
     assert names_in(tmp_path) == ["some-file"]
 
 
-def test_missing_file_is_made_by_migrate_only(tmp_path: Path) -> None:
+def test_missing_file_is_created_only_by_migrate(tmp_path: Path) -> None:
     for words in (["check"], ["work"], ["backup", tmp_path / "backup"]):
         assert_refused(run(*words, "--database", tmp_path / "missing.db"), 66, "STORE-002")
     assert names_in(tmp_path) == []
 
 
-def test_file_in_a_missing_directory_is_told(tmp_path: Path) -> None:
+def test_file_in_a_missing_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "some-file").touch()
-    place = tmp_path / "nowhere" / "precast.db"
+    path = tmp_path / "nowhere" / "precast.db"
     for words in (["migrate"], ["restore", tmp_path / "some-file"]):
-        assert_refused(run(*words, "--database", place), 75, "STORE-003", "No such file or directory")
-    assert_refused(run("check", "--database", place), 66, "STORE-002")
+        assert_refused(run(*words, "--database", path), 75, "STORE-003", "No such file or directory")
+    assert_refused(run("check", "--database", path), 66, "STORE-002")
 
 
 @pytest.mark.parametrize("location", ["", "directory/", "mysql://db/precast", "sqlite:a%00b"])
-def test_location_that_names_nothing_is_a_mistake_of_the_caller(location: str) -> None:
+def test_invalid_location_is_a_usage_error(location: str) -> None:
     assert_refused(run("migrate", "--database", location), 64, "STORE-001", "does not name a database")
 
 
 @pytest.mark.needs("unshare")
-def test_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "precast.db"
     make(path)
     path.chmod(0)
@@ -105,7 +105,7 @@ def test_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("unshare")
-def test_directory_that_may_not_be_entered_is_told(tmp_path: Path) -> None:
+def test_inaccessible_directory_is_reported(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(0)
     for words in (["migrate"], ["check"], ["restore", tmp_path]):
@@ -115,7 +115,7 @@ def test_directory_that_may_not_be_entered_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("unshare")
-def test_directory_that_may_not_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_directory_is_reported(tmp_path: Path) -> None:
     fixed, source = tmp_path / "fixed", tmp_path / "precast.db"
     make(source)
     back_up(source, tmp_path / "backup")
@@ -125,14 +125,14 @@ def test_directory_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     for words in (["migrate"], ["restore", tmp_path / "backup"]):
         ran = run(*words, "--database", fixed / "new.db", prefix=ORDINARY)
         assert_refused(ran, 75, "STORE-003", "Permission denied")
-    # The log of an existing one has no place either.
+    # The log of an existing database cannot be written either.
     assert_refused(run("check", "--database", fixed / "precast.db", prefix=ORDINARY), 75, "STORE-003")
     fixed.chmod(0o700)
     assert names_in(fixed) == ["precast.db"]
 
 
 @pytest.mark.needs("unshare")
-def test_backup_where_one_may_not_write_is_told(tmp_path: Path) -> None:
+def test_backup_into_an_unwritable_directory_is_reported(tmp_path: Path) -> None:
     fixed = tmp_path / "fixed"
     fixed.mkdir(0o500)
     make(tmp_path / "precast.db")
@@ -141,14 +141,14 @@ def test_backup_where_one_may_not_write_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("unshare")
-def test_backup_onto_a_full_disk_is_told_and_leaves_no_part(tmp_path: Path) -> None:
+def test_backup_onto_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     disk, database = tmp_path / "disk", SqliteLocation(tmp_path / "precast.db")
     disk.mkdir()
-    # Its disk is mounted for it alone and gone when it ends.
+    # The disk is mounted in a namespace of its own and disappears with the command.
     alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
     mount = 'mount -t tmpfs -o size=16k tmpfs "$1"'
     if subprocess.run([*alone, mount, "sh", disk], capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here, not even in a namespace of one's own")
+        pytest.skip("no file system can be mounted here, not even in a namespace")
     make(database.path)
     fill(database)
     execute(database, "UPDATE stream_record SET body = randomblob(300)")
@@ -157,26 +157,26 @@ def test_backup_onto_a_full_disk_is_told_and_leaves_no_part(tmp_path: Path) -> N
     done = subprocess.run(
         [*alone, script, str(disk), str(disk), *words], capture_output=True, check=False, env=environment()
     )
-    ran = Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    ran = CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
     assert_refused(ran, 75, "STORE-031", "No space left on device")
 
 
 # servers
 
 
-def test_server_that_is_down_is_told(tmp_path: Path, closed_port: int) -> None:
-    for where in (f"postgresql://127.0.0.1:{closed_port}/precast", f"postgresql:///precast?host={tmp_path}"):
+def test_unreachable_server_is_reported(tmp_path: Path, closed_port: int) -> None:
+    for url in (f"postgresql://127.0.0.1:{closed_port}/precast", f"postgresql:///precast?host={tmp_path}"):
         for words in (["migrate"], ["check"], ["restore", tmp_path / "file"]):
-            ran = run(*words, "--database", where)
-            assert_refused(ran, 75, "STORE-003", f"cannot open the database {where}")
+            ran = run(*words, "--database", url)
+            assert_refused(ran, 75, "STORE-003", f"cannot open the database {url}")
 
 
-def test_database_that_the_server_does_not_have_is_told(postgres: PostgresServer) -> None:
+def test_missing_database_of_a_server_is_reported(postgres: PostgresServer) -> None:
     ran = run("migrate", "--database", postgres.url("absent"))
     assert_refused(ran, 75, "STORE-003", 'database "absent" does not exist')
 
 
-def test_role_that_may_not_create_tables_is_told(postgres: PostgresServer) -> None:
+def test_role_without_create_privilege_is_reported(postgres: PostgresServer) -> None:
     name = postgres.create_database()
     owner = PostgresLocation(postgres.url(name))
     execute(owner, "CREATE ROLE guest LOGIN")
@@ -215,7 +215,7 @@ def test_password_is_never_printed(form: str, closed_port: int, tmp_path: Path) 
 # a newer database
 
 
-def test_database_of_a_newer_program_is_refused_and_stays_as_it_is(location: Location, tmp_path: Path) -> None:
+def test_database_of_a_newer_version_is_refused_and_unchanged(location: Location, tmp_path: Path) -> None:
     fill(location)
     execute(
         location,
@@ -226,9 +226,9 @@ def test_database_of_a_newer_program_is_refused_and_stays_as_it_is(location: Loc
     for command, ran in run_all(address(location), tmp_path).items():
         if command == "check":
             assert (ran.code, ran.err) == (1, "")
-            assert ran.out.startswith("refused  the database has schema 99, which needs a program of schema 99")
+            assert ran.out.startswith("refused  the database has schema 99, which needs a program with schema 99")
         elif command == "restore":
-            assert_refused(ran, 64, "STORE-033")  # the file is looked at first
+            assert_refused(ran, 64, "STORE-033")  # the backup file is checked first
         else:
             assert_refused(ran, 73, "STORE-020", "schema 99")
     assert contents(location) == before

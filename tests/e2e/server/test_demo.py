@@ -1,4 +1,4 @@
-"""The demo, as someone without a terminal runs it."""
+"""The demo without a terminal."""
 
 import subprocess
 import sys

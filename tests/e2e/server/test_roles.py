@@ -1,6 +1,6 @@
-"""Roles of servers: where no compiler runs, nodes are served all the same, and what waits for one is done when one comes.
+"""Roles of servers: without a compiler nodes are still served, and queued compiles are done once a compiler starts.
 
-Every route and every message that a node may send is asked here, by name: one that is added without being added here fails.
+The tests name every route and every message of nodes: a new one that is not added here makes them fail.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from precast.base import digests, https
 from precast.wire import sessions as session
 from precast.wire.reports import records as wire_reports
 from precast.wire.reports.records import RunBegan, RunEnded, RunEvents
-from precast.wire.sessions import Ack, Hello, LossBody, Record, Resend, Want
+from precast.wire.sessions import Ack, FactsWanted, Hello, LossBody, Record, Resend
 from tests.e2e.precast_command import assert_refused
 from tests.e2e.precast_server import precast
 
@@ -45,7 +45,7 @@ class motd {
 
 
 class Fleet:
-    """A site with one node, whose server has had all roles until its catalog was released."""
+    """A site with one node. Its server had all roles until the catalog was released, then only api and scheduler."""
 
     def __init__(self, site: Site, directory: Path) -> None:
         self.site, self.code = site, directory / "code"
@@ -54,18 +54,18 @@ class Fleet:
             (self.code / path).parent.mkdir(parents=True, exist_ok=True)
             (self.code / path).write_text(text)
 
-    def facts(self, system: str) -> https.Answer:
+    def facts(self, system: str) -> https.HttpAnswer:
         stable = {"os": {"name": system}}
         body = {"digest": digests.of_value(stable), "volatile": {"uptime": 1}, "stable": stable}
         return self.ask("POST", "/v1/facts", json.dumps(body).encode())
 
-    def ask(self, method: str, path: str, body: bytes = b"") -> https.Answer:
+    def ask(self, method: str, path: str, body: bytes = b"") -> https.HttpAnswer:
         return https.call(self.site.url, self.node.context(), method, path, body)
 
     def deploy(self) -> None:
         self.site.run("env", "deploy", "production", "--from", str(self.code))
 
-    def until_staged(self, other_than: str = "") -> str:
+    def wait_until_staged(self, other_than: str = "") -> str:
         end_s = time.monotonic() + DEADLINE_S
         while time.monotonic() < end_s:
             done = subprocess.run(
@@ -79,44 +79,44 @@ class Fleet:
         raise AssertionError(f"nothing was staged: {done.stderr.decode()}")
 
     def waiting(self) -> dict[str, int]:
-        return {one["kind"]: one["waiting"] + one["held"] for one in self.site.run("status")["queues"]}
+        return {queue["kind"]: queue["waiting"] + queue["held"] for queue in self.site.run("status")["queues"]}
 
 
 @pytest.fixture(scope="module")
 def fleet(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     directory = tmp_path_factory.mktemp("roles")
     with Site(directory / "site", postgres.url(postgres.create_database())) as site:
-        made = Fleet(site, directory)
-        assert made.facts("Debian").status == 200
-        made.deploy()
-        made.until_staged()
+        fleet = Fleet(site, directory)
+        assert fleet.facts("Debian").status == 200
+        fleet.deploy()
+        fleet.wait_until_staged()
         site.run("release", "web1")
         site.run("node", "policy", "set", "web1", "--enforce", "triggered")
         site.stop()
         site.words = ["--role", "api,scheduler"]
         site.start()
-        yield made
+        yield fleet
 
 
 def test_every_route_of_nodes_answers_while_no_compiler_runs(fleet: Fleet) -> None:
     content = digests.of_bytes(CODE["modules/motd/files/issue"].encode())
-    asked = {
+    requests = {
         ("post", "/v1/facts"): lambda: fleet.facts("Debian"),
         ("get", "/v1/catalog"): lambda: fleet.ask("GET", "/v1/catalog"),
         ("get", "/v1/policy"): lambda: fleet.ask("GET", "/v1/policy"),
         ("get", "/v1/content/{digest}"): lambda: fleet.ask("GET", f"/v1/content/{content}"),
-        # The connection itself is the next test's.
+        # The next test covers the session itself.
         ("get", "/v1/session"): None,
     }
-    description = json.loads(https.call(fleet.site.url, _trusting(fleet), "GET", "/v1/openapi.json").body)
+    description = json.loads(https.call(fleet.site.url, _tls_context(fleet), "GET", "/v1/openapi.json").body)
     for_nodes = {
         (method, path)
         for path, methods in description["paths"].items()
-        for method, one in methods.items()
-        if {"node": []} in one.get("security", [])
+        for method, operation in methods.items()
+        if {"node": []} in operation.get("security", [])
     }
-    assert for_nodes == set(asked)
-    for name, ask in asked.items():
+    assert for_nodes == set(requests)
+    for name, ask in requests.items():
         if ask is not None:
             assert ask().status == 200, name
 
@@ -138,58 +138,58 @@ async def test_every_message_of_nodes_is_answered_while_no_compiler_runs(fleet: 
         await node.greet()
         for kind, body in plain.items():
             await node.acknowledged(await node.send(kind, body))
-        # Facts of which the server has only the digest are wanted whole.
+        # The server asks for the stable part of a fact set whose digest it does not know.
         number = await node.send(session.FACTS, {"digest": digests.of_value(stable), "volatile": {}})
-        assert {type(await node.hear()), type(await node.hear())} == {Ack, Want}
+        assert {type(await node.receive()), type(await node.receive())} == {Ack, FactsWanted}
         whole = {"digest": digests.of_value(stable), "volatile": {}, "stable": stable}
         assert await node.send(session.FACTS, whole) == number + 1
         await node.acknowledged(number + 1)
-        order = await _collected(fleet, node)
-        await node.say(Resend(order - 1))
+        order = await _order_facts(fleet, node)
+        await node.send_message(Resend(order - 1))
         assert (await node.expect(Record)).number == order
-        await node.say(Ack(order))
+        await node.send_message(Ack(order))
 
 
-async def _collected(fleet: Fleet, node: Peer) -> int:
-    """The number of an order that somebody gives the node."""
+async def _order_facts(fleet: Fleet, node: Peer) -> int:
+    """Order the node to send its facts; returns the number of the order."""
     await asyncio.to_thread(fleet.site.run, "facts", "collect", "web1")
     return (await node.expect(Record)).number
 
 
-def test_work_for_the_compiler_waits_until_one_comes(fleet: Fleet) -> None:
+def test_work_for_the_compiler_waits_until_one_starts(fleet: Fleet) -> None:
     served = fleet.ask("GET", "/v1/catalog")
-    staged = fleet.until_staged()
+    staged = fleet.wait_until_staged()
     (fleet.code / "modules/motd/files/issue").write_text("another issue\n")
     fleet.deploy()
     assert fleet.facts("Fedora").status == 200
     end_s = time.monotonic() + DEADLINE_S
     while not {"decide", "redecide"} <= set(fleet.waiting()):
         assert time.monotonic() < end_s, fleet.waiting()
-    assert fleet.until_staged() == staged
+    assert fleet.wait_until_staged() == staged
     assert fleet.ask("GET", "/v1/catalog").body == served.body
     assert _processes_below(fleet.site.pid) == []
-    waited = subprocess.run(
+    refused = subprocess.run(
         [PRECAST, "release", "web1", "--wait", "1s"], env=fleet.site.environment, capture_output=True, text=True
     )
-    assert (waited.returncode, "[CLI-053]" in waited.stderr) == (75, True), waited.stderr
+    assert (refused.returncode, "[CLI-053]" in refused.stderr) == (75, True), refused.stderr
     assert fleet.ask("GET", "/v1/catalog").body == served.body
 
     compiler = fleet.site.twin()
     compiler.words = ["--role", "compiler"]
     compiler.start()
     try:
-        after = fleet.until_staged(other_than=staged)
-        named = [one["name"] for one in fleet.site.run("status")["servers"] if not one["has_port"]]
-        assert [name.partition(" ")[2] for name in named] == ["[compiler]"]
+        after = fleet.wait_until_staged(other_than=staged)
+        names = [server["name"] for server in fleet.site.run("status")["servers"] if not server["has_port"]]
+        assert [name.partition(" ")[2] for name in names] == ["[compiler]"]
         while fleet.waiting():
             assert time.monotonic() < end_s, fleet.waiting()
-        after = fleet.until_staged()
+        after = fleet.wait_until_staged()
         fleet.site.run("release", "web1")
     finally:
         compiler.close()
-    came = fleet.ask("GET", "/v1/catalog")
-    assert digests.of_bytes(came.body) == after
-    assert b"A Fedora." in came.body
+    response = fleet.ask("GET", "/v1/catalog")
+    assert digests.of_bytes(response.body) == after
+    assert b"A Fedora." in response.body
     assert fleet.ask("GET", f"/v1/content/{digests.of_bytes(b'another issue' + bytes([10]))}").status == 200
 
 
@@ -207,13 +207,13 @@ def test_server_without_the_role_api_listens_nowhere(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("word", ["", "compilers", "api;compiler"])
-def test_role_that_there_is_not_is_refused(tmp_path: Path, word: str) -> None:
+def test_unknown_role_is_refused(tmp_path: Path, word: str) -> None:
     ran = precast("server", "--data", tmp_path, "--role", word)
     assert_refused(ran, 64, "CONFIG-005", "some of api, compiler, scheduler")
 
 
-def _trusting(fleet: Fleet) -> Any:
-    return https.trusting(Path(fleet.site.environment["PRECAST_CA"]).read_text())
+def _tls_context(fleet: Fleet) -> Any:
+    return https.trust_authority(Path(fleet.site.environment["PRECAST_CA"]).read_text())
 
 
 def _source(module: Any) -> str:

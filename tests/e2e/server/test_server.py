@@ -1,4 +1,4 @@
-"""The real server over real TLS: who may do what, what it refuses, and what survives it."""
+"""The real server over real TLS: authorisation, refused requests and commands, and what survives a crash."""
 
 import gzip
 import json
@@ -18,10 +18,10 @@ from lab.postgres import PostgresServer
 from precast.api.http.server import MAX_BODY_BYTES
 from precast.services.identity import roles
 from tests.e2e.precast_command import ORDINARY, assert_fine, assert_refused, names_in
-from tests.e2e.precast_server import Came, Server, mode_of, precast, running, tls_error
+from tests.e2e.precast_server import HttpResponse, Server, mode_of, precast, running, tls_error
 
 PUBLIC = {
-    "GET /",  # the dashboard's pages and the door to them; what they show needs a session: tests/e2e/web/test_dashboard.py
+    "GET /",  # the dashboard and its sign-in; the data it shows needs a session: tests/e2e/web/test_dashboard.py
     "GET /web/{file}",
     "POST /v1/web/session",
     "GET /health/live",
@@ -31,7 +31,7 @@ PUBLIC = {
     "GET /v1/openapi.json",
     "GET /v1/reference",
     "POST /v1/enrolments",
-    "POST /v1/hooks/{environment}",  # signed by whoever calls; tests/e2e/code/test_hooks.py
+    "POST /v1/hooks/{environment}",  # the caller signs the body; tests/e2e/code/test_hooks.py
     "POST /v1/renewals",
     "POST /v1/requests",
 }
@@ -39,7 +39,7 @@ PUBLIC = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for all tests that leave it as it is, but for nodes and tokens of their own."""
+    """One server for all tests that change only nodes and tokens of their own."""
     with running(Server.init(tmp_path_factory.mktemp("site") / "data")) as started:
         yield started
 
@@ -48,20 +48,20 @@ def person(server: Server, role: str) -> str:
     return str(server.read("token", "person", "someone", "--role", role)["token"])
 
 
-def enrolled(server: Server, root: Path, name: str) -> Path:
-    """A node; the directory with its key and certificate."""
+def enrol_node(server: Server, root: Path, name: str) -> Path:
+    """Enrol a node; returns the directory of its key and certificate."""
     assert_fine(server.enrol(root, name, server.read("token", "enrol", name)["token"]))
     return root / "var/lib/precast/agent"
 
 
-def assert_problem(came: Came, status: int, *codes: str) -> None:
-    assert (came.status, came.kind) == (status, "application/problem+json"), came
-    assert came.body["code"] in codes, came
-    assert came.body["status"] == status
-    assert came.body["hint"]
+def assert_problem(response: HttpResponse, status: int, *codes: str) -> None:
+    assert (response.status, response.kind) == (status, "application/problem+json"), response
+    assert response.body["code"] in codes, response
+    assert response.body["status"] == status
+    assert response.body["hint"]
 
 
-# the walk over all routes
+# all routes
 
 
 def test_routes_without_the_right_credentials_are_all_refused(server: Server, tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_routes_without_the_right_credentials_are_all_refused(server: Server, tm
     with closing(sqlite3.connect(server.data / "precast.db", timeout=30)) as database, database:
         database.execute("UPDATE person_token SET expires_at = 1 WHERE id = ?", (expired["id"],))
     assert_fine(server.command("token", "revoke", revoked["id"]))
-    held = {role: person(server, role) for role in roles.ROLES}
-    node = enrolled(server, tmp_path, "walker")
+    tokens = {role: person(server, role) for role in roles.ROLES}
+    node = enrol_node(server, tmp_path, "walker")
     cut = server.admin[:-1]
     counts: Counter[str] = Counter()
     for name, operation in routes.items():
@@ -94,23 +94,23 @@ def test_routes_without_the_right_credentials_are_all_refused(server: Server, tm
         for token in ("x", "pcu1..", cut, server.admin + "A", expired["token"], revoked["token"], "p" * 5000):
             assert_problem(server.ask(method, path, token), 401, "API-002")
             counts["bad token"] += 1
-        for role, token in held.items():
+        for role, token in tokens.items():
             if not roles.includes(role, needed):
                 assert_problem(server.ask(method, path, token), 403, "API-003")
                 counts["lower role"] += 1
             else:
-                # No body: whoever may do it gets as far as that, or is answered.
+                # There is no body: an authorised caller gets an answer, or an error about the body.
                 assert server.ask(method, path, token).status in (200, 400, 404)
                 counts["right role"] += 1
     print(f"{len(routes)} routes, {len(PUBLIC)} public; refused and allowed: {dict(counts)}")
     for_nodes = [name for name, operation in routes.items() if operation.get("security") == [{"node": []}]]
     assert counts["bad token"] == 7 * (len(routes) - len(PUBLIC) - len(for_nodes))
     assert len(routes) - len(PUBLIC) - len(for_nodes) >= 9
-    # Nothing was done by any of it: the node is still one.
+    # None of these requests had an effect: the node's certificate is still valid.
     assert [row["revoked_at"] for row in server.read("ca", "list") if row["node"] == "walker"] == [None]
 
 
-def test_routes_for_nodes_take_a_live_certificate_and_nothing_else(server: Server, tmp_path: Path) -> None:
+def test_routes_for_nodes_accept_only_a_valid_certificate(server: Server, tmp_path: Path) -> None:
     document = server.ask("GET", "/v1/openapi.json").body
     routes = [
         (method.upper(), path.replace("{digest}", "0" * 64))
@@ -119,24 +119,24 @@ def test_routes_for_nodes_take_a_live_certificate_and_nothing_else(server: Serve
         if operation.get("security") == [{"node": []}]
     ]
     assert ("POST", "/v1/facts") in routes
-    live, stolen = enrolled(server, tmp_path / "a", "honest"), enrolled(server, tmp_path / "b", "stolen")
+    live, stolen = enrol_node(server, tmp_path / "a", "honest"), enrol_node(server, tmp_path / "b", "stolen")
     assert_fine(server.command("ca", "revoke", "stolen"))
     nothing = ("RELEASE-001", "ENV-013", "POLICY-003")
     for method, path in routes:
         assert_problem(server.ask(method, path), 401, "API-001")
         assert_problem(server.ask(method, path, server.admin), 401, "API-001")
         assert_problem(server.ask(method, path, node=stolen), 401, "API-002")
-        # Let in, and told that nothing of use was sent, or that there is nothing for it.
-        came = server.ask(method, path, node=live)
-        assert_problem(came, 404 if came.body["code"] in nothing else 400, "API-004", "SESSION-005", *nothing)
+        # The node is authorised, and gets an error about the body, or that nothing was released to it.
+        response = server.ask(method, path, node=live)
+        assert_problem(response, 404 if response.body["code"] in nothing else 400, "API-004", "SESSION-005", *nothing)
 
 
-def test_token_for_some_environments_does_not_reach_the_whole_site(server: Server) -> None:
+def test_token_for_some_environments_does_not_open_routes_of_the_whole_site(server: Server) -> None:
     made = server.read("token", "person", "scoped", "--role", "admin", "--environment", "production")
     assert_problem(server.ask("GET", "/v1/nodes", made["token"]), 403, "API-003")
 
 
-def test_address_or_method_without_a_route_is_a_problem(server: Server) -> None:
+def test_unknown_path_or_method_is_a_problem(server: Server) -> None:
     for method, path in (
         ("GET", "/v1"),
         ("GET", "/v1/nothing"),
@@ -152,8 +152,8 @@ def test_address_or_method_without_a_route_is_a_problem(server: Server) -> None:
 
 @pytest.mark.parametrize("name", ["..", "a%2Fb", "%00", "%ff", "%2e%2e%2f", "*", "nobody"])
 def test_path_with_a_strange_name_is_not_found(server: Server, name: str) -> None:
-    came = server.ask("POST", f"/v1/certificates/{name}/revocation", server.admin, b"{}")
-    assert_problem(came, 404, "NODE-001", "API-006")
+    response = server.ask("POST", f"/v1/certificates/{name}/revocation", server.admin, b"{}")
+    assert_problem(response, 404, "NODE-001", "API-006")
     assert_problem(server.ask("DELETE", f"/v1/tokens/{name}", server.admin), 404, "AUTH-003", "API-006")
 
 
@@ -180,24 +180,24 @@ def test_query_with_a_control_character_is_not_found(server: Server) -> None:
     ],
     ids=lambda body: repr(body[:40]),
 )
-def test_body_that_is_not_what_the_route_takes_is_told(server: Server, body: bytes) -> None:
+def test_invalid_body_is_refused(server: Server, body: bytes) -> None:
     assert_problem(server.ask("POST", "/v1/tokens/enrolment", server.admin, body), 400, "API-004")
 
 
-def test_body_beyond_the_limit_is_told_and_nothing_is_unpacked(server: Server) -> None:
+def test_body_beyond_the_limit_is_refused_and_not_decompressed(server: Server) -> None:
     large = b'{"token": "' + b"x" * MAX_BODY_BYTES + b'"}'
     assert_problem(server.ask("POST", "/v1/enrolments", None, large), 400, "API-005")
-    packed = gzip.compress(large)
-    came = server.ask("POST", "/v1/enrolments", None, packed, headers={"Content-Encoding": "gzip"})
-    assert_problem(came, 400, "API-004")
+    compressed = gzip.compress(large)
+    response = server.ask("POST", "/v1/enrolments", None, compressed, headers={"Content-Encoding": "gzip"})
+    assert_problem(response, 400, "API-004")
 
 
-def test_body_that_is_not_encoded_as_it_says_is_told(server: Server) -> None:
-    came = server.ask("POST", "/v1/enrolments", None, b"no gzip", headers={"Content-Encoding": "gzip"})
-    assert_problem(came, 400, "API-004")
+def test_body_with_a_wrong_encoding_is_refused(server: Server) -> None:
+    response = server.ask("POST", "/v1/enrolments", None, b"no gzip", headers={"Content-Encoding": "gzip"})
+    assert_problem(response, 400, "API-004")
 
 
-def test_enrolment_with_a_strange_request_is_told(server: Server) -> None:
+def test_enrolment_with_an_invalid_certificate_request_is_refused(server: Server) -> None:
     token = server.read("token", "enrol", "*")["token"]
     for request in ("", "x", "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"):
         body = json.dumps({"request": request, "token": token}).encode()
@@ -242,27 +242,29 @@ def test_node_enrols_renews_and_is_revoked_by_the_commands(server: Server, tmp_p
     assert_fine(server.command("ca", "revoke", "web1", "--why", "stolen"))
     assert_refused(precast("agent", "renew", "--url", server.url, "--root", tmp_path), 77, "CA-007")
     assert_refused(server.command("ca", "revoke", "web1"), 66, "NODE-001")
-    said = [(row["actor"], row["action"]) for row in server.read("audit") if row["target"] == "web1"]
-    assert said == [
+    entries = [(row["actor"], row["action"]) for row in server.read("audit") if row["target"] == "web1"]
+    assert entries == [
         ("person:admin", "certificate.revoke"),
         ("node:web1", "certificate.renew"),
         ("node:web1", "certificate.enrol"),
     ]
 
 
-def test_renewal_cut_off_before_the_key_is_named_goes_on_with_the_new_one(server: Server, tmp_path: Path) -> None:
-    state = enrolled(server, tmp_path, "cut")
-    # As a crash after the certificate was written leaves it.
+def test_renewal_interrupted_before_the_key_is_renamed_continues_with_the_new_key(
+    server: Server, tmp_path: Path
+) -> None:
+    state = enrol_node(server, tmp_path, "cut")
+    # The state after a crash that followed the write of the certificate.
     (state / "key.pem").rename(state / "next-key.pem")
     (state / "key.pem").write_bytes((server.data / "authority" / "key.pem").read_bytes())
     assert_fine(precast("agent", "renew", "--url", server.url, "--root", tmp_path))
     assert names_in(state) == ["authority.pem", "certificate.pem", "key.pem"]
 
 
-def test_cleaned_name_is_enrolled_anew(server: Server, tmp_path: Path) -> None:
-    enrolled(server, tmp_path / "a", "again")
+def test_cleaned_name_can_be_enrolled_again(server: Server, tmp_path: Path) -> None:
+    enrol_node(server, tmp_path / "a", "again")
     assert_fine(server.command("ca", "clean", "again"))
-    enrolled(server, tmp_path / "b", "again")
+    enrol_node(server, tmp_path / "b", "again")
     assert [row["revoked_why"] for row in server.read("ca", "list") if row["node"] == "again"] == ["cleaned", None]
 
 
@@ -272,12 +274,12 @@ def test_enrolment_with_a_wrong_token_is_refused(server: Server, tmp_path: Path)
     assert_refused(server.enrol(tmp_path, "web9", token[:-5]), 64, "WIRE-002")
     assert_refused(server.enrol(tmp_path, "web9", server.admin), 64, "WIRE-002")
     assert_refused(server.enrol(tmp_path, "Web 9", token), 64, "WIRE-001")
-    # The key that was made is used by the next attempt.
+    # The next attempt uses the key of the failed ones.
     assert_fine(server.enrol(tmp_path, "web9", token))
 
 
 def enrolments(server: Server) -> list[str]:
-    """What the server counts of requests to enrol."""
+    """The server's metrics of enrolment requests."""
     return [line for line in server.ask("GET", "/metrics").body.splitlines() if 'total{route="/v1/enrolments"' in line]
 
 
@@ -287,12 +289,12 @@ def test_enrolment_at_another_authority_sends_nothing(server: Server, tmp_path: 
         before = enrolments(server)
         assert_refused(server.enrol(tmp_path / "node", "web7", token), 77, "AGENT-002")
         assert enrolments(server) == before
-        # The same token and key are good where they belong, and are counted there.
+        # The right server accepts the same token and key, and counts the requests.
         assert_fine(other.enrol(tmp_path / "node", "web7", token))
         assert len(enrolments(other)) == 2
 
 
-def test_server_that_is_down_is_told_in_one_line(server: Server, tmp_path: Path) -> None:
+def test_unreachable_server_is_reported_in_one_line(server: Server, tmp_path: Path) -> None:
     token = server.read("token", "enrol", "*")["token"]
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -303,11 +305,11 @@ def test_server_that_is_down_is_told_in_one_line(server: Server, tmp_path: Path)
 
 
 @pytest.mark.parametrize("url", ["http://localhost", "localhost", "https://", "https://a:b@localhost", "https://h:x"])
-def test_address_that_is_none_is_told(server: Server, url: str) -> None:
+def test_invalid_url_is_refused(server: Server, url: str) -> None:
     assert_refused(precast("node", "list", env={**server.env, "PRECAST_URL": url}), 64, "HTTP-001")
 
 
-def test_state_that_cannot_be_written_is_told_before_anything_is_asked(server: Server, tmp_path: Path) -> None:
+def test_unwritable_state_directory_is_reported_before_any_request(server: Server, tmp_path: Path) -> None:
     token = server.read("token", "enrol", "ro")["token"]
     (tmp_path / "var").mkdir(mode=0o500)
     words = ["agent", "enrol", "--url", server.url, "--token", token, "--name", "ro", "--root", str(tmp_path)]
@@ -316,7 +318,7 @@ def test_state_that_cannot_be_written_is_told_before_anything_is_asked(server: S
     assert_fine(precast(*words))
 
 
-def test_person_with_a_wrong_token_is_told(server: Server) -> None:
+def test_person_with_a_wrong_token_is_refused(server: Server) -> None:
     assert_refused(precast("node", "list", env={**server.env, "PRECAST_TOKEN": "x"}), 64, "WIRE-002")
     other = server.admin.split(".")
     other[2] = "A" * 43
@@ -339,7 +341,7 @@ def test_client_file_that_others_may_read_is_refused(server: Server, tmp_path: P
 # the process
 
 
-def test_init_makes_everything_for_its_owner_alone_and_once(tmp_path: Path) -> None:
+def test_init_creates_private_files_and_only_once(tmp_path: Path) -> None:
     site = Server.init(tmp_path / "data")
     with running(site):
         assert mode_of(site.data) == 0o700
@@ -351,22 +353,22 @@ def test_init_makes_everything_for_its_owner_alone_and_once(tmp_path: Path) -> N
     assert site.authority.read_bytes() == before
 
 
-def test_lost_admin_token_is_made_anew_on_the_server_itself(server: Server, tmp_path: Path) -> None:
+def test_lost_admin_token_is_replaced_on_the_server_itself(server: Server, tmp_path: Path) -> None:
     ran = precast("server", "admin", "--data", server.data, "--admin", "bob")
     assert_fine(ran)
     assert_fine(precast("token", "list", env={**server.env, "PRECAST_TOKEN": ran.out.strip()}))
     assert_refused(precast("server", "admin", "--data", tmp_path), 66, "STORE-002")
 
 
-def test_authority_that_lost_a_file_is_told_by_server_and_init_alike(tmp_path: Path) -> None:
+def test_missing_file_of_the_authority_is_reported_by_server_and_init(tmp_path: Path) -> None:
     site = Server.init(tmp_path / "data")
     site.authority.unlink()
     assert_refused(precast("server", "--data", site.data, "--listen", "127.0.0.1:0"), 75, "CA-014", "is missing")
     assert_refused(precast("server", "init", "--data", site.data), 73, "CA-002")
 
 
-def test_init_cut_off_by_a_kill_at_any_moment_can_be_done_again(tmp_path: Path) -> None:
-    """As a crash leaves it: the directory under its temporary name, and a database that knows a token."""
+def test_init_that_was_killed_can_be_repeated(tmp_path: Path) -> None:
+    """The state after a crash: the directory has its temporary name, and the database already has a token."""
     site = Server.init(tmp_path / "data")
     (site.data / "authority").rename(site.data / ".precast-cut-off")
     again = Server.init(site.data)
@@ -374,7 +376,7 @@ def test_init_cut_off_by_a_kill_at_any_moment_can_be_done_again(tmp_path: Path) 
         assert_fine(again.command("node", "list"))
 
 
-def test_init_with_a_database_that_is_away_can_be_done_again(tmp_path: Path) -> None:
+def test_init_with_an_unavailable_database_can_be_repeated(tmp_path: Path) -> None:
     data = tmp_path / "data"
     ran = precast("server", "init", "--data", data, "--database", tmp_path / "nowhere" / "precast.db")
     assert ran.code != 0
@@ -385,12 +387,12 @@ def test_server_without_an_authority_does_not_start(tmp_path: Path) -> None:
     assert_refused(precast("server", "--data", tmp_path, "--listen", "127.0.0.1:0"), 66, "CA-001")
 
 
-def test_server_on_a_taken_port_does_not_start(server: Server) -> None:
+def test_server_on_a_port_in_use_does_not_start(server: Server) -> None:
     listen = f"127.0.0.1:{server.port}"
     assert_refused(precast("server", "--data", server.data, "--listen", listen), 75, "CLI-026")
 
 
-def test_server_told_to_stop_ends_with_success_and_an_empty_log(tmp_path: Path) -> None:
+def test_stopped_server_ends_with_success_and_an_empty_log(tmp_path: Path) -> None:
     site = Server.init(tmp_path / "data")
     for number in (signal.SIGTERM, signal.SIGINT):
         with running(site):
@@ -399,16 +401,16 @@ def test_server_told_to_stop_ends_with_success_and_an_empty_log(tmp_path: Path) 
     assert site.log == ""
 
 
-def test_killed_server_has_lost_no_certificate_it_gave(tmp_path: Path) -> None:
+def test_killed_server_loses_no_certificate_it_issued(tmp_path: Path) -> None:
     site = Server.init(tmp_path / "data")
-    given = []
+    issued = []
     for number in range(3):
         with running(site):
-            enrolled(site, tmp_path / f"node{number}", f"node{number}")
-            given.append(f"node{number}")
+            enrol_node(site, tmp_path / f"node{number}", f"node{number}")
+            issued.append(f"node{number}")
             assert site.stop(signal.SIGKILL) == -signal.SIGKILL
     with running(site):
-        assert [row["node"] for row in site.read("ca", "list")] == given
+        assert [row["node"] for row in site.read("ca", "list")] == issued
 
 
 def test_two_servers_on_one_postgresql_answer_alike(postgres: PostgresServer, tmp_path: Path) -> None:
@@ -421,7 +423,7 @@ def test_two_servers_on_one_postgresql_answer_alike(postgres: PostgresServer, tm
     for path in (second.data / "authority").iterdir():
         (first.data / "authority" / path.name).write_bytes(path.read_bytes())
     with running(first), running(second):
-        enrolled(first, tmp_path / "a", "web1")
+        enrol_node(first, tmp_path / "a", "web1")
         token = second.read("token", "enrol", "web1")["token"]
         assert_refused(second.enrol(tmp_path / "b", "web1", token), 73, "CA-005")
         assert_fine(second.command("ca", "clean", "web1"))
@@ -430,7 +432,7 @@ def test_two_servers_on_one_postgresql_answer_alike(postgres: PostgresServer, tm
             assert first.read(*words) == second.read(*words)
 
 
-def test_log_of_the_server_holds_no_secret(server: Server) -> None:
+def test_log_of_the_server_contains_no_secret(server: Server) -> None:
     secret = server.admin.split(".")[2]
     server.ask("GET", "/v1/nodes", server.admin + "x")
     assert secret not in server.log

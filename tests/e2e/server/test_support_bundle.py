@@ -1,4 +1,4 @@
-"""`precast support-bundle`: everything that helps, and no secret, wherever one was planted."""
+"""`precast support-bundle`: it contains the diagnostic data, and none of the planted secrets."""
 
 import json
 import tarfile
@@ -14,7 +14,7 @@ def parts_of(file: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in (file.parent / "out").rglob("*") if path.is_file()}
 
 
-def test_bundle_tells_what_helps_and_holds_none_of_the_planted_secrets(tmp_path: Path) -> None:
+def test_bundle_contains_diagnostics_and_no_planted_secret(tmp_path: Path) -> None:
     server = Server.init(tmp_path / "data")
     key = (tmp_path / "data" / "authority" / "key.pem").read_text()
     log = tmp_path / "server.log"
@@ -32,21 +32,21 @@ def test_bundle_tells_what_helps_and_holds_none_of_the_planted_secrets(tmp_path:
         node_key = (tmp_path / "node/var/lib/precast/agent/key.pem").read_text()
         server.command("ca", "revoke", "web1.test", "--why", "password=AUDITSECRET was seen")
         file = tmp_path / "bundle.tar.gz"
-        planted = {
+        variables = {
             **server.env,
             "PRECAST_DATA": str(tmp_path / "data"),
             "PRECAST_ENROL_TOKEN": enrolment,
             "PGPASSWORD": "ENVSECRET",
         }
-        ran = precast("support-bundle", file, "--log", log, "--json", env=planted)
-        said = json.loads(ran.out)
-        again = precast("support-bundle", file, env=planted)
+        ran = precast("support-bundle", file, "--log", log, "--json", env=variables)
+        printed = json.loads(ran.out)
+        again = precast("support-bundle", file, env=variables)
     assert ran.code == 0
     assert mode_of(file) == 0o600
     parts = parts_of(file)
     assert {*(f"{name}.json" for name in ("versions", "configuration", "status", "audit", "database"))} <= set(parts)
     assert {"metrics.txt", "log-1.txt", "missing.txt"} <= set(parts)
-    assert set(said["missing"]) <= {"journal.txt"}
+    assert set(printed["missing"]) <= {"journal.txt"}
     everything = "\n".join(parts.values()) + ran.out + ran.err
     secrets = {
         "admin token": server.admin.split(".")[2],
@@ -59,7 +59,7 @@ def test_bundle_tells_what_helps_and_holds_none_of_the_planted_secrets(tmp_path:
         },
     }
     assert [name for name, secret in secrets.items() if secret in everything] == []
-    # And it is of use.
+    # The useful data is still there.
     assert "harmless words" in parts["log-1.txt"]
     assert "certificate.revoke" in parts["audit.json"]
     assert "precast_requests_total" in parts["metrics.txt"]
@@ -68,7 +68,7 @@ def test_bundle_tells_what_helps_and_holds_none_of_the_planted_secrets(tmp_path:
     assert_refused(again, 75, "CLI-013", "it exists")
 
 
-def test_bundle_without_a_server_names_what_is_missing(tmp_path: Path) -> None:
+def test_bundle_without_a_server_lists_the_missing_parts(tmp_path: Path) -> None:
     file = tmp_path / "bundle.tar.gz"
     client = tmp_path / "precast" / "client.toml"
     client.parent.mkdir()

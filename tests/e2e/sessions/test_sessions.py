@@ -1,4 +1,4 @@
-"""Sessions against a real server over real TLS, said by hand: epochs, replay, fencing, clones, revocation, draining."""
+"""Sessions with a real server over real TLS, message by message: epochs, replay, fencing, clones, revocation, draining."""
 
 import asyncio
 import base64
@@ -18,7 +18,7 @@ from lab.site import Site
 from precast.agent.identity.enrolment import Identity
 from precast.base import canonical, digests
 from precast.wire import sessions as session
-from precast.wire.sessions import Ack, FromNode, Hello, Reconnect, Record, Refused, Resend, Want
+from precast.wire.sessions import Ack, FactsWanted, FromNode, Hello, Reconnect, Record, Refused, Resend
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -38,7 +38,7 @@ def peer(site: Site, context: ssl.SSLContext, store: Store | None = None) -> Pee
     return Peer(site.url, context, store or Store())
 
 
-async def test_records_are_acknowledged_and_not_taken_twice(site: Site) -> None:
+async def test_records_are_acknowledged_and_stored_once(site: Site) -> None:
     context = site.enrol("twice1").context()
     store = Store()
     async with peer(site, context, store) as node:
@@ -46,7 +46,7 @@ async def test_records_are_acknowledged_and_not_taken_twice(site: Site) -> None:
         assert (welcome.epoch, welcome.received, welcome.facts_digest) == (1, 0, "")
         await node.acknowledged(await node.send(session.FACTS, facts_of({"tier": "one"})))
         first = store.records[0]
-        await node.say(first)
+        await node.send_message(first)
         assert await node.expect(Ack) == Ack(1)
     async with peer(site, context, store) as node:
         welcome = await node.greet()
@@ -54,27 +54,27 @@ async def test_records_are_acknowledged_and_not_taken_twice(site: Site) -> None:
         assert welcome.facts_digest == facts_of({"tier": "one"})["digest"]
 
 
-async def test_gap_is_asked_for_again(site: Site) -> None:
+async def test_gap_in_the_records_is_requested_again(site: Site) -> None:
     async with peer(site, site.enrol("gap1").context()) as node:
         await node.greet()
         await node.acknowledged(await node.send(session.FACTS, facts_of({"n": 1})))
         third = Record(3, session.FACTS, node.store.records[0].at, node.store.records[0].body)
-        await node.say(third)
+        await node.send_message(third)
         assert await node.expect(Ack) == Ack(1)
         assert await node.expect(Resend) == Resend(1)
 
 
-async def test_digest_the_server_lacks_is_wanted(site: Site) -> None:
+async def test_facts_with_an_unknown_digest_are_requested(site: Site) -> None:
     async with peer(site, site.enrol("want1").context()) as node:
         await node.greet()
         body = facts_of({"tier": "two"}, is_whole=False)
         number = await node.send(session.FACTS, body)
         assert await node.expect(Ack) == Ack(number)
-        assert await node.expect(Want) == Want(body["digest"])
+        assert await node.expect(FactsWanted) == FactsWanted(body["digest"])
         await node.acknowledged(await node.send(session.FACTS, facts_of({"tier": "two"})))
 
 
-async def test_record_that_cannot_be_used_does_not_stop_the_stream(site: Site) -> None:
+async def test_invalid_record_does_not_stop_the_stream(site: Site) -> None:
     async with peer(site, site.enrol("poison1").context()) as node:
         await node.greet()
         await node.send("weather", {"sun": True})
@@ -85,7 +85,7 @@ async def test_record_that_cannot_be_used_does_not_stop_the_stream(site: Site) -
     assert site.session_of("poison1")["lost"] == 3
 
 
-async def test_volatile_part_that_is_packed_is_found_by_queries_and_one_that_is_none_is_not(site: Site) -> None:
+async def test_compressed_volatile_part_is_found_by_queries_unless_it_is_invalid(site: Site) -> None:
     stable = {"os": {"name": "Plan9"}}
     volatile = canonical.encode({"uptime": 7, "mountpoints": {f"/srv/volume{number}": number for number in range(100)}})
     streams = {"packed1": zlib.compress(volatile), "packed2": zlib.compress(b"[]," * 100_000), "packed3": b"\xff{}"}
@@ -95,10 +95,10 @@ async def test_volatile_part_that_is_packed_is_found_by_queries_and_one_that_is_
             packed = {"volatile": {}, "packed_volatile": base64.b64encode(stream).decode()}
             await node.acknowledged(await node.send(session.FACTS, facts_of(stable) | packed))
             await node.acknowledged(await node.send(session.FACTS, facts_of(stable, is_whole=False) | packed))
-    shown = {name: site.run("facts", "show", name)["facts"] for name in streams}
-    assert shown == {"packed1": stable | json.loads(volatile), "packed2": stable, "packed3": stable}
-    found = {query: site.run("node", "list", query) for query in ("facts.os.name = 'Plan9'", "facts.uptime = 7")}
-    assert [[row["name"] for row in rows] for rows in found.values()] == [list(streams), ["packed1"]]
+    facts = {name: site.run("facts", "show", name)["facts"] for name in streams}
+    assert facts == {"packed1": stable | json.loads(volatile), "packed2": stable, "packed3": stable}
+    matching = {query: site.run("node", "list", query) for query in ("facts.os.name = 'Plan9'", "facts.uptime = 7")}
+    assert [[row["name"] for row in rows] for rows in matching.values()] == [list(streams), ["packed1"]]
 
 
 async def test_second_connection_closes_the_first(site: Site) -> None:
@@ -111,7 +111,7 @@ async def test_second_connection_closes_the_first(site: Site) -> None:
             await second.acknowledged(await second.send(session.FACTS, facts_of({"a": 1})))
 
 
-async def test_clone_is_refused_while_the_node_is_here_and_said_so(site: Site) -> None:
+async def test_clone_is_refused_and_audited_while_the_node_is_connected(site: Site) -> None:
     context, store = site.enrol("clone1").context(), Store()
     async with peer(site, context, store) as original:
         await original.greet()
@@ -120,36 +120,36 @@ async def test_clone_is_refused_while_the_node_is_here_and_said_so(site: Site) -
         await original.greet()
         async with peer(site, context, copied) as clone:
             copied.attempts.insert(0, "0123456789abcdef")
-            await clone.say(copied.hello())
+            await clone.send_message(copied.hello())
             refused = await clone.expect(Refused)
             assert refused.code == "SESSION-001"
             assert await clone.closed() == session.CLOSE_REFUSED
         await original.acknowledged(await original.send(session.FACTS, facts_of({"a": 1})))
-    shown = site.session_of("clone1")
-    assert shown["clone_address"] == "127.0.0.1"
-    deeds = [row["action"] for row in site.run("audit") if row["target"] == "clone1"]
-    assert deeds.count("session.clone") == 1
+    presence = site.session_of("clone1")
+    assert presence["clone_address"] == "127.0.0.1"
+    actions = [row["action"] for row in site.run("audit") if row["target"] == "clone1"]
+    assert actions.count("session.clone") == 1
 
 
-async def test_clone_is_noted_when_it_comes_while_the_node_is_away(site: Site) -> None:
+async def test_clone_is_recorded_when_it_connects_while_the_node_is_offline(site: Site) -> None:
     context, store = site.enrol("clone2").context(), Store()
     async with peer(site, context, store) as original:
         await original.greet()
     copied = store.copy()
     async with peer(site, context, copied) as clone:
         await clone.greet()
-    await _until(site, "clone2", lambda shown: shown["server"] is None)
+    await _wait_until(site, "clone2", lambda presence: presence["server"] is None)
     async with peer(site, context, store) as original:
         await original.greet()
     assert site.session_of("clone2")["clone_at"] is not None
 
 
-async def test_store_that_begins_anew_counts_anew(site: Site) -> None:
+async def test_new_store_starts_a_new_stream(site: Site) -> None:
     context = site.enrol("anew1").context()
     async with peer(site, context) as node:
         await node.greet()
         await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 1})))
-    await _until(site, "anew1", lambda shown: shown["server"] is None)
+    await _wait_until(site, "anew1", lambda presence: presence["server"] is None)
     async with peer(site, context, Store()) as node:
         assert (await node.greet()).received == 0
         await node.acknowledged(await node.send(session.FACTS, facts_of({"a": 2})))
@@ -168,13 +168,13 @@ async def test_revocation_closes_the_connection(site: Site) -> None:
     assert refused.value.response.status_code == 401
 
 
-@pytest.mark.parametrize("deed", [["deactivate"], ["purge", "--force"]])
-async def test_node_that_is_taken_out_of_service_is_disconnected_and_comes_no_more(site: Site, deed: list[str]) -> None:
-    name = f"out-{deed[0]}1"
+@pytest.mark.parametrize("operation", [["deactivate"], ["purge", "--force"]])
+async def test_deactivated_or_purged_node_is_disconnected_and_refused(site: Site, operation: list[str]) -> None:
+    name = f"out-{operation[0]}1"
     context = site.enrol(name).context()
     async with peer(site, context) as node:
         await node.greet()
-        await asyncio.to_thread(site.run, "node", *deed, name)
+        await asyncio.to_thread(site.run, "node", *operation, name)
         assert await node.closed() == session.CLOSE_REVOKED
     with pytest.raises(InvalidStatus) as refused:
         async with peer(site, context):
@@ -182,15 +182,15 @@ async def test_node_that_is_taken_out_of_service_is_disconnected_and_comes_no_mo
     assert refused.value.response.status_code == 401
 
 
-async def test_presence_tells_where_and_since_when(site: Site) -> None:
+async def test_presence_shows_the_server_or_the_time_of_disconnection(site: Site) -> None:
     context = site.enrol("seen1").context()
     async with peer(site, context) as node:
         await node.greet()
-        here = await asyncio.to_thread(site.session_of, "seen1")
-        assert here["server"].endswith(f":{site.port}")
-        assert here["away_since"] is None
-    away = await _until(site, "seen1", lambda shown: shown["server"] is None)
-    assert away["away_since"] is not None
+        connected = await asyncio.to_thread(site.session_of, "seen1")
+        assert connected["server"].endswith(f":{site.port}")
+        assert connected["away_since"] is None
+    offline = await _wait_until(site, "seen1", lambda presence: presence["server"] is None)
+    assert offline["away_since"] is not None
 
 
 async def test_order_reaches_the_node_and_is_repeated_until_confirmed(site: Site) -> None:
@@ -204,12 +204,12 @@ async def test_order_reaches_the_node_and_is_repeated_until_confirmed(site: Site
         await node.greet()
         assert (await node.expect(Record)).number == 1
         store.received = 1
-        await node.say(Ack(1))
+        await node.send_message(Ack(1))
         await asyncio.to_thread(site.run, "facts", "collect", "order1")
         assert (await node.expect(Record)).number == 2
 
 
-async def test_order_made_while_the_node_is_away_is_there_when_it_comes(site: Site) -> None:
+async def test_order_for_an_offline_node_is_delivered_when_it_connects(site: Site) -> None:
     context = site.enrol("order2").context()
     await asyncio.to_thread(site.run, "facts", "collect", "order2")
     async with peer(site, context) as node:
@@ -227,7 +227,7 @@ async def test_anything_but_hello_ends_the_connection(site: Site, opening: bytes
         assert await node.closed() == session.CLOSE_PROTOCOL
 
 
-async def test_wrong_frame_later_ends_the_connection(site: Site) -> None:
+async def test_invalid_frame_ends_the_connection(site: Site) -> None:
     for frame in (b"{}", b"\xff", session.encode(Hello([1], "i", ["a"], "b", "0"))):
         async with peer(site, _known(site, "rude2")) as node:
             await node.greet()
@@ -235,26 +235,26 @@ async def test_wrong_frame_later_ends_the_connection(site: Site) -> None:
             assert await node.closed() == session.CLOSE_PROTOCOL
 
 
-async def test_unknown_version_is_refused_with_both_sides_named(site: Site) -> None:
+async def test_unknown_protocol_version_is_refused(site: Site) -> None:
     async with peer(site, _known(site, "future1")) as node:
-        await node.say(Hello([7, 8], "i", ["a"], "b", "9.9"))
+        await node.send_message(Hello([7, 8], "i", ["a"], "b", "9.9"))
         refused = await node.expect(Refused)
         assert refused.code == "SESSION-002"
         assert "7, 8" in refused.message
 
 
 async def test_every_message_needs_a_node(site: Site) -> None:
-    """The walk over the messages: none can be said without a certificate, whatever else is shown."""
+    """No message can be sent without a certificate."""
     authority = Path(site.environment["PRECAST_CA"]).read_text()
-    nobody = ssl.create_default_context(cadata=authority)
+    anonymous = ssl.create_default_context(cadata=authority)
     for message in msgspec.inspect.type_info(FromNode).types:  # type: ignore[attr-defined] # a union
         with pytest.raises(InvalidStatus) as refused:
-            async with Peer(site.url, nobody, Store()) as node:
+            async with Peer(site.url, anonymous, Store()) as node:
                 await node.socket.send(json.dumps({"type": message.tag}))
         assert refused.value.response.status_code == 401
 
 
-async def test_stopping_server_sends_nodes_away_with_a_word(tmp_path: Path) -> None:
+async def test_stopping_server_asks_its_nodes_to_reconnect(tmp_path: Path) -> None:
     with Site(tmp_path / "data") as other:
         context = other.enrol("drain1").context()
         async with Peer(other.url, context, Store()) as node:
@@ -270,9 +270,9 @@ def _known(site: Site, name: str) -> ssl.SSLContext:
     return identity.context() if identity.certificate.exists() else site.enrol(name).context()
 
 
-async def _until(site: Site, node: str, is_so: Any) -> dict[str, Any]:
-    """The node's session as soon as it is so; the server learns of an end a moment after we do."""
+async def _wait_until(site: Site, node: str, is_reached: Any) -> dict[str, Any]:
+    """The node's presence once a condition holds; the server notices the end of a connection a little later than the node."""
     async with asyncio.timeout(30):
-        while not is_so(shown := await asyncio.to_thread(site.session_of, node)):
+        while not is_reached(presence := await asyncio.to_thread(site.session_of, node)):
             pass
-    return dict(shown)
+    return dict(presence)

@@ -1,4 +1,4 @@
-"""Two servers on one PostgreSQL: either reaches any node, a node that moves is let go, a dead server's nodes are known to be away."""
+"""Two servers on one PostgreSQL: orders reach nodes of either, a node that moves is fenced, nodes of a dead server count as offline."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def site(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @contextmanager
 def second_server(site: Site) -> Iterator[Site]:
-    """Another process of the same site, on another port."""
+    """Another server process of the same site, on another port."""
     other = site.twin()
     other.start()
     try:
@@ -41,7 +41,7 @@ async def test_order_given_to_one_server_reaches_the_node_of_the_other(site: Sit
                 assert (await node.expect(Record)).kind == session.COLLECT
 
 
-async def test_node_that_moves_is_let_go_by_its_old_server(site: Site) -> None:
+async def test_node_that_moves_is_fenced_at_its_old_server(site: Site) -> None:
     context, store = site.enrol("moves1").context(), Store()
     with second_server(site) as other:
         async with Peer(site.url, context, store) as first:
@@ -50,8 +50,8 @@ async def test_node_that_moves_is_let_go_by_its_old_server(site: Site) -> None:
                 assert (await second.greet()).epoch == 2
                 async with asyncio.timeout(20):
                     assert await first.closed() == session.CLOSE_FENCED
-                shown = await asyncio.to_thread(site.session_of, "moves1")
-                assert shown["server"].endswith(f":{other.port}")
+                presence = await asyncio.to_thread(site.session_of, "moves1")
+                assert presence["server"].endswith(f":{other.port}")
 
 
 async def test_revocation_at_one_server_closes_the_connection_at_the_other(site: Site) -> None:
@@ -64,7 +64,7 @@ async def test_revocation_at_one_server_closes_the_connection_at_the_other(site:
                 assert await node.closed() == session.CLOSE_REVOKED
 
 
-async def test_killed_server_leaves_its_nodes_away_and_they_come_back_elsewhere(site: Site) -> None:
+async def test_nodes_of_a_killed_server_count_as_offline_and_reconnect_elsewhere(site: Site) -> None:
     context, store = site.enrol("orphan1").context(), Store()
     with second_server(site) as other:
         async with Peer(other.url, context, store) as node:

@@ -48,7 +48,7 @@ class Looked(Site):
         self.run("release", "web1")
 
     def until_staged(self, node: str) -> None:
-        authority = https.trusting(Path(self.environment["PRECAST_CA"]).read_text())
+        authority = https.trust_authority(Path(self.environment["PRECAST_CA"]).read_text())
         headers = {"Authorization": f"Bearer {self.environment['PRECAST_TOKEN']}"}
         end_s = time.monotonic() + DEADLINE_S
         while https.call(self.url, authority, "GET", f"/v1/nodes/{node}/catalog", headers=headers).status != 200:
@@ -78,7 +78,7 @@ async def picture(page: Page, name: str) -> None:
 
 async def test_wrong_token_is_told_and_a_good_one_lets_in_and_out(site: Looked, page: Page) -> None:
     await sign_in(page, "nonsense")
-    await expect(page.get_by_role("alert")).to_have_text("this token is not good")
+    await expect(page.get_by_role("alert")).to_have_text("this token is not valid")
     await sign_in(page, site.environment["PRECAST_TOKEN"])
     await expect(page.get_by_role("heading", name="Fleet")).to_be_visible()
     (cookie,) = await page.context.cookies()
@@ -229,7 +229,7 @@ LOW_CONTRAST = """() => {
 
 
 def test_pages_are_served_with_a_strict_policy_and_known_by_digest(site: Looked) -> None:
-    context = https.trusting(Path(site.environment["PRECAST_CA"]).read_text())
+    context = https.trust_authority(Path(site.environment["PRECAST_CA"]).read_text())
     came = https.call(site.url, context, "GET", "/")
     policy = came.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy

@@ -1,4 +1,4 @@
-"""The agent loses nothing: daemons and children killed at any moment, a store that is damaged."""
+"""The agent loses no record: daemons and child processes are killed at any time, and a store is damaged."""
 
 import asyncio
 import json
@@ -14,15 +14,15 @@ from lab.agent_process import AgentProcess
 from lab.scripted_server import DEADLINE_S, Line, ScriptedServer
 from lab.server_process import PRECAST
 from lab.site import Site
-from precast.agent.state.spool import Importance, Limits, Spool
-from precast.agent.state.store import LocalStore, place
+from precast.agent.state.spool import Importance, Spool, SpoolLimits
+from precast.agent.state.store import LocalStore, store_path
 from precast.wire.sessions import Ack, Hello, Record, Welcome
 
 EVENT = "event"
 
 
 class Archive:
-    """A server that stores records: each number once, in order."""
+    """A server that stores records, each number once and in order."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -44,21 +44,21 @@ class Archive:
         hello = await line.expect(Hello)
         self.hellos += 1
         assert hello.last >= len(self.records), "the agent has forgotten what it sent"
-        # Now and then it has lost its newest records, as a standby that lagged would have.
+        # Sometimes it has lost its newest records, like a standby that lagged behind.
         if self._chance.random() < 0.3:
             del self.records[len(self.records) - self._chance.randrange(min(5, len(self.records) + 1)) :]
         assert hello.first <= len(self.records) + 1, "the agent has dropped what the server lacks"
-        await line.say(Welcome(1, hello.epoch + 1, "archive", len(self.records), 60.0, 3600.0, 3600.0))
+        await line.send_message(Welcome(1, hello.epoch + 1, "archive", len(self.records), 60.0, 3600.0, 3600.0))
         while True:
             record = await line.expect(Record)
             if record.number <= len(self.records):
                 assert bytes(record.body) == bytes(self.records[record.number - 1].body), (
-                    "a number means something else"
+                    "a number stands for another record than before"
                 )
             else:
-                assert record.number == len(self.records) + 1, "a gap"
+                assert record.number == len(self.records) + 1, "there is a gap"
                 self.records.append(record)
-            await line.say(Ack(len(self.records)))
+            await line.send_message(Ack(len(self.records)))
 
 
 async def kill_again_and_again(directory: Path, rounds: int, chance: random.Random) -> Archive:
@@ -70,11 +70,11 @@ async def kill_again_and_again(directory: Path, rounds: int, chance: random.Rand
         serving = asyncio.create_task(archive.serve(server))
         agent = AgentProcess(directory / "node", server.url)
         with closing(LocalStore.open(directory / "node", lambda: "one")) as store:
-            spool = Spool(store, Limits())
+            spool = Spool(store, SpoolLimits())
             for _ in range(rounds):
                 with agent:
                     seen = archive.hellos
-                    # Killed anywhere from its start to when everything is sent, most often while it sends.
+                    # The daemon is killed at any time from its start until everything is sent, most often while it sends.
                     is_connected = chance.random() < 0.8
                     async with asyncio.timeout(DEADLINE_S):
                         while is_connected and archive.hellos == seen:
@@ -98,12 +98,12 @@ async def kill_again_and_again(directory: Path, rounds: int, chance: random.Rand
             await asyncio.wait([serving])
             assert archive.texts() == [str(number) for number in range(1, made + 1)]
             store.check()
-    print(f"\n{rounds} kills with {left} records not acknowledged: {made} are there once and in order")
+    print(f"\n{rounds} kills with {left} unacknowledged records: the server has all {made} once and in order")
     return archive
 
 
 @pytest.mark.timeout(300)
-async def test_daemon_killed_at_any_moment_loses_no_record_and_repeats_none(tmp_path: Path) -> None:
+async def test_daemon_killed_at_any_time_loses_no_record_and_repeats_none(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"\nseed {seed}")
     await kill_again_and_again(tmp_path, 3, random.Random(seed))
@@ -111,7 +111,7 @@ async def test_daemon_killed_at_any_moment_loses_no_record_and_repeats_none(tmp_
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-async def test_daemon_killed_at_any_moment_loses_no_record_for_long(tmp_path: Path) -> None:
+async def test_daemon_killed_at_any_time_for_long_loses_no_record(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"\nseed {seed}")
     await kill_again_and_again(tmp_path, 50, random.Random(seed))
@@ -128,7 +128,7 @@ def test_child_killed_while_it_collects_leaves_the_store_whole(tmp_path: Path) -
             )
             with pytest.raises(subprocess.TimeoutExpired):
                 child.wait(chance.uniform(0.05, 0.1))
-            # Somewhere between reading the machine and writing it down.
+            # It is killed between the start of the collection and the write to the store.
             try:
                 child.wait(chance.uniform(0, 0.4))
             except subprocess.TimeoutExpired:
@@ -145,18 +145,18 @@ def test_child_killed_while_it_collects_leaves_the_store_whole(tmp_path: Path) -
 
 
 @pytest.mark.timeout(180)
-def test_damaged_store_is_set_aside_and_facts_are_sent_anew(tmp_path: Path) -> None:
+def test_damaged_store_is_set_aside_and_facts_are_sent_again(tmp_path: Path) -> None:
     with Site(tmp_path / "data") as site:
         site.enrol("web1")
         agent = AgentProcess(site.directory / "nodes" / "web1", site.url)
         with agent:
             first = agent.until_settled()
             agent.stop()
-            path = place(agent.root)
+            path = store_path(agent.root)
             path.write_bytes(b"no database" * 1000)
             agent.start()
             again = agent.until_settled()
             assert again["facts"]["collected_at"] > first["facts"]["collected_at"]
-            (kept,) = path.parent.glob("state.db.damaged-*Z")
-            assert kept.read_bytes().startswith(b"no database")
+            (damaged,) = path.parent.glob("state.db.damaged-*Z")
+            assert damaged.read_bytes().startswith(b"no database")
             assert "is damaged; it is kept as" in agent.log

@@ -1,4 +1,4 @@
-"""Daemons and appliers killed at any moment: an order is begun at most once and always answered, a release is applied in the end."""
+"""Daemons and runs killed at any time: an order is begun at most once and always answered, and a release is applied in the end."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from lab.agent_process import AgentProcess
 from lab.scripted_server import DEADLINE_S, Line, ScriptedServer
 from lab.site import Site
-from precast.agent.catalog.cached import place
+from precast.agent.catalog.cached_catalog import catalog_path
 from precast.agent.state.store import LocalStore
 from precast.base import digests
 from precast.wire.jobs.orders import NOT_RUN, RUN, NotRun, RunOrder
@@ -28,10 +28,10 @@ from precast.wire.sessions import Ack, Hello, Record, Welcome
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "site"
 CATALOG = {"resources": [{"type": "File", "title": "/etc/motd", "parameters": {"content": "hello\n"}}]}
-# What happens in the node's store is counted there, whoever does it.
+# Triggers in the node's store count what happens there, whichever process does it.
 COUNTING = """
 CREATE TABLE IF NOT EXISTS counted (what TEXT);
-CREATE TRIGGER IF NOT EXISTS begins AFTER UPDATE OF state ON run_order WHEN NEW.state = 'begun'
+CREATE TRIGGER IF NOT EXISTS begins AFTER UPDATE OF state ON queued_order WHEN NEW.state = 'begun'
   BEGIN INSERT INTO counted VALUES (NEW.id); END;
 CREATE TRIGGER IF NOT EXISTS runs AFTER INSERT ON note WHEN NEW.name = 'RunNote' BEGIN INSERT INTO counted VALUES ('run'); END;
 """
@@ -39,12 +39,12 @@ CREATE TRIGGER IF NOT EXISTS runs AFTER INSERT ON note WHEN NEW.name = 'RunNote'
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started."""
-    found = []
+    pids = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             if int(status.read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(status.parent.name))
-    return found
+                pids.append(int(status.parent.name))
+    return pids
 
 
 def kill(agent: AgentProcess, *, with_children: bool) -> None:
@@ -56,8 +56,8 @@ def kill(agent: AgentProcess, *, with_children: bool) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-class Office:
-    """A server that has orders, and sends each again until it is acknowledged."""
+class OrderingServer:
+    """A server that sends orders, and sends each again until it is acknowledged."""
 
     def __init__(self) -> None:
         self.orders: list[RunOrder] = []
@@ -75,7 +75,7 @@ class Office:
     async def _send(self, number: int) -> None:
         assert self._line is not None
         body = msgspec.Raw(msgspec.json.encode(self.orders[number - 1]))
-        await self._line.say(Record(number, RUN, datetime.now(UTC), body))
+        await self._line.send_message(Record(number, RUN, datetime.now(UTC), body))
 
     async def serve(self, server: ScriptedServer) -> None:
         while True:
@@ -86,34 +86,36 @@ class Office:
 
     async def _listen(self, line: Line) -> None:
         hello = await line.expect(Hello)
-        await line.say(Welcome(2, hello.epoch + 1, "office", self._through, 60.0, 3600.0, 3600.0))
+        await line.send_message(Welcome(1, hello.epoch + 1, "scripted", self._through, 60.0, 3600.0, 3600.0))
         self._line = line
         for number in range(hello.received + 1, len(self.orders) + 1):
             await self._send(number)
         while True:
-            message = await line.hear()
+            message = await line.receive()
             if not isinstance(message, Record) or message.number <= self._through:
                 continue
             self._through = message.number
             if message.kind == NOT_RUN:
                 self.answers.append(msgspec.json.decode(message.body, type=NotRun))
-            await line.say(Ack(message.number))
+            await line.send_message(Ack(message.number))
 
 
-async def follow_orders_while_killed(directory: Path, rounds: int, chance: random.Random) -> None:
-    office, root = Office(), directory / "node"
+async def carry_out_orders_while_killed(directory: Path, rounds: int, chance: random.Random) -> None:
+    server_side, root = OrderingServer(), directory / "node"
     async with ScriptedServer(directory / "server") as server:
         server.enrol(root, "web1")
         (root / "etc").mkdir()
-        place(root).write_text(json.dumps(CATALOG))
+        catalog_path(root).write_text(json.dumps(CATALOG))
         with closing(LocalStore.open(root, lambda: "one")) as store, closing(sqlite3.connect(store.path)) as counter:
             counter.executescript(COUNTING)
-        serving = asyncio.create_task(office.serve(server))
+        serving = asyncio.create_task(server_side.serve(server))
         agent = AgentProcess(root, server.url, "--apply-interval", "0s")
         with agent:
             for _ in range(rounds):
-                await office.order()
-                await asyncio.sleep(chance.uniform(0, 3))  # anywhere from its coming to the end of its run
+                await server_side.order()
+                await asyncio.sleep(
+                    chance.uniform(0, 3)
+                )  # any time from the receipt of the order to the end of its run
                 kill(agent, with_children=chance.random() < 0.5)
                 agent.start()
             async with asyncio.timeout(3 * DEADLINE_S):
@@ -121,35 +123,39 @@ async def follow_orders_while_killed(directory: Path, rounds: int, chance: rando
                     assert not serving.done(), serving.exception()
                     await asyncio.sleep(0.1)
                 begun, runs = _counted(root)
-                while {one.order for one in office.answers} | set(begun) != {one.order for one in office.orders}:
+                while {answer.order for answer in server_side.answers} | set(begun) != {
+                    order.order for order in server_side.orders
+                }:
                     await asyncio.sleep(0.1)
         serving.cancel()
         await asyncio.wait([serving])
     assert len(begun) == len(set(begun)), "an order was begun twice"
     assert runs <= len(begun)
-    for answer in office.answers:
+    for answer in server_side.answers:
         assert answer.reason == "broken"
-    answered = [one.order for one in office.answers]
+    answered = [answer.order for answer in server_side.answers]
     assert len(answered) == len(set(answered))
-    print(f"\n{rounds} orders, each followed by a kill: {runs} runs to their end, {len(answered)} told as broken off")
+    print(
+        f"\n{rounds} orders, each followed by a kill: {runs} runs to their end, {len(answered)} answered as broken off"
+    )
 
 
 def _states(root: Path) -> list[str]:
     with closing(sqlite3.connect(root / "var/lib/precast/agent/state.db", timeout=30)) as store:
-        return [state for (state,) in store.execute("SELECT state FROM run_order ORDER BY rowid")]
+        return [state for (state,) in store.execute("SELECT state FROM queued_order ORDER BY number")]
 
 
 def _counted(root: Path) -> tuple[list[str], int]:
     with closing(sqlite3.connect(root / "var/lib/precast/agent/state.db", timeout=30)) as store:
-        found = [what for (what,) in store.execute("SELECT what FROM counted")]
-    return [what for what in found if what != "run"], found.count("run")
+        counted = [what for (what,) in store.execute("SELECT what FROM counted")]
+    return [what for what in counted if what != "run"], counted.count("run")
 
 
 @pytest.mark.timeout(300)
-async def test_order_is_begun_at_most_once_and_answered_whoever_is_killed_when(tmp_path: Path) -> None:
+async def test_order_is_begun_at_most_once_and_answered_whichever_process_is_killed(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"\nseed {seed}")
-    await follow_orders_while_killed(tmp_path, 5, random.Random(seed))
+    await carry_out_orders_while_killed(tmp_path, 5, random.Random(seed))
 
 
 @pytest.mark.soak
@@ -157,11 +163,11 @@ async def test_order_is_begun_at_most_once_and_answered_whoever_is_killed_when(t
 async def test_order_is_begun_at_most_once_for_long(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"\nseed {seed}")
-    await follow_orders_while_killed(tmp_path, 60, random.Random(seed))
+    await carry_out_orders_while_killed(tmp_path, 60, random.Random(seed))
 
 
 @pytest.mark.timeout(300)
-def test_release_is_fetched_and_applied_in_the_end_whoever_is_killed_when(tmp_path: Path) -> None:
+def test_release_is_fetched_and_applied_in_the_end_whichever_process_is_killed(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     chance = random.Random(seed)
     print(f"\nseed {seed}")
@@ -181,19 +187,19 @@ def test_release_is_fetched_and_applied_in_the_end_whoever_is_killed_when(tmp_pa
             for number in range(4):
                 data.write_text((EXAMPLE / "data" / "common.yaml").read_text().replace("Welcome", f"Hello {number}"))
                 site.run("env", "deploy", "production", "--from", str(code))
-                # Somewhere from the compile over the hint, the fetch and the run.
+                # The kill may come during the compile, the hint, the fetch or the run.
                 assert agent.process is not None
                 with pytest.raises(subprocess.TimeoutExpired):
                     agent.process.wait(chance.uniform(0, 4))
                 kill(agent, with_children=chance.random() < 0.5)
-                kept = place(root)
-                if kept.exists():
-                    json.loads(kept.read_bytes())  # whole, whichever it is
+                cached = catalog_path(root)
+                if cached.exists():
+                    json.loads(cached.read_bytes())  # complete, whichever release it is of
                 agent.start()
             status = agent.until(lambda status: _says(root, "Hello 3"))
             served = site.run("catalog", "show", "web1")["released"]
             agent.until(lambda status: status["catalog"]["digest"] == served == status["run"]["catalog"])
-            assert digests.of_bytes(place(root).read_bytes()) == served
+            assert digests.of_bytes(catalog_path(root).read_bytes()) == served
             assert not status["run"]["is_noop"]
 
 

@@ -1,4 +1,4 @@
-"""Kill -9 in the middle of a run, again and again: no file is ever half written, and the next run finishes."""
+"""Runs are killed with SIGKILL, many times: no file is ever half written, and the next run finishes."""
 
 import os
 import random
@@ -13,7 +13,7 @@ ROUNDS = int(os.environ.get("PRECAST_APPLY_KILLS", "10"))
 
 
 def content(number: int, version: int) -> str:
-    """Long enough to be written in several pieces, and to show where it was cut off."""
+    """A text that is long enough to be written in several pieces, and shows where it was cut off."""
     return f"{number} {version} " * 20_000 + "end"
 
 
@@ -23,22 +23,22 @@ def manifest(version: int) -> str:
 
 
 def start(root: Path, manifest: Path) -> "subprocess.Popen[bytes]":
-    words = [PRECAST, "apply", str(manifest), "--root", str(root), "--no-diff"]
-    return subprocess.Popen(words, stdout=subprocess.PIPE)
+    argv = [PRECAST, "apply", str(manifest), "--root", str(root), "--no-diff"]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE)
 
 
-def look(root: Path, versions: list[int]) -> dict[int, int]:
-    """How many files hold each version; every one holds exactly one, whole."""
-    found: dict[int, int] = {}
+def count_versions(root: Path, versions: list[int]) -> dict[int, int]:
+    """Count the files of each version; every file must have exactly one version, complete."""
+    counts: dict[int, int] = {}
     for number in range(FILES):
         path = root / "d" / str(number)
         if not path.exists():
             continue
         text = path.read_text()
-        whole = [version for version in versions if text == content(number, version)]
-        assert whole, f"{path} is half written: {len(text)} characters, {text[:20]!r}…{text[-20:]!r}"
-        found[whole[0]] = found.get(whole[0], 0) + 1
-    return found
+        complete = [version for version in versions if text == content(number, version)]
+        assert complete, f"{path} is half written: {len(text)} characters, {text[:20]!r}…{text[-20:]!r}"
+        counts[complete[0]] = counts.get(complete[0], 0) + 1
+    return counts
 
 
 def finish(root: Path, manifest: Path) -> int:
@@ -48,7 +48,7 @@ def finish(root: Path, manifest: Path) -> int:
 
 
 def kill_after(root: Path, manifest: Path, lines: int) -> None:
-    """Kill a run that has told of so many changes; the next one is under way by then."""
+    """Kill a run after it has printed this many changes; the next change is under way by then."""
     with start(root, manifest) as process:
         assert process.stdout is not None
         for _ in range(lines):
@@ -60,17 +60,17 @@ def kill_after(root: Path, manifest: Path, lines: int) -> None:
 def test_killed_runs_leave_whole_files_and_the_next_one_finishes(tmp_path: Path) -> None:
     seed = int.from_bytes(os.urandom(4))
     chance = random.Random(seed)
-    place = tmp_path / "site.pp"
-    place.write_text(manifest(0))
-    assert finish(tmp_path, place) == 0
-    found: dict[int, int] = {}
+    manifest_path = tmp_path / "site.pp"
+    manifest_path.write_text(manifest(0))
+    assert finish(tmp_path, manifest_path) == 0
+    counts: dict[int, int] = {}
     for number in range(1, ROUNDS + 1):
-        place.write_text(manifest(number))
-        kill_after(tmp_path, place, chance.randrange(1, FILES // 2))
-        found = look(tmp_path, list(range(number + 1)))
-        assert found[number] < FILES, f"the run was over before it was killed: that proves nothing (seed {seed})"
-    assert finish(tmp_path, place) == 0, f"seed {seed}"
-    assert look(tmp_path, [ROUNDS]) == {ROUNDS: FILES}, f"seed {seed}"
+        manifest_path.write_text(manifest(number))
+        kill_after(tmp_path, manifest_path, chance.randrange(1, FILES // 2))
+        counts = count_versions(tmp_path, list(range(number + 1)))
+        assert counts[number] < FILES, f"the run ended before it was killed, which proves nothing (seed {seed})"
+    assert finish(tmp_path, manifest_path) == 0, f"seed {seed}"
+    assert count_versions(tmp_path, [ROUNDS]) == {ROUNDS: FILES}, f"seed {seed}"
     left = [path.name for path in (tmp_path / "d").iterdir() if not path.name.isdigit()]
     assert left == [], f"seed {seed}"
     print(

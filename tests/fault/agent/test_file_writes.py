@@ -1,6 +1,6 @@
-"""A run killed at each system call that sets a file in place: the old or the new, never half, and the next run finishes.
+"""A run is killed at each system call that writes a file: the old or the new file is there, never half of one, and the next run finishes.
 
-strace kills the process when it is about to make a call for the nth time, for every call there is, until a run gets through.
+strace kills the process before it makes a call for the nth time, for each call and for n from 1 until a run is not killed.
 """
 
 import os
@@ -28,7 +28,7 @@ SCRIPT = f"""
 import sys
 from precast.agent.applying.machine import Machine
 from precast.base.clock import SystemClock
-from precast.resources.contract import Wanted
+from precast.resources.contract import DesiredResource
 from precast.resources.file import File
 from precast.resources.file_line import FileLine
 
@@ -44,7 +44,7 @@ for kind, name, given in (
     (File, "gone", {{"ensure": "absent", "force": True}}),
     (FileLine, "edited", {{"path": place + "/d/edited", "line": "added"}}),
 ):
-    handler = kind(Wanted("file", f"{{place}}/d/{{name}}", given), machine)
+    handler = kind(DesiredResource("file", f"{{place}}/d/{{name}}", given), machine)
     for change in handler.compare(handler.read()):
         handler.apply(change)
 machine.finish()
@@ -56,7 +56,7 @@ pytestmark = [
 ]
 
 
-def lay(place: Path) -> Path:
+def make_files(place: Path) -> Path:
     directory = place / "d"
     directory.mkdir(parents=True)
     for name in ("changed", "bucketed", "directory", "link"):
@@ -73,7 +73,7 @@ def run(place: Path, *tracer: str) -> int:
     return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode
 
 
-def look(path: Path) -> str:
+def read_state(path: Path) -> str:
     if path.is_symlink():
         return f"-> {path.readlink()}"
     if path.is_dir():
@@ -85,7 +85,7 @@ def look(path: Path) -> str:
     )
 
 
-# What may be there at any moment. Where a directory makes room for a file there is nothing for a moment, and less and less before.
+# The states that are allowed at any time. A directory that a file replaces is emptied first, and then absent for a short time.
 ALLOWED = {
     "changed": {"old", "new"},
     "bucketed": {"old", "new"},
@@ -105,24 +105,24 @@ def test_run_killed_at_any_call_leaves_old_or_new_and_the_next_finishes(tmp_path
     for call in CALLS:
         for count in range(1, 40):
             place = tmp_path / f"{call}-{count}"
-            directory = lay(place)
+            directory = make_files(place)
             code = run(place, "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={count}")
             at = f"{call} number {count}"
             if code == 0:
                 break
             assert code in (-9, 137), at
             killed[call] = count
-            found = {name: look(directory / name) for name in ALLOWED}
-            assert {name: state for name, state in found.items() if state not in ALLOWED[name]} == {}, at
+            states = {name: read_state(directory / name) for name in ALLOWED}
+            assert {name: state for name, state in states.items() if state not in ALLOWED[name]} == {}, at
             new = directory / "new"
             assert not new.exists() or (new.stat().st_uid, new.stat().st_mode & 0o777) == (1, 0o640), at
             assert run(place) == 0, at
-            assert {each.name: look(each) for each in directory.iterdir()} == DONE, at
+            assert {path.name: read_state(path) for path in directory.iterdir()} == DONE, at
             assert (directory / "directory").stat().st_mode & 0o777 == 0o750, at
             shutil.rmtree(place)
         else:
-            pytest.fail(f"{call} never came to an end")
-        assert {each.name: look(each) for each in directory.iterdir()} == DONE
+            pytest.fail(f"{call} never succeeded")
+        assert {path.name: read_state(path) for path in directory.iterdir()} == DONE
         shutil.rmtree(place)
     print(f"killed {sum(killed.values())} times: {killed}")
     assert killed.keys() >= {"fsync", "fchmod", "renameat", "unlinkat", "mkdirat", "symlinkat", "linkat"}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.compiling import Compiling
+from lab.compile_services import CompileServices
 from lab.killing import ROOT, text_of
 from lab.postgres import PostgresServer
 from lab.processes import GONE
@@ -37,10 +37,10 @@ SLOW = "Integer[1, 60000].each |$n| { $x = [$n, $n].map |$m| { $m * 2 } }\n"
 
 
 @asynccontextmanager
-async def compiling(location: Location, clock: Clock | None = None) -> AsyncIterator[Compiling]:
+async def compiling(location: Location, clock: Clock | None = None) -> AsyncIterator[CompileServices]:
     database = await connect(location, may_create=True, clock=clock)
     await Schema(database).expand()
-    made = Compiling(database)
+    made = CompileServices(database)
     yield made
     await made.workers.close()
     await database.close()
@@ -71,15 +71,15 @@ async def test_server_killed_between_compile_and_store_loses_nothing(location: L
     assert done.returncode == -signal.SIGKILL
     # By the clock of whoever comes after it, its lease is over.
     async with compiling(location, ManualClock()) as heir:
-        (item,) = [one for one in await heir.work.waiting() if one.kind == "compile"]
+        (item,) = [one for one in await heir.work.list_waiting() if one.kind == "compile"]
         assert item.attempts == 1
-        assert await heir.traces.size("production") == (1, *(await heir.traces.size("production"))[1:])
+        assert await heir.traces.measure("production") == (1, *(await heir.traces.measure("production"))[1:])
         assert (await heir.staged("web1")).digest == first.digest
         assert await heir.settle() == 1
         second = await heir.staged("web1")
         assert second.digest != first.digest
-        assert await heir.work.waiting() == []
-        served = await heir.releases.fetch("web1", "")
+        assert await heir.work.list_waiting() == []
+        served = await heir.downloads.fetch("web1", "")
         assert (served.release.digest, b"first" in (served.body or b"")) == (first.digest, True)
 
 
@@ -108,7 +108,7 @@ class Served:
             self.site.url, self.node.context(), "POST", "/v1/facts", json.dumps(body).encode(), timeout_s=DEADLINE_S
         ).status
 
-    def fetch(self) -> https.Answer:
+    def fetch(self) -> https.HttpAnswer:
         return https.call(self.site.url, self.node.context(), "GET", "/v1/catalog", timeout_s=DEADLINE_S)
 
     def until_staged(self, other_than: str) -> str:

@@ -18,8 +18,9 @@ from lab.site import Site
 from precast.agent.facts import submission
 from precast.agent.identity.enrolment import Identity
 from precast.base.errors import NotFoundError, PrecastError
-from precast.services.facts.facts import FACTS, FactService
-from precast.services.facts.reads import ReadFacts
+from precast.services.facts.intake import FACTS
+from precast.services.facts.reads import TracedReads
+from precast.services.facts.service import FactService
 from precast.services.work_kinds import DECIDE
 from precast.store.engine.connect import connect
 from precast.store.engine.location import Location, PostgresLocation, SqliteLocation
@@ -53,7 +54,7 @@ class Sender(threading.Thread):
             number = self.sent + 1
             self.sent = number
             try:
-                submission.send(self._identity, url, {"number": number})
+                submission.send_facts(self._identity, url, {"number": number})
             except PrecastError:
                 url = next(urls)
                 self.is_told_to_stop.wait(0.05)  # the server is away
@@ -131,7 +132,7 @@ def run_rounds(sites: Sequence[Site], location: Location, rounds: int, name: str
 async def until_stored(location: Location, promised: dict[str, int]) -> dict[str, int]:
     """The number stored for each node, when all are as far as was promised or the deadline has passed."""
     database = await connect(location)
-    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), ReadFacts(database))
+    service = FactService(database, Facts(database), WorkQueue(database, [FACTS, DECIDE]), TracedReads(database))
     end_s = time.monotonic() + DEADLINE_S
     stored = dict.fromkeys(promised, 0)
     while any(stored[node] < number for node, number in promised.items()) and time.monotonic() < end_s:

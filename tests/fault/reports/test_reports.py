@@ -19,8 +19,8 @@ from lab.agent_process import DEADLINE_S
 from lab.postgres import PostgresServer
 from lab.site import Site
 from lab.told_runs import FILES, apply, enrolled, paused, reports, until
-from precast.agent.applying.reporting.stream import Reporter
-from precast.agent.state.spool import Limits
+from precast.agent.applying.reporting.reporter import Reporter
+from precast.agent.state.spool import SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.base.ids import TimeOrderedIds
 from precast.wire.reports.events import Summary
@@ -113,7 +113,7 @@ def test_spool_that_is_too_small_drops_and_says_how_many(site: Site) -> None:
         agent.kill()
         with closing(LocalStore.open(agent.root, lambda: "small")) as store:
             for _ in range(15):
-                tell_a_run(store, Limits(records=10))
+                tell_a_run(store, SpoolLimits(records=10))
         agent.start()
         agent.until_settled()
         kept = len(reports(site, "--node", "small1", "--most", "1000"))
@@ -122,10 +122,10 @@ def test_spool_that_is_too_small_drops_and_says_how_many(site: Site) -> None:
     assert kept + lost == 15
 
 
-def tell_a_run(store: LocalStore, limits: Limits) -> None:
+def tell_a_run(store: LocalStore, limits: SpoolLimits) -> None:
     began = RunBegan(TimeOrderedIds(store.clock).new(), "enforce", "hand", store.clock.now())
     reporter = Reporter(lambda store: began, limits, lambda: store)
-    with store.writing() as db:
+    with store.transaction() as db:
         reporter.begin(store, db)
         reporter.end(store, db, "ended", Summary(1, 1, 0, 0, 0, 0, 0, 0, 0, 0.1, False, True), {})
 

@@ -43,7 +43,7 @@ class Sender:
         if welcome.received < self.acked:
             self.faults.append(f"acknowledged through {self.acked}, stored through {welcome.received}")
         for record in self.store.records[welcome.received :]:
-            await peer.say(record)
+            await peer.send_message(record)
         self.acked = welcome.received
         while True:
             if self.store.last - self.acked < 5:

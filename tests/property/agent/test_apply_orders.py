@@ -1,8 +1,8 @@
-"""The fast path against `--serial`, and both against a model, over generated catalogs with everything the rules are about.
+"""Compares the fast path with `--serial`, and both with a model, over generated catalogs.
 
 Catalogs have cells that copy each other, guarded commands, refreshes through classes, recursion, purging, errors that depend on the
-state, failures, no-op, tags, schedules, futures and messages. For each the fast path, with everything that may be checked ahead
-checked ahead, must leave the same cells, run the same user's commands in the same order and tell the same reports as the serial one.
+state, failures, no-op, tags, schedules, futures and messages. For each catalog the fast path, with every possible check made ahead,
+must leave the same cells, run the same commands in the same order and make the same reports as the serial run.
 """
 
 import os
@@ -11,13 +11,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from precast.agent.applying.memory import Memory
-from precast.agent.applying.options import Options
+from precast.agent.applying.options import RunOptions
+from precast.agent.applying.resource_memory import ResourceMemory
 from precast.catalog.body import Body, ResourceData
 from precast.types.ordering import graph
-from precast.wire.reports.events import ResourceReport
 from tests.property.agent.apply_model import Model
-from tests.unit.agent.applying.world import Ran, body, resource, run
+from tests.unit.agent.applying.world import body, resource, run
 
 EXAMPLES = int(os.environ.get("PRECAST_APPLY_EXAMPLES", "150"))
 NAMES = ["a", "b", "t/a", "t/b", "t/c"]
@@ -38,17 +37,17 @@ metaparameters = st.fixed_dictionaries(
 
 
 @st.composite
-def one_resource(draw: st.DrawFn, number: int) -> ResourceData:
+def drawn_resource(draw: st.DrawFn, number: int) -> ResourceData:
     kind = draw(st.sampled_from(["cell", "cell", "cell", "command", "command", "tree", "message", "locked"]))
     parameters: dict[str, Any] = dict(draw(metaparameters)) if draw(st.integers(0, 3)) == 0 else {}
     title = f"{kind}{number}"
     if kind == "cell":
         title = draw(st.sampled_from([*NAMES, title]))
-        wish = draw(st.integers(0, 4))
+        choice = draw(st.integers(0, 4))
         parameters |= (
-            {"copies": draw(st.sampled_from(NAMES))} if wish == 0 else {"value": draw(st.sampled_from(VALUES))}
+            {"copies": draw(st.sampled_from(NAMES))} if choice == 0 else {"value": draw(st.sampled_from(VALUES))}
         )
-        if wish == 1:
+        if choice == 1:
             parameters["value"] = {
                 "__ptype": "Precast::Future",
                 "__pvalue": draw(st.sampled_from(["known", "unknown"])),
@@ -79,20 +78,22 @@ def one_resource(draw: st.DrawFn, number: int) -> ResourceData:
 @st.composite
 def catalogs(draw: st.DrawFn) -> Body:
     """Resources with relationships from earlier to later ones, so that there is no cycle, some of them in classes."""
-    found: dict[str, ResourceData] = {}
+    by_ref: dict[str, ResourceData] = {}
     for number in range(draw(st.integers(1, 8))):
-        each = draw(one_resource(number))
-        found.setdefault(each.ref, each)
+        drawn = draw(drawn_resource(number))
+        by_ref.setdefault(drawn.ref, drawn)
     if draw(st.integers(0, 3)) == 0:
-        found["Resources[cell]"] = resource("resources", "cell", purge=True)
-    resources = list(found.values())
-    inside = {each.ref: draw(st.sampled_from([None, None, *CLASSES])) for each in resources}
-    refs = [each.ref for each in resources]
+        by_ref["Resources[cell]"] = resource("resources", "cell", purge=True)
+    resources = list(by_ref.values())
+    inside = {data.ref: draw(st.sampled_from([None, None, *CLASSES])) for data in resources}
+    refs = [data.ref for data in resources]
     for index in range(len(resources)):
         for _ in range(draw(st.integers(0, 2))):
             _relate(draw, resources, index, refs, inside)
     classes = [resource("class", name.removeprefix("Class[").removesuffix("]")) for name in CLASSES]
-    return body(*classes, *resources, edges=[(each, ref) for ref, each in inside.items() if each is not None])
+    return body(
+        *classes, *resources, edges=[(container, ref) for ref, container in inside.items() if container is not None]
+    )
 
 
 def _relate(
@@ -104,7 +105,7 @@ def _relate(
     if not others:
         return
     target = refs[draw(st.sampled_from(list(others)))]
-    # The classes are in order too: the first holds nothing that waits for the second.
+    # The classes are ordered too: no resource of the first waits for one of the second.
     around, other = inside[refs[index]], inside[target]
     first, second = (around, other) if is_forward else (other, around)
     if around != other and (first, second) != (CLASSES[0], CLASSES[1]):
@@ -113,9 +114,9 @@ def _relate(
     resources[index].parameters.setdefault(relation, []).append(name)
 
 
-# Everything is said: what is not, would be anything that has the right type. The graph's order leaves reports in the order they came.
+# Every option is given: Hypothesis would draw the others by their types. With graph ordering the order of reports would vary.
 options = st.builds(
-    Options,
+    RunOptions,
     is_noop=st.booleans(),
     is_serial=st.just(False),
     ordering=st.just("manifest"),
@@ -127,33 +128,29 @@ options = st.builds(
 )
 
 
-def told(ran: Ran) -> list[ResourceReport]:
-    return ran.reports
-
-
-def remembering() -> Memory:
-    memory = Memory()
+def filled_memory() -> ResourceMemory:
+    memory = ResourceMemory()
     memory.promise("known", "2")
-    memory.keep("Cell[a]", {"value": "1"})
+    memory.remember("Cell[a]", {"value": "1"})
     memory._states.update(memory._new_states)
     return memory
 
 
 @settings(max_examples=EXAMPLES)
 @given(catalogs(), cells, options)
-def test_fast_path_equals_serial(catalog: Body, start: dict[str, str], wish: Options) -> None:
-    serial = run(catalog, start, wish._replace(is_serial=True), memory=remembering())
-    fast = run(catalog, start, wish, memory=remembering())
-    assert told(fast) == told(serial)
+def test_fast_path_equals_serial(catalog: Body, start: dict[str, str], chosen: RunOptions) -> None:
+    serial = run(catalog, start, chosen._replace(is_serial=True), memory=filled_memory())
+    fast = run(catalog, start, chosen, memory=filled_memory())
+    assert fast.reports == serial.reports
     assert fast.world.cells == serial.world.cells
-    assert fast.world.deeds == serial.world.deeds
+    assert fast.world.operations == serial.world.operations
     assert fast.memory._new_states == serial.memory._new_states
 
 
 def is_plain(catalog: Body) -> bool:
-    """Whether the model, which knows nothing of no-op, schedules and purging, can follow."""
+    """Whether the model can run a catalog: it has neither no-op nor schedules nor purging."""
     return not any(
-        each.type == "Resources" or {"noop", "schedule"} & set(each.parameters) for each in catalog.resources
+        data.type == "Resources" or {"noop", "schedule"} & set(data.parameters) for data in catalog.resources
     )
 
 
@@ -161,31 +158,31 @@ def is_plain(catalog: Body) -> bool:
 @given(catalogs().filter(is_plain), cells)
 def test_run_equals_a_model_by_brute_force(catalog: Body, start: dict[str, str]) -> None:
     model = Model(catalog, start, {"known": "2"}).run()
-    for options in (Options(), Options(is_serial=True)):
-        ran = run(catalog, start, options, memory=remembering())
+    for options in (RunOptions(), RunOptions(is_serial=True)):
+        ran = run(catalog, start, options, memory=filled_memory())
         assert ran.world.cells == model.cells
-        assert ran.world.deeds == model.deeds
+        assert ran.world.operations == model.operations
         assert ran.statuses() == model.statuses
 
 
 @settings(max_examples=EXAMPLES)
 @given(catalogs(), cells, options)
-def test_noop_does_nothing_but_run_guards(catalog: Body, start: dict[str, str], wish: Options) -> None:
-    ran = run(catalog, start, wish._replace(is_noop=True))
+def test_noop_does_nothing_but_run_guards(catalog: Body, start: dict[str, str], chosen: RunOptions) -> None:
+    ran = run(catalog, start, chosen._replace(is_noop=True))
     assert ran.world.cells == start
-    assert all(deed.startswith("guard ") for deed in ran.world.deeds)
+    assert all(operation.startswith("guard ") for operation in ran.world.operations)
     assert ran.memory._new_states == {}
     assert ran.memory._new_applied == {}
 
 
 @settings(max_examples=EXAMPLES)
 @given(catalogs(), cells)
-def test_every_resource_is_told_once_and_after_what_it_needs(catalog: Body, start: dict[str, str]) -> None:
+def test_every_resource_is_reported_once_and_after_what_it_needs(catalog: Body, start: dict[str, str]) -> None:
     for ordering in ("manifest", "graph"):
-        ran = run(catalog, start, Options(ordering=ordering))
+        ran = run(catalog, start, RunOptions(ordering=ordering))
         refs = [report.resource for report in ran.reports]
         assert len(set(refs)) == len(refs)
-        assert set(refs) >= {each.ref for each in catalog.resources if each.type != "Class"}
+        assert set(refs) >= {data.ref for data in catalog.resources if data.type != "Class"}
         place = {ref: index for index, ref in enumerate(refs)}
         needs = graph(catalog).needs()
         for ref in refs:
@@ -194,11 +191,11 @@ def test_every_resource_is_told_once_and_after_what_it_needs(catalog: Body, star
 
 
 def _before(needs: dict[tuple[str, str], list[tuple[str, str]]], ref: str) -> set[str]:
-    """All resources that must have ended, through containers too."""
+    """All resources that must have ended before, also through containers."""
     waiting, seen = [("do", ref)], {("do", ref)}
     while waiting:
-        for moment in needs[waiting.pop()]:
-            if moment not in seen:
-                seen.add(moment)
-                waiting.append(moment)
+        for point in needs[waiting.pop()]:
+            if point not in seen:
+                seen.add(point)
+                waiting.append(point)
     return {name for kind, name in seen if kind == "do" and name != ref}

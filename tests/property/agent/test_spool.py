@@ -1,4 +1,4 @@
-"""The agent's spool against a simple model: any order of making, sending, acknowledging, losing room, crashing, coming back."""
+"""Compares the agent's spool with a simple model, over random sequences of puts, sends, acknowledgements, losses, crashes and welcomes."""
 
 import tempfile
 from collections import Counter
@@ -11,21 +11,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from precast.agent.state.spool import Importance, Limits, Spool
+from precast.agent.state.spool import Importance, Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.wire.sessions import FACTS, LOSS, LossBody, Record
 
-LIMITS = Limits(records=7, bytes=3000)
+LIMITS = SpoolLimits(records=7, bytes=3000)
 HORIZON_S = 60.0
 SEEN: Counter[str] = Counter()
-# Thousands of stores are made; what a crash does to a disk is tested elsewhere.
+# Thousands of stores are made in memory; crashes of the disk are tested elsewhere.
 MEMORY = Path("/dev/shm")
 
 
 @dataclass
-class Kept:
-    """A record as the model has it."""
+class ModelRecord:
+    """A record of the model."""
 
     kind: str
     importance: int
@@ -36,7 +36,7 @@ class Kept:
 
 
 class SpoolMachine(RuleBasedStateMachine):
-    """Compares what is in the spool after every step, and that a number never means something else than before."""
+    """Compares the content of the spool after every step, and checks that a number always stands for the same record."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,12 +44,12 @@ class SpoolMachine(RuleBasedStateMachine):
         self.directory = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
         self.ids = count(1)
         self.open()
-        self.unsent: list[Kept] = []
-        self.numbered: dict[int, Kept] = {}
+        self.unsent: list[ModelRecord] = []
+        self.numbered: dict[int, ModelRecord] = {}
         self.given = 0
         self.orders = count(1)
         self.horizon = 0.0
-        # What was ever sent under a number: it never means anything else.
+        # The text that was sent under each number: a number always stands for the same record.
         self.sent: dict[int, str] = {}
 
     def open(self) -> None:
@@ -65,7 +65,7 @@ class SpoolMachine(RuleBasedStateMachine):
         order = next(self.orders)
         text = f'"{order}{"x" * length}"'
         self.spool.put(kind, text.encode(), importance)
-        self.unsent.append(Kept(kind, importance, text, order))
+        self.unsent.append(ModelRecord(kind, importance, text, order))
         self.make_room()
 
     @rule()
@@ -73,62 +73,62 @@ class SpoolMachine(RuleBasedStateMachine):
         order = next(self.orders)
         text = f'{{"digest":"{order}","volatile":{{}},"stable":{{}}}}'
         self.spool.put(FACTS, text.encode(), Importance.ROUTINE, supersedes=True)
-        self.unsent = [one for one in self.unsent if one.kind != FACTS] + [Kept(FACTS, 10, text, order)]
+        self.unsent = [entry for entry in self.unsent if entry.kind != FACTS] + [ModelRecord(FACTS, 10, text, order)]
         self.make_room()
 
     def make_room(self) -> None:
         while self.is_over():
-            acked = [number for number, one in self.numbered.items() if one.acked_s is not None]
+            acked = [number for number, entry in self.numbered.items() if entry.acked_s is not None]
             if acked:
                 del self.numbered[min(acked)]
                 SEEN["acknowledged removed for room"] += 1
                 continue
-            free = [one for one in self.unsent if one.kind != LOSS]
+            free = [entry for entry in self.unsent if entry.kind != LOSS]
             if not free:
                 return
-            lost = min(free, key=lambda one: (one.importance, one.order))
+            lost = min(free, key=lambda entry: (entry.importance, entry.order))
             self.unsent.remove(lost)
             SEEN["lost"] += 1
-            known = [one for one in self.unsent if one.kind == LOSS and lost.kind in one.losses]
+            known = [entry for entry in self.unsent if entry.kind == LOSS and lost.kind in entry.losses]
             if not known:
-                self.unsent.append(Kept(LOSS, 30, "", next(self.orders)))
+                self.unsent.append(ModelRecord(LOSS, 30, "", next(self.orders)))
             (known or self.unsent[-1:])[0].losses[lost.kind] += 1
 
     def is_over(self) -> bool:
-        kept = [*self.numbered.values(), *self.unsent]
-        # A loss has a size of its own, which the spool alone knows; so has the file.
-        size = sum(len(one.text) + 100 for one in kept if one.kind != LOSS) + self.loss_bytes(kept)
-        return len(kept) > LIMITS.records or size > LIMITS.bytes
+        entries = [*self.numbered.values(), *self.unsent]
+        # The size of a loss record follows from its body, which only the spool writes.
+        size = sum(len(entry.text) + 100 for entry in entries if entry.kind != LOSS) + self.loss_bytes(entries)
+        return len(entries) > LIMITS.records or size > LIMITS.bytes
 
-    def loss_bytes(self, kept: list[Kept]) -> int:
-        moment = self.clock.now()
+    def loss_bytes(self, entries: list[ModelRecord]) -> int:
+        now = self.clock.now()
         return sum(
-            len(msgspec.json.encode(LossBody(kind, number, moment, moment))) + 100
-            for one in kept
-            for kind, number in one.losses.items()
+            len(msgspec.json.encode(LossBody(kind, number, now, now))) + 100
+            for entry in entries
+            for kind, number in entry.losses.items()
         )
 
     @rule(records=st.integers(1, 4), size_bytes=st.sampled_from([1, 500, 100_000]), again=st.integers(0, 3))
     def send(self, records: int, size_bytes: int, again: int) -> None:
         first = min(self.numbered, default=self.given + 1)
         after = max(first - 1, self.given - again)
-        came = self.spool.batch(after, records, size_bytes)
-        if after == self.given and came:
-            for _ in came:
+        batch = self.spool.next_batch(after, records, size_bytes)
+        if after == self.given and batch:
+            for _ in batch:
                 self.given += 1
                 self.numbered[self.given] = self.unsent.pop(0)
-        assert [record.number for record in came] == list(range(after + 1, after + 1 + len(came)))
-        assert bool(came) == (after < self.given)
-        for record in came:
+        assert [record.number for record in batch] == list(range(after + 1, after + 1 + len(batch)))
+        assert bool(batch) == (after < self.given)
+        for record in batch:
             assert self.is_same(record, self.numbered[record.number])
             assert self.sent.setdefault(record.number, bytes(record.body).decode()) == bytes(record.body).decode()
 
     @staticmethod
-    def is_same(record: Record, kept: Kept) -> bool:
+    def is_same(record: Record, entry: ModelRecord) -> bool:
         if record.kind == LOSS:
             body = msgspec.json.decode(record.body, type=LossBody)
-            return kept.losses == Counter({body.kind: body.count})
-        return (record.kind, bytes(record.body).decode()) == (kept.kind, kept.text)
+            return entry.losses == Counter({body.kind: body.count})
+        return (record.kind, bytes(record.body).decode()) == (entry.kind, entry.text)
 
     @precondition(lambda self: self.numbered)
     @rule(data=st.data())
@@ -136,10 +136,10 @@ class SpoolMachine(RuleBasedStateMachine):
         through = data.draw(st.integers(0, self.given))
         self.spool.acknowledge(through)
         now = self.clock.monotonic_s()
-        for number, one in list(self.numbered.items()):
-            if number <= through and one.acked_s is None:
-                one.acked_s = now
-            if one.acked_s is not None and one.acked_s < now - self.horizon:
+        for number, entry in list(self.numbered.items()):
+            if number <= through and entry.acked_s is None:
+                entry.acked_s = now
+            if entry.acked_s is not None and entry.acked_s < now - self.horizon:
                 del self.numbered[number]
                 SEEN["past the horizon"] += 1
         self.make_room()
@@ -147,18 +147,18 @@ class SpoolMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def welcome(self, data: st.DataObject) -> None:
         received = data.draw(st.integers(0, self.given + 2))
-        begins = self.spool.welcomed("a", 1, received, HORIZON_S, "")
+        begins = self.spool.begin_session("a", 1, received, HORIZON_S, "")
         self.horizon = HORIZON_S
-        SEEN["a server that knows less"] += any(
-            number > received and one.acked_s is not None for number, one in self.numbered.items()
+        SEEN["a server that has lost records"] += any(
+            number > received and entry.acked_s is not None for number, entry in self.numbered.items()
         )
         if received > self.given:
             self.given, self.numbered = received, {}
-        for number, one in self.numbered.items():
-            if number <= received and one.acked_s is None:
-                one.acked_s = self.clock.monotonic_s()
+        for number, entry in self.numbered.items():
+            if number <= received and entry.acked_s is None:
+                entry.acked_s = self.clock.monotonic_s()
             elif number > received:
-                one.acked_s = None
+                entry.acked_s = None
         self.make_room()
         assert begins == max(received, min(self.numbered, default=self.given + 1) - 1)
 
@@ -168,35 +168,35 @@ class SpoolMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        instance = self.store.standing().instance
+        instance = self.store.session_state().instance
         self.store.close()
         self.open()
-        assert self.store.standing().instance == instance
+        assert self.store.session_state().instance == instance
 
     @invariant()
     def equals_the_model(self) -> None:
         SEEN["steps"] += 1
         numbers = sorted(self.numbered)
         rows = self.store.read("SELECT number, kind, body, acked_at FROM record ORDER BY number IS NULL, number, id")
-        expected = [(number, self.numbered[number]) for number in numbers] + [(None, one) for one in self.unsent]
+        expected = [(number, self.numbered[number]) for number in numbers] + [(None, entry) for entry in self.unsent]
         assert [(number, kind, acked is not None) for number, kind, _, acked in rows] == [
-            (number, one.kind, one.acked_s is not None) for number, one in expected
+            (number, entry.kind, entry.acked_s is not None) for number, entry in expected
         ]
-        for (_, kind, body, _), (_, one) in zip(rows, expected, strict=True):
+        for (_, kind, body, _), (_, entry) in zip(rows, expected, strict=True):
             if kind == LOSS:
                 loss = msgspec.json.decode(body, type=LossBody)
-                assert one.losses == Counter({loss.kind: loss.count})
+                assert entry.losses == Counter({loss.kind: loss.count})
             else:
-                assert body.decode() == one.text
+                assert body.decode() == entry.text
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True, "a gap"
-        assert self.spool.span() == (numbers[0] if numbers else self.given + 1, self.given)
+        assert self.spool.number_range() == (numbers[0] if numbers else self.given + 1, self.given)
 
     @invariant()
     def is_bounded(self) -> None:
         ((records, size_bytes),) = self.store.read("SELECT records, bytes FROM session")
         assert (records, size_bytes) == self.store.read("SELECT count(*), coalesce(sum(size), 0) FROM record")[0]
-        droppable = [one for one in self.unsent if one.kind != LOSS]
-        acked = [one for one in self.numbered.values() if one.acked_s is not None]
+        droppable = [entry for entry in self.unsent if entry.kind != LOSS]
+        acked = [entry for entry in self.numbered.values() if entry.acked_s is not None]
         assert not self.is_over() or not (droppable or acked)
 
     def teardown(self) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from precast.boot.modules import registry
 from precast.boot.modules.shapes import Either, Fields, Items, Shape, Table, Text
 from precast.boot.userdata.documents import Script
-from precast.boot.validating import look
+from precast.boot.validation import validate
 from tests.unit.boot.modules import scratch
 
 WORDS = [
@@ -103,5 +103,5 @@ def test_cleaning_is_done_once(value: Any) -> None:
 @given(st.text(max_size=80) | st.sampled_from(["#cloud-config\n", "version: 2\n", "network:\n"]).flatmap(
     lambda start: st.text(alphabet="abc:-[]{}#&*\n '\"0", max_size=60).map(lambda rest: start + rest)))  # fmt: skip
 def test_any_text_is_looked_through_without_a_crash(text: str) -> None:
-    for problem in look("test", text.encode()):
+    for problem in validate("test", text.encode()):
         assert problem.error.message

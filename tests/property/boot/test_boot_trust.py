@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from precast.boot.capabilities import Capability
-from precast.boot.trust import ABSENT, PENDING, Answer, Candidate, Rules, Standing, State, Verdict
+from precast.boot.trust import ABSENT, PENDING, Candidate, Rules, SourceState, SourceStatus, Verdict, VerdictKind
 
 ROUNDS = 500
 SOME = [
@@ -19,7 +19,7 @@ SOME = [
 ]  # fmt: skip
 PRIVATE = {Capability.USER_DATA, Capability.PUBLIC_KEYS}
 QUICK = settings(max_examples=ROUNDS, deadline=None, suppress_health_check=list(HealthCheck))
-World = tuple[list[Candidate], dict[str, State], frozenset[str]]
+World = tuple[list[Candidate], dict[str, SourceState], frozenset[str]]
 
 
 @st.composite
@@ -32,14 +32,14 @@ def worlds(draw: st.DrawFn) -> World:
         declares = draw(st.frozensets(st.sampled_from(SOME), min_size=1))
         one = Candidate(f"s{number}", ranks[number], declares, draw(st.booleans()))
         candidates.append(one)
-        standing = draw(st.sampled_from(Standing))
-        if standing == Standing.PRESENT:
+        standing = draw(st.sampled_from(SourceStatus))
+        if standing == SourceStatus.PRESENT:
             offers = draw(st.frozensets(st.sampled_from(sorted(declares, key=lambda c: c.value))))
             has_id = Capability.INSTANCE_ID in offers
-            states[one.name] = State(standing, draw(st.sampled_from("ab")) if has_id else None, offers)
+            states[one.name] = SourceState(standing, draw(st.sampled_from("ab")) if has_id else None, offers)
         else:
-            states[one.name] = PENDING if standing == Standing.PENDING else ABSENT
-    listed = draw(st.frozensets(st.sampled_from([one.name for one in candidates]), max_size=2))
+            states[one.name] = PENDING if standing == SourceStatus.PENDING else ABSENT
+    listed = draw(st.frozensets(st.sampled_from([candidate.name for candidate in candidates]), max_size=2))
     return candidates, states, listed
 
 
@@ -60,7 +60,7 @@ class Model:
         return one.rank > other.rank
 
     def is_pending(self, one: Candidate) -> bool:
-        return self.states[one.name].standing == Standing.PENDING
+        return self.states[one.name].standing == SourceStatus.PENDING
 
     def identity(self) -> Candidate | None:
         """Highest rank among those present."""
@@ -122,23 +122,23 @@ def check(world: World, capability: Capability, is_optional: bool, counts: Count
     verdict = Rules(candidates, listed).judge(capability, states, is_optional)
     counts[verdict.answer.value] += 1
     givers = [c for c in candidates if model.may_give(c, capability)]
-    if verdict.answer == Answer.GIVEN:
+    if verdict.answer == VerdictKind.GIVEN:
         (giver,) = [c for c in candidates if c.name == verdict.source]
         assert giver in givers, "it was given by somebody who may not"
         assert not any(model.outranks(c, giver) for c in givers if giver != model.identity()), "another goes first"
         assert not any(model.holds(c, giver, capability) for c in candidates), "somebody holds it back"
-    if verdict.answer == Answer.HELD:
+    if verdict.answer == VerdictKind.HELD:
         (holder,) = [c for c in candidates if c.name == verdict.source]
         assert model.is_pending(holder), "only who is pending holds back"
-    if verdict.answer == Answer.MISSING:
+    if verdict.answer == VerdictKind.MISSING:
         assert not givers, "somebody could have given it"
     if givers:
         # The best of those who may give it gives it, unless the rules let somebody hold it back.
         best = next(c for c in givers if not any(model.outranks(other, c) for other in givers))
         is_held = any(model.holds(c, best, capability) for c in candidates)
-        assert (verdict.answer == Answer.HELD) == is_held
+        assert (verdict.answer == VerdictKind.HELD) == is_held
     else:
-        assert (verdict.answer == Answer.HELD) == model.may_yet_come(capability, is_optional)
+        assert (verdict.answer == VerdictKind.HELD) == model.may_yet_come(capability, is_optional)
     return verdict
 
 
@@ -151,7 +151,7 @@ def test_judging_any_world_agrees_with_the_rules() -> None:
         check(world, capability, is_optional, counts)
 
     run()
-    assert min(counts[answer.value] for answer in Answer) > ROUNDS // 20, counts
+    assert min(counts[answer.value] for answer in VerdictKind) > ROUNDS // 20, counts
 
 
 def random_world(random: Random) -> World:
@@ -165,16 +165,16 @@ def random_world(random: Random) -> World:
         candidates.append(one)
         offers = frozenset(each for each in declares if random.random() < 0.7)
         has_id = Capability.INSTANCE_ID in offers
-        here = State(Standing.PRESENT, random.choice("ab") if has_id else None, offers)
+        here = SourceState(SourceStatus.PRESENT, random.choice("ab") if has_id else None, offers)
         states[one.name] = random.choice([here, here, PENDING, ABSENT])
-    return candidates, states, frozenset(one.name for one in candidates if random.random() < 0.2)
+    return candidates, states, frozenset(candidate.name for candidate in candidates if random.random() < 0.2)
 
 
 def test_judging_many_dense_worlds_agrees_with_the_rules() -> None:
     random, counts = Random(10), Counter[str]()
     for _ in range(20_000):
         check(random_world(random), random.choice(SOME), random.random() < 0.5, counts)
-    assert min(counts[answer.value] for answer in Answer) > 1_000, counts
+    assert min(counts[answer.value] for answer in VerdictKind) > 1_000, counts
 
 
 @QUICK
@@ -184,9 +184,9 @@ def test_private_capability_never_comes_from_a_stranger_however_it_ends(world: W
     candidates, states, listed = world
     rules = Rules(candidates, listed)
     verdict = rules.judge(capability, states)
-    if verdict.answer != Answer.GIVEN or verdict.source in listed:
+    if verdict.answer != VerdictKind.GIVEN or verdict.source in listed:
         return
-    for ending in (ABSENT, State(Standing.PRESENT, "z", frozenset(SOME))):
+    for ending in (ABSENT, SourceState(SourceStatus.PRESENT, "z", frozenset(SOME))):
         after = {
             name: ending
             if state == PENDING and (ending == ABSENT or Capability.INSTANCE_ID in declares(candidates, name))
@@ -199,7 +199,7 @@ def test_private_capability_never_comes_from_a_stranger_however_it_ends(world: W
 
 
 def declares(candidates: list[Candidate], name: str) -> frozenset[Capability]:
-    return next(one.declares for one in candidates if one.name == name)
+    return next(candidate.declares for candidate in candidates if candidate.name == name)
 
 
 @QUICK
@@ -208,8 +208,8 @@ def test_who_only_uses_a_capability_waits_no_longer_than_who_needs_it(world: Wor
     candidates, states, listed = world
     rules = Rules(candidates, listed)
     needs, uses = (rules.judge(capability, states, is_optional) for is_optional in (False, True))
-    if needs.answer == Answer.HELD:
-        assert uses.answer in (Answer.HELD, Answer.MISSING)
+    if needs.answer == VerdictKind.HELD:
+        assert uses.answer in (VerdictKind.HELD, VerdictKind.MISSING)
     else:
         assert uses == needs
 
@@ -219,22 +219,24 @@ def test_who_only_uses_a_capability_waits_no_longer_than_who_needs_it(world: Wor
 def test_nothing_is_held_back_once_all_have_ended(world: World, capability: Capability) -> None:
     candidates, states, listed = world
     ended = {name: ABSENT if state == PENDING else state for name, state in states.items()}
-    assert Rules(candidates, listed).judge(capability, ended).answer != Answer.HELD
+    assert Rules(candidates, listed).judge(capability, ended).answer != VerdictKind.HELD
 
 
 def test_source_that_does_not_declare_a_capability_holds_none_of_it_back() -> None:
     high = Candidate("high", 9, frozenset({Capability.INSTANCE_ID, Capability.USER_DATA}))
     low = Candidate("low", 1, frozenset(SOME))
-    states = {"high": PENDING, "low": State(Standing.PRESENT, "a", frozenset(SOME))}
+    states = {"high": PENDING, "low": SourceState(SourceStatus.PRESENT, "a", frozenset(SOME))}
     rules = Rules([high, low])
-    assert rules.judge(Capability.ZONE, states) == Verdict(Answer.GIVEN, "low", "it is the identity")
+    assert rules.judge(Capability.ZONE, states) == Verdict(VerdictKind.GIVEN, "low", "it is the identity")
     assert rules.judge(Capability.USER_DATA, states).source == "high"
-    assert rules.judge(Capability.PUBLIC_KEYS, states).answer == Answer.HELD  # whose machine this is decides about keys
+    assert (
+        rules.judge(Capability.PUBLIC_KEYS, states).answer == VerdictKind.HELD
+    )  # whose machine this is decides about keys
 
 
 def test_platform_that_is_confirmed_wins_over_a_higher_rank() -> None:
     seed = Candidate("seed", 9, frozenset(SOME))
     cloud = Candidate("cloud", 1, frozenset(SOME), is_confirmed=True)
-    here = State(Standing.PRESENT, "a", frozenset(SOME))
+    here = SourceState(SourceStatus.PRESENT, "a", frozenset(SOME))
     assert Rules([seed, cloud]).judge(Capability.USER_DATA, {"seed": here, "cloud": here}).source == "cloud"
-    assert Rules([seed, cloud]).judge(Capability.USER_DATA, {"seed": here, "cloud": PENDING}).answer == Answer.HELD
+    assert Rules([seed, cloud]).judge(Capability.USER_DATA, {"seed": here, "cloud": PENDING}).answer == VerdictKind.HELD

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from precast.base.errors import PrecastError
 from precast.boot.network.model import Network
-from precast.boot.network.readers import clouds, openstack, reading
-from precast.boot.network.renderers.choosing import RENDERERS
+from precast.boot.network.readers import clouds, documents, openstack
+from precast.boot.network.renderers.selection import RENDERERS
 from tests.unit.boot.network.renderings import CASES, GOLDEN
 
 DOCUMENTS = [yaml.safe_load((GOLDEN / f"{case}.yaml").read_text()) for case in CASES]
@@ -43,7 +43,7 @@ def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 def read(document: Any) -> Network | str:
     """The network, or the code of what is wrong with it."""
     try:
-        return reading.read_value("odd", document)
+        return documents.read_value("odd", document)
     except PrecastError as error:
         return error.code
 

@@ -1,4 +1,4 @@
-"""Filling a skeleton gives the bytes of filling its data, whatever the texts are."""
+"""Filling a skeleton gives the same bytes as filling its data, whatever the texts are."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from precast.base import canonical
 from precast.catalog import unknown
-from precast.catalog.skeleton import Skeleton, values_of
+from precast.catalog.skeleton import Skeleton, find_hole_values
 
 TEXTS = st.lists(st.sampled_from([*'atv"\\\n|;0é\u2028', "precast-hole"]), max_size=6).map("".join)
 HOLES = st.sampled_from([["facts", "a"], ["facts", "b", 0], ["trusted", "certname"]])
 hole = HOLES.map(lambda path: {"__ptype": unknown.HOLE, "__pvalue": path})
 future = st.just({"__ptype": "Precast::Future", "__pvalue": ["k"]})
 text = st.lists(TEXTS | hole | future, min_size=1, max_size=5).map(
-    # As the compiler leaves them: neighbours are joined, and a text without anything open is a string.
-    lambda parts: unknown.closed({"__ptype": unknown.TEXT, "__pvalue": parts})
+    # As the compiler makes them: adjacent texts are joined, and a text without a hole is a string.
+    lambda parts: unknown.join_text({"__ptype": unknown.TEXT, "__pvalue": parts})
 )
 value = st.recursive(
     TEXTS | hole | text | st.integers() | st.none(),
@@ -36,4 +36,4 @@ def test_filled_skeleton_has_the_bytes_of_filled_data(data: dict[str, Any], a: A
     encoded = canonical.encode(data)
     skeleton = Skeleton(encoded)
     expected = canonical.encode(unknown.fill(msgspec.json.decode(encoded), find))
-    assert skeleton.filled(values_of(skeleton.holes, find)) == expected
+    assert skeleton.fill(find_hole_values(skeleton.holes, find)) == expected

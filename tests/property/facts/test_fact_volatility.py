@@ -1,16 +1,16 @@
-"""Which paths are volatile, against the plain rule: changed in more than half of the last ten submissions."""
+"""Volatile paths against the simple rule: changed in more than half of the last ten submissions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precast.services.facts.volatility import MAX_PATHS, WINDOW, Recent, read_recent, write_recent
+from precast.services.facts.volatility import MAX_PATHS, WINDOW, RecentChanges, read_recent, write_recent
 
 PATHS = [f"/path{at}" for at in range(4)]
-# Of each submission, what changed; an empty one may be a digest that nobody looks at: then it only moves the count.
+# The changed paths of each submission; an empty one may be a known digest, which only increases the count.
 submissions = st.lists(st.sets(st.sampled_from(PATHS)), max_size=40)
 
 
-def volatile(recent: Recent) -> set[str]:
+def volatile(recent: RecentChanges) -> set[str]:
     return {path for path in recent.paths if recent.is_volatile(path)}
 
 
@@ -21,7 +21,7 @@ def volatile_by_the_rule(past: list[set[str]]) -> set[str]:
 
 @given(submissions)
 def test_path_is_volatile_exactly_if_it_changed_in_more_than_half_of_the_last_ten(past: list[set[str]]) -> None:
-    recent = Recent()
+    recent = RecentChanges()
     for number, changed in enumerate(past, start=1):
         if changed:
             recent = read_recent(write_recent(recent.after(number, changed)))
@@ -30,8 +30,8 @@ def test_path_is_volatile_exactly_if_it_changed_in_more_than_half_of_the_last_te
 
 
 @given(submissions)
-def test_path_is_stable_again_after_it_was_quiet(past: list[set[str]]) -> None:
-    recent = Recent()
+def test_path_is_stable_again_after_ten_submissions_without_a_change(past: list[set[str]]) -> None:
+    recent = RecentChanges()
     for number, changed in enumerate(past, start=1):
         recent = recent.after(number, changed)
     assert volatile(recent.after(len(past) + WINDOW // 2, [])) <= volatile(recent)
@@ -39,8 +39,8 @@ def test_path_is_stable_again_after_it_was_quiet(past: list[set[str]]) -> None:
 
 
 @given(st.integers(1, 3), st.integers(0, 2 * MAX_PATHS))
-def test_what_is_kept_is_bounded_and_the_liveliest_stay(rounds: int, count: int) -> None:
-    recent = Recent()
+def test_record_is_bounded_and_the_most_changed_paths_stay(rounds: int, count: int) -> None:
+    recent = RecentChanges()
     for number in range(1, WINDOW + 1):
         recent = recent.after(number, ["/always"])
     for number in range(WINDOW + 1, WINDOW + 1 + rounds):

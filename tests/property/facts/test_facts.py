@@ -1,4 +1,4 @@
-"""No content of any file that is read crashes the collection, and whatever it gives is plain data within the limits."""
+"""No content of a file crashes the collection, and its result is always plain data within the limits."""
 
 import tempfile
 from pathlib import Path
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from precast.agent.facts import registry as groups
 from precast.agent.facts.collection import Collector, all_sources
+from precast.agent.facts.fact_budget import MAX_BYTES, FactBudget
+from precast.agent.facts.fact_paths import find, flatten
 from precast.agent.facts.formats import from_json, from_lines, from_output, from_yaml
-from precast.agent.facts.legacy import legacy
+from precast.agent.facts.legacy import legacy_facts
 from precast.agent.facts.machine import Machine, NoKernel
-from precast.agent.facts.paths import find, flatten
-from precast.agent.facts.plain import MAX_BYTES, Budget
 from precast.base import canonical
 from precast.base.errors import PrecastError
 from tests.unit.agent.facts.roots import fill
@@ -65,7 +65,7 @@ READ = {
 
 @st.composite
 def contents(draw: st.DrawFn) -> dict[str, bytes]:
-    """Some of the files, each noise, or as usual with a piece replaced."""
+    """Some of the files, each with random bytes, or with its usual content and a piece replaced."""
     files = {}
     for name in draw(st.lists(st.sampled_from(sorted(READ)), min_size=1, max_size=8, unique=True)):
         usual, noise = READ[name], draw(st.binary(max_size=40))
@@ -80,23 +80,23 @@ def contents(draw: st.DrawFn) -> dict[str, bytes]:
 def test_collection_of_any_content_is_plain_data_without_failures(changed: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as name:
         machine = Machine(fill(Path(name), {**READ, **changed}), NoKernel())
-        found = {key: value for collect in groups.GROUPS.values() for key, value in collect(machine).items()}
+        expected = {key: value for collect in groups.GROUPS.values() for key, value in collect(machine).items()}
         collected = Collector(all_sources(machine)).collect()
     assert [warning.message for warning in collected.warnings] == []
-    assert found.keys() == collected.facts.keys()
+    assert expected.keys() == collected.facts.keys()
     assert len(canonical.encode(collected.facts)) <= MAX_BYTES
-    canonical.encode(legacy(collected.facts))
+    canonical.encode(legacy_facts(collected.facts))
 
 
 @given(st.binary(max_size=200))
-def test_reading_any_bytes_gives_facts_or_an_error_of_ours(data: bytes) -> None:
+def test_reading_any_bytes_gives_facts_or_a_precast_error(data: bytes) -> None:
     for read in (from_json, from_yaml, from_lines, from_output):
         try:
-            found = read("file", data)
+            document = read("file", data)
         except PrecastError as error:
             assert error.code in ("FACT-024", "FACT-026")  # noqa: PT017
         else:
-            Budget().admit(found.facts)
+            FactBudget().admit(document.facts)
 
 
 NAMES = st.text(st.characters(exclude_characters="."), min_size=1, max_size=5)

@@ -1,5 +1,5 @@
-"""The run engine against models: the net of what is left decides as the net of the whole run, and whatever happens to servers, nodes
-and clocks in whatever order, every node is ordered at most once, limits hold, what has ended stays so, and the run comes to its end."""
+"""The job engine against models: the net of the rest decides like the net of the whole job, and whatever happens to servers, nodes and
+clocks in any order, every node is ordered at most once, limits hold, ended steps stay ended, and the job ends."""
 
 import asyncio
 import tempfile
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from precast.base.clock import ManualClock
 from precast.net.execution.execution import Execution
 from precast.net.model.declarations import Outcome
-from precast.services.jobs.driving import GRACE, LEASE_S
-from precast.services.jobs.flow import TURN, Batch, Limits, batches_of, net_of, turns
+from precast.services.jobs.driver import GRACE, LEASE_S
+from precast.services.jobs.job_net import TURN, Batch, NetLimits, build_net, find_startable, group_batches
 from precast.store.engine.connect import connect
 from precast.store.engine.location import SqliteLocation
 from precast.store.schema.schema import Schema
-from precast.wire.jobs.views import RunLimits, StepResult
+from precast.wire.jobs.views import JobLimits, StepResult
 from tests.contract.jobs.test_runs import Site
 
 amounts = st.none() | st.integers(1, 5)
@@ -25,14 +25,14 @@ amounts = st.none() | st.integers(1, 5)
 
 @given(st.data(), st.integers(1, 12), amounts, amounts, st.none() | st.integers(0, 3), st.integers(1, 5))
 @settings(max_examples=300, deadline=None)
-def test_net_of_what_is_left_decides_as_the_net_of_the_whole_run(
+def test_net_of_the_rest_decides_like_the_net_of_the_whole_job(
     data: st.DataObject, count: int, size: int | None, at_once: int | None, tolerate: int | None, window: int
 ) -> None:
     nodes = [f"n{number:02}" for number in range(count)]
     batch = {node: number // (size or count) for number, node in enumerate(nodes)}
-    limits = Limits(at_once, tolerate)
+    limits = NetLimits(at_once, tolerate)
     whole = [Batch(0, [node for node in nodes if batch[node] == number]) for number in sorted(set(batch.values()))]
-    net = net_of(limits, 0, whole)
+    net = build_net(limits, 0, whole)
     model = Execution(net)
     waiting, running, failures = list(nodes), list[str](), 0
     while True:
@@ -41,17 +41,17 @@ def test_net_of_what_is_left_decides_as_the_net_of_the_whole_run(
             expected.add(net.transition_name(t).removesuffix(TURN))
         begun = set[str]()
         is_halted = False
-        while True:  # the engine looks at a few at a time
+        while True:  # the engine handles a few nodes at a time
             free = window if at_once is None else max(0, min(window, at_once - len(running)))
             left = [(node, batch[node]) for node in waiting[: free + 1]]
             at = (min((batch[node] for node in running), default=None), len(running))
-            chosen = turns(limits, failures, batches_of(at, left[:free], len(left) <= free))
-            is_halted = chosen.is_halted
-            if not chosen.nodes:
+            startable = find_startable(limits, failures, group_batches(at, left[:free], len(left) <= free))
+            is_halted = startable.is_halted
+            if not startable.nodes:
                 break
-            begun |= set(chosen.nodes)
-            running += chosen.nodes
-            waiting = [node for node in waiting if node not in chosen.nodes]
+            begun |= set(startable.nodes)
+            running += startable.nodes
+            waiting = [node for node in waiting if node not in startable.nodes]
         assert begun == expected
         assert is_halted == (not model.tokens[net.places_by_name["go"]])
         if not running:
@@ -77,7 +77,7 @@ actions = st.one_of(
 
 @given(st.lists(actions, max_size=25), amounts, amounts, st.none() | st.integers(0, 2))
 @settings(max_examples=40, deadline=None)
-def test_whatever_happens_every_node_is_ordered_once_and_the_run_ends(
+def test_every_node_is_ordered_at_most_once_and_the_job_ends(
     happening: list[tuple[str, Any]], batch: int | None, at_once: int | None, tolerate: int | None
 ) -> None:
     asyncio.run(_happen(happening, batch, at_once, tolerate))
@@ -93,7 +93,7 @@ async def _happen(
             await Schema(database).expand()
             sites = [Site(database, "s0"), Site(database, "s1")]
             await sites[0].connect(*NODES)
-            limits = RunLimits(
+            limits = JobLimits(
                 None if batch is None else str(batch),
                 None if at_once is None else str(at_once),
                 None if tolerate is None else str(tolerate),
@@ -127,7 +127,7 @@ async def _do(sites: list[Site], clock: ManualClock, run: str, what: str, which:
     if what == "pass":
         await _drive(sites[which], run)
     elif what == "crash":
-        sites[which] = Site(site.database, sites[which].name + "x")  # another process, which holds nothing
+        sites[which] = Site(site.database, sites[which].name + "x")  # another process without claims
     elif what == "time":
         clock.advance(which)
         await site.sessions.renew_lease("s0", "s0", 3600, 0)
@@ -144,7 +144,7 @@ async def _do(sites: list[Site], clock: ManualClock, run: str, what: str, which:
 
 
 class _History:
-    """What was seen, and what may never follow it."""
+    """The states seen so far, and the checks of what may follow them."""
 
     def __init__(self, site: Site, run: str, at_once: int | None) -> None:
         self._site, self._run, self._at_once = site, run, at_once

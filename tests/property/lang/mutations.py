@@ -1,4 +1,4 @@
-"""Texts with pieces cut out, doubled and put in: what editing by accident does to a file."""
+"""Texts with pieces removed, repeated and inserted, as accidental editing produces them."""
 
 from collections.abc import Sequence
 

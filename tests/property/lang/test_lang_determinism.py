@@ -1,4 +1,4 @@
-"""The same inputs give the same trace and the same bytes: in any order of facts, fresh or warm, under any hash seed."""
+"""The same inputs give the same trace and the same bytes: for any order of facts, fresh or warm, with any hash seed."""
 
 import json
 import os
@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from precast.base import digests
 from precast.base.spans import Source
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import compile_catalog
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import ABSENT, Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,25 +42,25 @@ FACTS = {
 
 
 def outcome(facts: dict[str, Any]) -> list[str]:
-    """Digests of body and trace of a compile."""
+    """The digests of a compile's body and trace."""
     inputs = Inputs(NodeAnswers(NodeData.local("n1.example.com", facts), FileStore(TextTree({}))))
     result = compile_catalog(inputs, Settings(), Source("site.pp", CODE))
     reads = [
         [msgspec.to_builtins(read.question), "absent" if read.answer is ABSENT else read.answer]
         for read in result.trace
     ]
-    # A hash that was read whole keeps the order in which the node gave it: that is part of the answer.
+    # A hash that was read whole keeps the order in which the node sent it: the order is part of the answer.
     return [result.body.digest(), digests.of_value(json.loads(json.dumps(reads)))]
 
 
 @given(order=st.permutations(sorted(FACTS)), unread=st.integers())
 @settings(max_examples=30, deadline=None)
-def test_order_of_facts_and_facts_not_read_change_nothing(order: list[str], unread: int) -> None:
+def test_order_of_facts_and_unread_facts_change_nothing(order: list[str], unread: int) -> None:
     facts = {name: FACTS[name] for name in order} | {"unread": unread}
     assert outcome(facts) == outcome(FACTS)
 
 
-def test_fresh_processes_of_any_hash_seed_agree_with_a_warm_one() -> None:
+def test_fresh_processes_with_any_hash_seed_agree_with_a_warm_one() -> None:
     warm = [outcome(FACTS) for _ in range(3)]
     assert warm[0] == warm[1] == warm[2]
     program = "import json; from tests.property.lang.test_lang_determinism import *; print(json.dumps(outcome(FACTS)))"

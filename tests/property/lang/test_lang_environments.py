@@ -1,7 +1,7 @@
-"""Whatever is in an environment, compiling it ends, in a catalog or in an error of ours: no traceback, no hang.
+"""Compiling any environment ends, in a catalog or in an error with a code: no traceback, no hang.
 
-Environments are those of the differential tests without modules of others; one of their files is changed: a manifest, a template, data,
-hiera.yaml. Templates are also changed alone, those of installed modules among them.
+The environments are those of the differential tests without third-party modules; one of their files is changed: a manifest, a
+template, data, or hiera.yaml. Templates are also changed alone, including those of installed modules.
 """
 
 import json
@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.differential import declared, features
+from lab.differential import features, module_declarations
 from lab.differential.fact_sets import fact_sets
 from lab.differential.hierarchies import hierarchy, spread
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, compile_catalog, evaluate
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 from tests.property.lang.mutations import mutated
 from tests.spec.lang.rows import HERE, read_rows
@@ -66,17 +67,17 @@ ERB_PIECES = (
 
 
 def base() -> dict[str, str]:
-    """An environment with every feature of our own."""
+    """An environment with all generated features."""
     chance = random.Random("fuzz")
-    made = {name: maker(chance) for name, maker in features.MAKERS.items()}
+    features_by_name = {name: maker(chance) for name, maker in features.MAKERS.items()}
     files = {"modules/stdlib/lib/puppet/functions/ensure_packages.rb": ""}
-    values = {key: value for each in made.values() for key, value in each.data.items()}
-    options = {key: value for each in made.values() for key, value in each.options.items()}
-    for name, each in made.items():
-        files[f"modules/profile/manifests/{name}.pp"] = each.code
-        files |= {f"modules/profile/{path}": text for path, text in each.files.items()}
-    values["classes"] = [f"profile::{name}" for name in made]
-    top = "".join(each.top for each in made.values())
+    values = {key: value for feature in features_by_name.values() for key, value in feature.data.items()}
+    options = {key: value for feature in features_by_name.values() for key, value in feature.options.items()}
+    for name, feature in features_by_name.items():
+        files[f"modules/profile/manifests/{name}.pp"] = feature.code
+        files |= {f"modules/profile/{path}": text for path, text in feature.files.items()}
+    values["classes"] = [f"profile::{name}" for name in features_by_name]
+    top = "".join(feature.top for feature in features_by_name.values())
     files["manifests/site.pp"] = f"{top}include(lookup('classes', Array[String], 'unique'))\n"
     files["hiera.yaml"] = hierarchy(chance, with_json=True)
     return files | spread(chance, values, MACHINES, options)
@@ -92,7 +93,8 @@ TEMPLATES = [
     if path.endswith(".erb")
 ]
 TEMPLATES += [
-    path.read_text(encoding="utf-8") for path in sorted(declared.MODULES.glob("*/templates/**/*.erb"))[:400:5]
+    path.read_text(encoding="utf-8")
+    for path in sorted(module_declarations.MODULES.glob("*/templates/**/*.erb"))[:400:5]
 ]
 TEMPLATES += [text for path, text in FILES.items() if path.endswith(".erb")]
 
@@ -117,13 +119,13 @@ def answers(files: dict[str, str], number: int = 0) -> NodeAnswers:
 
 
 def assert_ours(error: PrecastError) -> None:
-    """An error with a code of the language, which can be shown."""
+    """The error must have a code of the language and render without failing."""
     assert error.code.startswith(("LANG-", "HIERA-", "TYPE-"))
     assert error.render()
 
 
-def compile_one(files: dict[str, str], number: int) -> None:
-    """Compiles; what is wrong must be said by an error of ours, with a code and words."""
+def compile_environment(files: dict[str, str], number: int) -> None:
+    """Compile an environment; any failure must be an error with a code and a message."""
     try:
         result = compile_catalog(Inputs(answers(files, number)), Settings())
     except CompileFailure as failure:
@@ -132,7 +134,7 @@ def compile_one(files: dict[str, str], number: int) -> None:
         assert json.dumps([resource.parameters for resource in result.body.resources], default=str)
 
 
-def render_one(text: str) -> None:
+def render_template(text: str) -> None:
     settings_code = "$settings = { 'a' => [1, 'x', undef], 'b' => { 'c' => true } } $x = 'text' "
     source = Source("", f"{settings_code} template('m/t.erb')")
     files = {"modules/m/templates/t.erb": text}
@@ -149,27 +151,27 @@ def test_the_environment_compiles_before_it_is_changed() -> None:
 
 @given(changed_files(), st.integers(0, len(MACHINES) - 1))
 @settings(max_examples=300)
-def test_any_environment_ends_in_a_catalog_or_in_our_error(files: dict[str, str], number: int) -> None:
-    compile_one(files, number)
+def test_any_environment_ends_in_a_catalog_or_in_a_coded_error(files: dict[str, str], number: int) -> None:
+    compile_environment(files, number)
 
 
 @given(mutated(TEMPLATES, ERB_PIECES))
 @settings(max_examples=400)
-def test_any_template_ends_in_a_text_or_in_our_error(text: str) -> None:
-    render_one(text)
+def test_any_template_ends_in_a_text_or_in_a_coded_error(text: str) -> None:
+    render_template(text)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1_800)
 @given(changed_files(), st.integers(0, len(MACHINES) - 1))
 @settings(max_examples=20_000)
-def test_many_environments_end_in_a_catalog_or_in_our_error(files: dict[str, str], number: int) -> None:
-    compile_one(files, number)
+def test_many_environments_end_in_a_catalog_or_in_a_coded_error(files: dict[str, str], number: int) -> None:
+    compile_environment(files, number)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1_800)
 @given(mutated(TEMPLATES, ERB_PIECES))
 @settings(max_examples=50_000)
-def test_many_templates_end_in_a_text_or_in_our_error(text: str) -> None:
-    render_one(text)
+def test_many_templates_end_in_a_text_or_in_a_coded_error(text: str) -> None:
+    render_template(text)

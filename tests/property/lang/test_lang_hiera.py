@@ -1,7 +1,7 @@
-"""Whatever stands in hiera.yaml and in data files, a look-up ends: in a value, or in an error of ours.
+"""A lookup in any hiera.yaml and any data files ends, in a value or in an error with a code.
 
-The files are those of the rows of truth with pieces cut out, doubled, and put in, and keys made of such pieces. `make soak` tries many
-more of them.
+The files are those of the specification rows with pieces removed, repeated and inserted, and the keys are made of such pieces.
+`make soak` tries many more of them.
 """
 
 import pytest
@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precast.base.errors import Kind, PrecastError
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
-from precast.lang.lookup import Request, look_up
+from precast.lang.lookup import LookupRequest, look_up
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
-from precast.lang.values.core import rich
+from precast.lang.values.base import rich
 from tests.spec.lang.rows import HERE, read_rows
 
 PIECES = (
@@ -64,44 +65,44 @@ keys = st.sampled_from(KEYS) | st.lists(st.sampled_from((*KEYS, ".", "'", '"', "
 )
 
 
-def told(error: PrecastError) -> str:
+def error_code(error: PrecastError) -> str:
     assert error.kind is Kind.INPUT, error
     assert error.render()
     return error.code
 
 
-def looked_up(files: dict[str, str], key: str, merge: str | None, explains: bool, is_strict: bool) -> str:
-    """What came of it; whatever goes wrong must be ours, and no fault of ours."""
+def look_up_outcome(files: dict[str, str], key: str, merge: str | None, explains: bool, is_strict: bool) -> str:
+    """The outcome of a lookup; any failure must be an input error, never an internal one."""
     inputs = Inputs(NodeAnswers(NodeData.local("n.example.com", FACTS), FileStore(TextTree(files))))
     options = Settings.puppet8() if is_strict else Settings()
     try:
-        found = look_up(Request((key,), merge, explains=explains), inputs, options)
+        result = look_up(LookupRequest((key,), merge, explains=explains), inputs, options)
     except CompileFailure as failure:
-        return told(failure.error)
-    rich(found.value)
-    return "found" if found.key is not None else "missing"
+        return error_code(failure.error)
+    rich(result.value)
+    return "result" if result.key is not None else "missing"
 
 
 @given(environments(), keys, st.sampled_from(MERGES), st.booleans(), st.booleans())
 @settings(max_examples=150)
-def test_looking_up_ends_in_a_value_or_an_error_of_ours(
+def test_lookup_ends_in_a_value_or_a_coded_error(
     files: dict[str, str], key: str, merge: str | None, explains: bool, is_strict: bool
 ) -> None:
-    looked_up(files, key, merge, explains, is_strict)
+    look_up_outcome(files, key, merge, explains, is_strict)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @given(environments(), keys, st.sampled_from(MERGES), st.booleans(), st.booleans())
 @settings(max_examples=20_000)
-def test_looking_up_ends_for_many_more(
+def test_many_lookups_end_in_a_value_or_a_coded_error(
     files: dict[str, str], key: str, merge: str | None, explains: bool, is_strict: bool
 ) -> None:
-    looked_up(files, key, merge, explains, is_strict)
+    look_up_outcome(files, key, merge, explains, is_strict)
 
 
 @given(environments(), keys)
 @settings(max_examples=50)
-def test_looking_up_twice_says_the_same(files: dict[str, str], key: str) -> None:
-    """The second time in a warm process, without and with an explanation."""
-    assert looked_up(files, key, None, False, False) == looked_up(files, key, None, True, False)
+def test_second_lookup_has_the_same_outcome(files: dict[str, str], key: str) -> None:
+    """The second lookup runs in a warm process and with an explanation."""
+    assert look_up_outcome(files, key, None, False, False) == look_up_outcome(files, key, None, True, False)

@@ -1,6 +1,6 @@
-"""A trace is all that a catalog depends on: where each of its questions has the same answer, the catalog is the same.
+"""A catalog depends only on its trace: if all its questions have the same answers, the catalog is the same.
 
-Of a data file only its presence counts, and the keys that were read; so whatever else is changed in it compiles nothing.
+For a data file only its presence and the keys that were read count, so any other change to it causes no compile.
 """
 
 from typing import Any
@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precast.base.spans import Source
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, compile_catalog
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import ABSENT, DataFile, Inputs, Read
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 
 HIERA = """\
@@ -27,7 +28,7 @@ class app($port = 1, $hosts = [], $name_of = 'x') { notify { 'app': message => [
 include app
 notify { 'b': message => lookup('tree', {default_value => 'none', merge => 'deep'}) }
 """
-PLACES = ("data/nodes/n1.yaml", "data/nodes/n2.yaml", "data/os/Debian.yaml", "data/extra/1.yaml", "data/common.yaml")
+PATHS = ("data/nodes/n1.yaml", "data/nodes/n2.yaml", "data/os/Debian.yaml", "data/extra/1.yaml", "data/common.yaml")
 values = st.sampled_from(
     (
         "80",
@@ -50,7 +51,7 @@ texts = st.builds(
     st.dictionaries(keys, values, max_size=4),
     options,
 )
-trees = st.dictionaries(st.sampled_from(PLACES), texts, max_size=4)
+trees = st.dictionaries(st.sampled_from(PATHS), texts, max_size=4)
 
 
 def answers(node: str, files: dict[str, str]) -> NodeAnswers:
@@ -68,7 +69,7 @@ def outcome(given_answers: NodeAnswers) -> tuple[str, tuple[Read, ...]]:
 
 
 def holds(trace: tuple[Read, ...], others: NodeAnswers) -> bool:
-    """Whether a trace tells the truth of other inputs too, a data file by its presence alone."""
+    """Whether other inputs give the same answers; for a data file only its presence counts."""
 
     def agrees(read: Read) -> bool:
         answer: Any = others.answer(read.question)
@@ -81,17 +82,19 @@ def holds(trace: tuple[Read, ...], others: NodeAnswers) -> bool:
 
 @given(trees, trees, st.sampled_from(("n1", "n2")))
 @settings(max_examples=300)
-def test_inputs_that_answer_alike_have_the_same_catalog(one: dict[str, str], two: dict[str, str], node: str) -> None:
-    first, trace = outcome(answers("n1", one))
-    others = answers(node, two)
+def test_inputs_with_equal_answers_have_the_same_catalog(
+    first_files: dict[str, str], second_files: dict[str, str], node: str
+) -> None:
+    first, trace = outcome(answers("n1", first_files))
+    others = answers(node, second_files)
     if holds(trace, others):
         assert outcome(others)[0] == first
 
 
-@given(trees, st.sampled_from(PLACES))
+@given(trees, st.sampled_from(PATHS))
 @settings(max_examples=150)
-def test_a_key_nobody_reads_changes_no_answer(files: dict[str, str], place: str) -> None:
-    if place not in files or "[broken" in files[place]:
+def test_unread_key_changes_no_answer(files: dict[str, str], path: str) -> None:
+    if path not in files or "[broken" in files[path]:
         return
     _, trace = outcome(answers("n1", files))
-    assert holds(trace, answers("n1", {**files, place: files[place] + "nobody::reads: this\n"}))
+    assert holds(trace, answers("n1", {**files, path: files[path] + "nobody::reads: this\n"}))

@@ -1,7 +1,7 @@
-"""Whatever is written, reading and checking it ends, in a tree or in an error of ours with a place in the text.
+"""Parsing and checking any text ends, in a tree or in an error with a code and a place in the text.
 
-Inputs are pieces of the language in any order, programs of the rows of truth with pieces cut out, doubled and put in, and plain
-text. `make soak` tries many more of them.
+The texts are pieces of the language in any order, programs of the specification rows with pieces removed, repeated and inserted, and
+plain text. `make soak` tries many more of them.
 """
 
 import pytest
@@ -31,15 +31,15 @@ texts = pieced | mutated(PROGRAMS, PIECES) | st.text(max_size=60)
 
 
 def read(text: str, is_template: bool) -> None:
-    """Reads and checks a text; every complaint must be ours, with a place inside it."""
+    """Parse and check a text; every error must have a code and a place inside the text."""
     source = Source("fuzz.pp", text)
     try:
         program = parse_epp(source) if is_template else parse(source)
     except InputError as error:
         assert_placed(error, text)
         return
-    found = check(program, "m")
-    for finding in (*found.errors, *found.warnings):
+    findings = check(program, "m")
+    for finding in (*findings.errors, *findings.warnings):
         assert_placed(finding, text)
 
 
@@ -52,7 +52,7 @@ def assert_placed(error: PrecastError, text: str) -> None:
 
 @given(texts, st.booleans())
 @settings(max_examples=1_000)
-def test_any_text_ends_in_a_tree_or_in_our_error(text: str, is_template: bool) -> None:
+def test_any_text_ends_in_a_tree_or_in_a_coded_error(text: str, is_template: bool) -> None:
     read(text, is_template)
 
 
@@ -60,7 +60,7 @@ def test_any_text_ends_in_a_tree_or_in_our_error(text: str, is_template: bool) -
 @pytest.mark.timeout(1_800)
 @given(texts, st.booleans())
 @settings(max_examples=100_000)
-def test_many_texts_end_in_a_tree_or_in_our_error(text: str, is_template: bool) -> None:
+def test_many_texts_end_in_a_tree_or_in_a_coded_error(text: str, is_template: bool) -> None:
     read(text, is_template)
 
 
@@ -99,6 +99,6 @@ def test_deep_nesting_is_refused_before_python_does(opening: str, inner: str, cl
     "text", ["$" + "a_3x" * 50 + "A", "Aa" * 5_000, "a-" * 5_000, "::a" * 5_000, "$" + "a::" * 5_000, "/" * 5_000]
 )
 def test_long_words_are_read_in_time(text: str) -> None:
-    """No pattern of ours may try every way to cut a word."""
+    """No pattern may try every way to split a word."""
     read(text, is_template=False)
     read(f"{text}::A", is_template=False)

@@ -1,4 +1,4 @@
-"""Random nets, and a second, simple reading of what a net means.
+"""Random nets, and a second, simple implementation of a net's semantics.
 
 The reference works from the declarations alone, by name, with the states of steps as words instead of places. It shares no code with the
 kernel: no numbers, no watchers, no room places, no atomic firings. It is slow, and that is fine.
@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from precast.net.model.declarations import Arcs, Declared, Outcome, Place, Transition
+from precast.net.model.declarations import Arcs, NetDeclaration, Outcome, Place, Transition
 
 NAMES = "abcdefgh"
 
 
 class State(NamedTuple):
-    """A marking, what runs (a sorted multiset), and how each step stands: '' before it ended."""
+    """A marking, the running transitions (a sorted multiset), and the outcome of each step: '' before it ended."""
 
     tokens: tuple[tuple[str, int], ...]
     running: tuple[str, ...]
@@ -33,9 +33,9 @@ class Move(NamedTuple):
 
 
 class Reference:
-    """What may happen in a state, and what then is."""
+    """The moves that are possible in a state, and the state after each."""
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: NetDeclaration) -> None:
         self.declared = declared
         self.transitions = {transition.name: transition for transition in declared.transitions}
         self.capacity = {place.name: place.capacity for place in declared.places if place.capacity is not None}
@@ -87,12 +87,12 @@ class Reference:
         return self.has_room(state, Counter(), [total(transition.on_skip or ())])
 
     def has_room(self, state: State, takes: Counter[str], puts: list[Counter[str]]) -> bool:
-        """Room is kept for the most that each running transition, and this one, may put."""
+        """Whether there is room for the most tokens that each running transition, and this one, may put."""
         tokens = dict(state.tokens)
         for place, capacity in self.capacity.items():
             most = max(put[place] for put in puts)
-            kept = sum(max(self._puts[name, end][place] for end in Outcome) for name in state.running)
-            if most > takes[place] and tokens[place] + kept - takes[place] + most > capacity:
+            reserved = sum(max(self._puts[name, end][place] for end in Outcome) for name in state.running)
+            if most > takes[place] and tokens[place] + reserved - takes[place] + most > capacity:
                 return False
         return True
 
@@ -145,14 +145,14 @@ class Reference:
 
 
 def total(*arcs: Arcs) -> Counter[str]:
-    found: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
     for part in arcs:
         for name, count in part:
-            found[name] += count
-    return found
+            sums[name] += count
+    return sums
 
 
-def random_net(seed: int, most: int = 4, most_steps: int = 3, is_acyclic: bool = False) -> Declared:
+def random_net(seed: int, most: int = 4, most_steps: int = 3, is_acyclic: bool = False) -> NetDeclaration:
     """A net of a few places, transitions and steps, often stuck, often in conflict, sometimes without an end."""
     random = Random(seed)
     places = [_place(random, name) for name in NAMES[: random.randint(1, most)]]
@@ -160,14 +160,14 @@ def random_net(seed: int, most: int = 4, most_steps: int = 3, is_acyclic: bool =
     steps = [f"S{n}" for n in range(random.randint(0, most_steps))]
     work = steps + [f"t{n}" for n in range(random.randint(0 if steps else 1, most))]
     random.shuffle(work)
-    found: list[Transition] = []
+    transitions: list[Transition] = []
     for n, name in enumerate(work):
         cut = len(names) * (n + 1) // (len(work) + 1)
         before, behind = (names[:cut], names[cut:]) if is_acyclic else (names, names)
-        earlier = [t.name for t in found if t.is_step] if is_acyclic else steps
-        found.append(_transition(random, name, before, behind, earlier, is_acyclic))
+        earlier = [t.name for t in transitions if t.is_step] if is_acyclic else steps
+        transitions.append(_transition(random, name, before, behind, earlier, is_acyclic))
     goal = _arcs(random, names, 1) if random.random() < 0.6 else ()
-    return Declared(f"random {seed}", tuple(places), tuple(found), goal)
+    return NetDeclaration(f"random {seed}", tuple(places), tuple(transitions), goal)
 
 
 def _place(random: Random, name: str) -> Place:
@@ -203,6 +203,6 @@ def _arcs(random: Random, places: list[str], most: int, fewest: int = 0) -> Arcs
     return tuple((name, random.choice((1, 1, 1, 1, 2, 3))) for name in random.sample(places, count))
 
 
-def nets(most: int = 4, most_steps: int = 3, is_acyclic: bool = False) -> st.SearchStrategy[Declared]:
+def nets(most: int = 4, most_steps: int = 3, is_acyclic: bool = False) -> st.SearchStrategy[NetDeclaration]:
     """Random nets by seed: a thousand times quicker to make than arc by arc, and a failure prints the whole net."""
     return st.builds(random_net, st.integers(0, 2**48), st.just(most), st.just(most_steps), st.just(is_acyclic))

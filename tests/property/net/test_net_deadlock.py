@@ -1,4 +1,4 @@
-"""A deadlock is found exactly when brute force finds one; what is said to be impossible never happens."""
+"""The check finds a deadlock exactly when brute force finds one, and a transition reported as dead never starts."""
 
 import time
 from collections import Counter
@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from precast.net.analysis.check import check
-from precast.net.analysis.deadlock import Verdict, Walk, search, terminates
-from precast.net.analysis.prospects import Prospects
-from precast.net.model.compiling import compile_net
-from precast.net.model.declarations import Declared
-from precast.net.model.plain import firings
+from precast.net.analysis.deadlock import StateSearch, Verdict, search, terminates
+from precast.net.analysis.reachability import Reachability
+from precast.net.model.compiler import compile_net
+from precast.net.model.declarations import NetDeclaration
+from precast.net.model.plain_net import list_firings
 from tests.property.net.nets import Reference, State, nets
 
 BRUTE_BOUND = 500
@@ -23,7 +23,7 @@ def stuck(reference: Reference, states: set[State]) -> list[State]:
     return [state for state in states if not any(reference.moves(state)) and not reference.is_proper_end(state)]
 
 
-def compare(declared: Declared, counts: Counter[str]) -> None:
+def compare(declared: NetDeclaration, counts: Counter[str]) -> None:
     reference = Reference(declared)
     states = reference.explore(BRUTE_BOUND)
     if states is None:
@@ -42,18 +42,21 @@ def compare(declared: Declared, counts: Counter[str]) -> None:
     if report.deadlock.tokens:
         ends = {tuple(count for _, count in state.tokens) for state in stuck(reference, states)}
         assert report.deadlock.tokens[: len(declared.places)] in ends
-    # Stronger: the reduced walk meets exactly the ends that brute force meets, proper or not.
-    dead = {projected(state) for state in states if not any(reference.moves(state))}
-    walk = Walk(net, BOUND)
+    # Stronger: the reduced search visits exactly the ends that brute force visits, proper or not.
+    dead = {project(state) for state in states if not any(reference.moves(state))}
+    reduced = StateSearch(net, BOUND)
     steps = [place for place in net.to_do if place >= 0]
-    met = {(tuple(m[: len(declared.places)]), tuple(not m[place] for place in steps)) for m in walk.dead_markings()}
-    assert met == dead
+    visited = {
+        (tuple(marking[: len(declared.places)]), tuple(not marking[place] for place in steps))
+        for marking in reduced.dead_markings()
+    }
+    assert visited == dead
     counts["ends"] += len(dead)
-    counts["walked states"] += walk.states
+    counts["reduced states"] += reduced.count
 
 
-def projected(state: State) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """What an end looks like from outside: the tokens, and which steps have ended."""
+def project(state: State) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """The visible part of an end: the tokens, and which steps have ended."""
     return tuple(count for _, count in state.tokens), tuple(bool(end) for _, end in state.steps)
 
 
@@ -62,7 +65,7 @@ def run_rounds(rounds: int, most: int, most_steps: int) -> Counter[str]:
 
     @settings(max_examples=rounds, deadline=None, suppress_health_check=list(HealthCheck))
     @given(nets(most=most, most_steps=most_steps))
-    def run(declared: Declared) -> None:
+    def run(declared: NetDeclaration) -> None:
         compare(declared, counts)
 
     started = time.perf_counter()
@@ -87,22 +90,22 @@ def test_deadlock_of_many_random_nets_is_found_exactly_when_brute_force_finds_on
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(nets())
-def test_transition_that_is_called_dead_starts_in_no_state(declared: Declared) -> None:
+def test_transition_that_is_called_dead_starts_in_no_state(declared: NetDeclaration) -> None:
     reference = Reference(declared)
     net = compile_net(declared)
-    dead = {net.transition_name(t) for t in Prospects(net).dead()}
+    dead = {net.transition_name(t) for t in Reachability(net).dead()}
     for state in reference.explore(BRUTE_BOUND) or ():
         assert not dead & {move.name for move in reference.moves(state) if move.kind == "start"}
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(nets())
-def test_net_that_is_said_to_terminate_has_no_circle_of_states(declared: Declared) -> None:
+def test_net_that_is_said_to_terminate_has_no_cycle_of_states(declared: NetDeclaration) -> None:
     net = compile_net(declared)
     if not terminates(net):
         return
     seen: set[tuple[int, ...]] = set()
-    plain = [(firing.takes, firing.effect()) for firing in firings(net)]
+    plain = [(firing.takes, firing.effect()) for firing in list_firings(net)]
     path: list[tuple[tuple[int, ...], int]] = [(tuple(net.initial), 0)]
     on_path = {tuple(net.initial)}
     while path and len(seen) < BRUTE_BOUND:
@@ -115,7 +118,7 @@ def test_net_that_is_said_to_terminate_has_no_circle_of_states(declared: Declare
         takes, effect = plain[at]
         if all(tokens[place] >= count for place, count in takes):
             following = tuple(count + effect.get(place, 0) for place, count in enumerate(tokens))
-            assert following not in on_path, "a circle of states in a net that is said to terminate"
+            assert following not in on_path, "a cycle of states in a net that is said to terminate"
             if following not in seen:
                 path.append((following, 0))
                 on_path.add(following)

@@ -1,4 +1,4 @@
-"""Every run of a random net obeys the rule that the reference states, and a stored run goes on as if nothing had happened."""
+"""Every execution of a random net obeys the reference implementation, and a restored execution continues without a difference."""
 
 import json
 from collections import Counter
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from precast.base import canonical
 from precast.base.errors import ConflictError
 from precast.net.execution.execution import Execution
-from precast.net.model.compiling import compile_net
-from precast.net.model.declarations import Declared, Outcome, Transition
+from precast.net.model.compiler import compile_net
+from precast.net.model.declarations import NetDeclaration, Outcome, Transition
 from precast.net.model.structure import Net
 from tests.property.net.nets import Move, Reference, State, nets
 
@@ -42,7 +42,7 @@ def seen_starts(net: Net, execution: Execution) -> set[tuple[str, str]]:
     return {("skip" if net.is_skip(t) else "start", transitions[net.step_of(t)].name) for t in execution.enabled()}
 
 
-def follow_the_rule(declared: Declared, seed: int, counts: Counter[str]) -> None:
+def follow_the_rule(declared: NetDeclaration, seed: int, counts: Counter[str]) -> None:
     """Go through a random run side by side with the reference; store and restore on the way."""
     net, reference = compile_net(declared), Reference(declared)
     execution, state = Execution(net), reference.first()
@@ -69,7 +69,7 @@ def test_execution_of_a_random_net_follows_the_rule_also_when_restored() -> None
 
     @QUICK
     @given(nets(), st.integers(0, 2**48))
-    def run(declared: Declared, seed: int) -> None:
+    def run(declared: NetDeclaration, seed: int) -> None:
         follow_the_rule(declared, seed, counts)
 
     run()
@@ -85,7 +85,7 @@ def test_execution_of_many_random_nets_follows_the_rule() -> None:
 
     @LONG
     @given(nets(most=6, most_steps=5), st.integers(0, 2**48))
-    def run(declared: Declared, seed: int) -> None:
+    def run(declared: NetDeclaration, seed: int) -> None:
         follow_the_rule(declared, seed, counts)
 
     run()
@@ -118,7 +118,7 @@ def run_to_the_end(
 @QUICK
 @given(nets(is_acyclic=True, most=6, most_steps=6), st.lists(st.sampled_from(Outcome), max_size=10))
 def test_execution_of_an_acyclic_net_terminates_and_storing_it_changes_nothing(
-    declared: Declared, ends: list[Outcome]
+    declared: NetDeclaration, ends: list[Outcome]
 ) -> None:
     takers = tuple(t for t in declared.transitions if t.is_step or t.takes)
     net = compile_net(declared._replace(transitions=takers))
@@ -129,7 +129,7 @@ def test_execution_of_an_acyclic_net_terminates_and_storing_it_changes_nothing(
     assert execution.snapshot() == restored.snapshot()
 
 
-def beginning(declared: Declared, random: Random) -> Declared:
+def beginning(declared: NetDeclaration, random: Random) -> NetDeclaration:
     """A random first part of a net that is a net itself: no step of it needs a later one."""
     cuts = [
         count
@@ -145,7 +145,7 @@ def test_execution_that_grows_goes_on_as_if_the_larger_net_had_been_there() -> N
 
     @QUICK
     @given(nets(most=6, most_steps=5), st.integers(0, 2**48))
-    def run(declared: Declared, seed: int) -> None:
+    def run(declared: NetDeclaration, seed: int) -> None:
         random = Random(seed)
         small, net, reference = compile_net(beginning(declared, random)), compile_net(declared), Reference(declared)
         execution, state = Execution(small), reference.first()
@@ -175,9 +175,9 @@ def test_execution_that_grows_goes_on_as_if_the_larger_net_had_been_there() -> N
 
 
 def test_execution_asked_to_grow_into_another_net_refuses_and_goes_on() -> None:
-    first = compile_net(Declared("one", (), (Transition("a", is_step=True),)))
-    other = compile_net(Declared("other", (), (Transition("b", is_step=True), Transition("a", is_step=True))))
+    first = compile_net(NetDeclaration("one", (), (Transition("a", is_step=True),)))
+    other = compile_net(NetDeclaration("other", (), (Transition("b", is_step=True), Transition("a", is_step=True))))
     execution = Execution(first)
-    with pytest.raises(ConflictError, match="does not begin with"):
+    with pytest.raises(ConflictError, match="does not extend"):
         execution.grow(other)
     assert execution.start_next() == 0

@@ -1,4 +1,4 @@
-"""Other tools run what we export, and reach the same markings; we read what they write, and our own exports exactly."""
+"""Other tools that run our exports reach the same markings; we read their files, and our own exports without loss."""
 
 import warnings
 from collections import Counter
@@ -11,12 +11,12 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from precast.base.spans import Source
 from precast.net.exchange.notation import parse
+from precast.net.exchange.notation_writer import write
 from precast.net.exchange.pnml_reader import read_pnml
 from precast.net.exchange.pnml_writer import write_pnml
-from precast.net.exchange.writer import write
-from precast.net.model.compiling import compile_net
-from precast.net.model.declarations import Declared
-from precast.net.model.plain import firings
+from precast.net.model.compiler import compile_net
+from precast.net.model.declarations import NetDeclaration
+from precast.net.model.plain_net import list_firings
 from precast.net.model.structure import Net
 from tests.property.net.nets import Reference, nets
 
@@ -48,7 +48,7 @@ def reached_by_snakes(text: str) -> tuple[Any, set[tuple[int, ...]]]:
 
 
 def reached_by_plain_firing(net: Net) -> set[tuple[int, ...]]:
-    plain = [(firing.takes, firing.effect()) for firing in firings(net)]
+    plain = [(firing.takes, firing.effect()) for firing in list_firings(net)]
     seen = {tuple(net.initial)}
     work = list(seen)
     while work:
@@ -67,7 +67,7 @@ def test_export_run_by_snakes_reaches_the_same_markings_and_theirs_is_read_back(
 
     @QUICK
     @given(nets())
-    def run(declared: Declared) -> None:
+    def run(declared: NetDeclaration) -> None:
         states = Reference(declared).explore(BOUND)
         if states is None:
             return
@@ -90,7 +90,7 @@ def test_export_run_by_snakes_reaches_the_same_markings_and_theirs_is_read_back(
 
 @QUICK
 @given(nets(most=6, most_steps=5))
-def test_export_of_a_random_net_is_valid_and_its_import_is_the_original(declared: Declared) -> None:
+def test_export_of_a_random_net_is_valid_and_its_import_is_the_original(declared: NetDeclaration) -> None:
     text = write_pnml(compile_net(declared)).encode()
     grammar = etree.RelaxNG(etree.parse(GRAMMAR))
     grammar.assertValid(etree.fromstring(text))
@@ -99,5 +99,5 @@ def test_export_of_a_random_net_is_valid_and_its_import_is_the_original(declared
 
 @QUICK
 @given(nets(most=6, most_steps=5))
-def test_notation_of_a_random_net_is_read_back_as_the_same_net(declared: Declared) -> None:
+def test_notation_of_a_random_net_is_read_back_as_the_same_net(declared: NetDeclaration) -> None:
     assert parse(Source("random.net", write(declared))).declared == declared

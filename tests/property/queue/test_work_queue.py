@@ -211,9 +211,9 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def equals_the_model(self) -> None:
         STEP["steps"] += 1
-        items = {item.key: (item.lane, item.attempts, item.owner) for item in self.run(self.queues[0].waiting())}
+        items = {item.key: (item.lane, item.attempts, item.owner) for item in self.run(self.queues[0].list_waiting())}
         assert items == {key: (item.lane, item.attempts, item.owner) for key, item in self.model.items.items()}
-        dead = {letter.key: (letter.lane, letter.payload) for letter in self.run(self.queues[1].dead())}
+        dead = {letter.key: (letter.lane, letter.payload) for letter in self.run(self.queues[1].list_dead())}
         assert dead == self.model.dead
         current = [claim for claim in set(map(_identity, self.claims)) if self._is_current(claim)]
         assert len({key for key, _, _ in current}) == len(current), "an item with two owners"
@@ -226,17 +226,17 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """A patient worker ends everything: what was asked for is done with its newest payload, or is dead."""
         wanted = {key: replace(item) for key, item in self.model.items.items()}
-        buried = {letter.key for letter in self.run(self.queues[0].dead())}
+        buried = {letter.key for letter in self.run(self.queues[0].list_dead())}
         done: dict[str, bytes] = {}
         rounds = 0
-        while self.run(self.queues[0].waiting()):
+        while self.run(self.queues[0].list_waiting()):
             rounds += 1
             assert rounds <= 4 + len(wanted), "something starves"
             self.clock.advance(30)
             for claim in self.run(self.queues[1].claim("k", "patient", limit=1000, lease_s=60)):
                 assert self.run(self.queues[1].complete(claim))
                 done[claim.key] = claim.payload
-        buried = {letter.key for letter in self.run(self.queues[0].dead())} | buried
+        buried = {letter.key for letter in self.run(self.queues[0].list_dead())} | buried
         for key, item in wanted.items():
             assert done.get(key) == item.payload or key in buried, f"{key} was lost"
 

@@ -1,7 +1,7 @@
-"""The trace tree against programs made at random: what a walk finds is what a compile of that node would give, for every node.
+"""The trace tree against random programs: for every node a walk finds the leaf that a compile of that node would give.
 
-A program is a decision tree over questions: it asks one, and what it asks next depends on the answer. That is all a compile is to
-the tree. The fleet's facts, and the files of the environment, change between rounds.
+A program is a decision tree over questions: it asks a question, and its next question depends on the answer. To the trace tree a compile
+is nothing else. The facts of the fleet, and the files of the environment, change between rounds.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precast.lang.inputs import ABSENT, Answer, FactPath, FileDigest, Question
-from precast.services.traces.chains import ROOT, Chain, Leaf, Link, Place, decode_links, encode_links, link
-from precast.services.traces.grafting import part
-from precast.services.traces.walking import Found, Missing, Walker
+from precast.services.traces.chains import (
+    ROOT,
+    BranchPoint,
+    Chain,
+    Leaf,
+    Link,
+    decode_links,
+    encode_links,
+    make_link,
+)
+from precast.services.traces.divergence import follow_chain
+from precast.services.traces.walker import MissingBranch, ReachedLeaf, Walker
 
 VALUES: list[Answer] = ["a", "b", 1, True, 1.0, None, ABSENT, [1], {"k": "v"}]
 Node = dict[str, Answer]
 
 
 class Program:
-    """Asks up to `depth` questions; which, and what comes out, is drawn from the answers so far."""
+    """Asks up to `depth` questions; the next question and the result are drawn from the answers so far."""
 
     def __init__(self, seed: int, depth: int) -> None:
         self._seed, self._depth = seed, depth
@@ -37,8 +46,8 @@ class Program:
             answer = ask(question, node, files)
             if question not in asked:
                 asked.add(question)
-                trace.append(link(question, answer))
-            # One answer in two does not matter for what follows, as in real code.
+                trace.append(make_link(question, answer))
+            # Every second answer does not matter for the next question, as in real code.
             state = f"{state}.{trace[-1].key[:12] if draw % 2 else draw}"
         return trace, Leaf(catalog=f"c{_mixed(state + '!') % 100}")
 
@@ -59,38 +68,38 @@ def ask(question: Question, node: Node, files: Node) -> Answer:
     raise AssertionError(question)
 
 
-class Tree:
-    """What the database keeps: chains by their places, through their stored form."""
+class StoredTree:
+    """The tree as the database stores it: chains by their branch points, in their stored form."""
 
     def __init__(self) -> None:
-        self.rows: dict[Place, tuple[str, bytes, Leaf]] = {}
+        self.rows: dict[BranchPoint, tuple[str, bytes, Leaf]] = {}
 
-    def find(self, place: Place) -> Chain | None:
-        row = self.rows.get(place)
+    def find(self, branch_point: BranchPoint) -> Chain | None:
+        row = self.rows.get(branch_point)
         return None if row is None else Chain(row[0], decode_links(row[1]), row[2])
 
-    def graft(self, trace: Sequence[Link], leaf: Leaf) -> bool:
-        place, at = ROOT, 0
-        while (chain := self.find(place)) is not None:
-            found, at = part(trace, at, chain)
-            if found is None:
+    def add(self, trace: Sequence[Link], leaf: Leaf) -> bool:
+        branch_point, at = ROOT, 0
+        while (chain := self.find(branch_point)) is not None:
+            divergence, at = follow_chain(trace, at, chain)
+            if divergence is None:
                 assert chain.leaf == leaf
                 return False
-            place = found
-        self.rows[place] = (f"c{len(self.rows)}", encode_links(tuple(trace[at:])), leaf)
+            branch_point = divergence
+        self.rows[branch_point] = (f"c{len(self.rows)}", encode_links(tuple(trace[at:])), leaf)
         return True
 
 
-def decided(tree: Tree, walker: Walker, node: Node, files: Node) -> Found | Missing:
-    """The walk, with what memory lacks brought from the rows."""
+def walk(tree: StoredTree, walker: Walker, node: Node, files: Node) -> ReachedLeaf | MissingBranch:
+    """Walk a node; chains that are not cached are loaded from the rows."""
     while True:
-        found = walker.walk(lambda question: ask(question, node, files))
-        if isinstance(found, Found):
-            return found
-        chain = tree.find(found.place)
+        result = walker.walk(lambda question: ask(question, node, files))
+        if isinstance(result, ReachedLeaf):
+            return result
+        chain = tree.find(result.branch_point)
         if chain is None:
-            return found
-        walker.learn(found.place, chain)
+            return result
+        walker.add_chain(result.branch_point, chain)
 
 
 nodes = st.lists(
@@ -110,21 +119,21 @@ versions = st.lists(
 def test_walk_finds_what_a_cold_compile_gives_for_every_node_and_version(
     seed: int, depth: int, fleet: list[Node], files: list[Node]
 ) -> None:
-    program, tree = Program(seed, depth), Tree()
+    program, tree = Program(seed, depth), StoredTree()
     compiles: set[tuple[Any, ...]] = set()
     for version in files:
         walker = Walker(lambda question, version=version: ask(question, {}, version))  # type: ignore[misc]
         for node in fleet:
             trace, leaf = program.run(node, version)
-            found = decided(tree, walker, node, version)
-            if isinstance(found, Missing):
-                # Nothing is compiled that was compiled before: the same reads were never met.
+            result = walk(tree, walker, node, version)
+            if isinstance(result, MissingBranch):
+                # No trace is compiled twice: the same reads with the same answers never occurred before.
                 reads = tuple((link.question, link.key) for link in trace)
                 assert reads not in compiles
                 compiles.add(reads)
-                assert tree.graft(trace, leaf)
-                found = decided(tree, walker, node, version)
-            assert isinstance(found, Found)
-            assert found.leaf == leaf
-            assert not tree.graft(trace, leaf)
+                assert tree.add(trace, leaf)
+                result = walk(tree, walker, node, version)
+            assert isinstance(result, ReachedLeaf)
+            assert result.leaf == leaf
+            assert not tree.add(trace, leaf)
     assert len(tree.rows) == len(compiles)

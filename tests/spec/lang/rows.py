@@ -1,4 +1,4 @@
-"""Rows of truth: code with what real Puppet 7.23 said of it, and whether what Precast says is the same."""
+"""Specification rows: code with the result of real Puppet 7.23, and the comparison with Precast's result."""
 
 import json
 import math
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-# Rows of functions that modules bring as Ruby: asked with the real modules, run with an empty file in their place.
+# Rows of functions that modules have in Ruby: recorded with the real modules, run with an empty file in their place.
 OF_MODULES = sorted((HERE / "modules").glob("*.jsonl"))
-# Files of rows by what is asked of them; those of functions are expressions.
+# Files of rows by their kind; rows of functions are expressions.
 EXPRESSIONS = [
     HERE / "expressions.jsonl",
     HERE / "language.jsonl",
@@ -49,13 +49,13 @@ def unequal(name: str = "unequal.txt") -> dict[str, str]:
 
 
 def corpora() -> Path | None:
-    """Where further rows are, which may not be part of the project."""
-    place = os.environ.get("PRECAST_CORPORA")
-    return Path(place) / "puppet-lang" if place else None
+    """The directory of further rows, which may not be part of the project."""
+    directory = os.environ.get("PRECAST_CORPORA")
+    return Path(directory) / "puppet-lang" if directory else None
 
 
 def difference(mode: str, wanted: Row, answer: Row) -> str:
-    """What an answer has otherwise than the row wants; empty if nothing."""
+    """The difference between an answer and the row's result; empty if they are equal."""
     if "crash" in answer:
         return f"crash: {answer['crash']}"
     if wanted.get("error") or answer.get("error"):
@@ -76,7 +76,10 @@ def _expression(wanted: Row, answer: Row) -> Iterator[str]:
 
 
 def _manifest(wanted: Row, answer: Row) -> Iterator[str]:
-    ours, theirs = ({f"{each['type']}[{each['title']}]": each for each in row["resources"]} for row in (answer, wanted))
+    ours, theirs = (
+        {f"{resource['type']}[{resource['title']}]": resource for resource in row["resources"]}
+        for row in (answer, wanted)
+    )
     if ours.keys() != theirs.keys():
         yield f"missing {sorted(theirs.keys() - ours.keys())}, extra {sorted(ours.keys() - theirs.keys())}"
         return
@@ -88,15 +91,15 @@ def _manifest(wanted: Row, answer: Row) -> Iterator[str]:
         if bool(resource.get("exported")) != bool(ours[ref].get("exported")):
             yield f"{ref} is exported in one of them"
     for field in ("edges", "relationships"):
-        if {tuple(each) for each in answer.get(field, [])} != {tuple(each) for each in wanted.get(field, [])}:
+        if {tuple(pair) for pair in answer.get(field, [])} != {tuple(pair) for pair in wanted.get(field, [])}:
             yield f"{field} {answer.get(field)}, not {wanted.get(field)}"
-    # A row has no order where Puppet's own types refuse a value, which is long after the catalog is made.
+    # A row has no order if Puppet's own types refuse a value, which happens long after the catalog is made.
     if "order_error" not in wanted and wanted.get("order", []) != answer.get("order", []):
         yield f"order {answer.get('order')}, not {wanted.get('order')}"
 
 
 def same(wanted: Any, got: Any) -> bool:
-    """Whether two values agree; whole numbers and floats differ, true and 1 too."""
+    """Whether two values are equal; an integer differs from an equal float, and true from 1."""
     if isinstance(wanted, bool) or isinstance(got, bool):
         return wanted is got
     if isinstance(wanted, int | float) and isinstance(got, int | float):

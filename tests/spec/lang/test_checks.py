@@ -1,6 +1,6 @@
-"""Programs against what real Puppet 7.23 says of them before evaluating: rows of `checks.jsonl`.
+"""Compares the checker's findings with those of real Puppet 7.23: rows of `checks.jsonl`.
 
-Errors are compared by text. Where both refuse a program but word it otherwise, `WORDED_OTHERWISE` says why.
+Errors are compared by text. `WORDED_OTHERWISE` lists the reasons why both refuse a program with different texts.
 """
 
 import json
@@ -17,31 +17,31 @@ from precast.lang.syntax.parser import parse
 ROWS: list[dict[str, Any]] = [
     json.loads(line) for line in Path(__file__).with_name("checks.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-FEWEST_ROWS = 650
+MIN_ROWS = 650
 
-# Beginnings of Puppet's texts that ours need not equal.
+# Beginnings of Puppet's texts that ours need not match.
 WORDED_OTHERWISE = (
-    "Syntax error",  # ours says what was expected
+    "Syntax error",  # our text says what was expected
     "Illegal fully qualified name",
     "Illegal class reference",
     "Heredoc",
     "Unclosed quote",
-    "Invalid produced text",  # the words of Ruby's parsers
+    "Invalid produced text",  # texts of Ruby's parsers
     "premature end of char-class",
     "end pattern with unmatched parenthesis",
-    "undefined method",  # a crash of Puppet's: a boolean as the name of a variable
-    "Resource Defaults are not virtualizable",  # also said of overrides
+    "undefined method",  # Puppet crashes on a boolean as the name of a variable
+    "Resource Defaults are not virtualizable",  # Puppet reports this for overrides too
     "Illegal number",
     "PP syntax checker",
 )
-# Puppet reports these once more for the same cause.
+# Puppet reports these twice for the same cause.
 REPEATED = ("Invalid use of expression.", "Illegal parameter name.")
-# Puppet does not know a plan for what it is.
+# Puppet does not recognise a plan.
 OWN_WORDS = ("plan foo() {}",)
 
 
 def test_no_row_is_lost() -> None:
-    assert len(ROWS) >= FEWEST_ROWS
+    assert len(ROWS) >= MIN_ROWS
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"][:40].replace("\n", "¶"))
@@ -56,16 +56,16 @@ def test_findings_equal_puppets(row: dict[str, Any]) -> None:
 
 def findings(text: str) -> tuple[list[str], list[str]]:
     try:
-        found = check(parse(Source("row.pp", text)))
+        result = check(parse(Source("row.pp", text)))
     except InputError as error:
         return [error.message], []
-    return [error.message for error in found.errors], [warning.message for warning in found.warnings]
+    return [error.message for error in result.errors], [warning.message for warning in result.warnings]
 
 
 def without_repeats(texts: list[str]) -> list[str]:
-    kept = {text for text in texts if not text.startswith(REPEATED)}
+    unique = {text for text in texts if not text.startswith(REPEATED)}
     repeated = {text for text in texts if text.startswith(REPEATED[0])}
-    return sorted(kept | repeated)
+    return sorted(unique | repeated)
 
 
 def test_file_of_a_module_holds_only_its_own_definitions() -> None:
@@ -82,7 +82,7 @@ def test_file_of_a_module_holds_only_its_own_definitions() -> None:
 
 def test_warning_is_an_error_when_strict() -> None:
     program = parse(Source("x.pp", "{a => 1, a => 2}"))
-    assert [found.code for found in check(program, is_strict=True).errors] == ["LANG-151"]
+    assert [error.code for error in check(program, is_strict=True).errors] == ["LANG-151"]
 
 
 def test_findings_stop_at_the_limit() -> None:

@@ -1,4 +1,4 @@
-"""Programs and templates against the trees that real Puppet 7.23 makes of them: rows of `trees.jsonl`."""
+"""Compares the trees of programs and templates with those of real Puppet 7.23: rows of `trees.jsonl`."""
 
 import json
 from pathlib import Path
@@ -14,11 +14,11 @@ from tests.spec.lang.tree_text import same, tree_text
 ROWS: list[dict[str, Any]] = [
     json.loads(line) for line in Path(__file__).with_name("trees.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-FEWEST_ROWS = 600
+MIN_ROWS = 600
 
 
 def test_no_row_is_lost() -> None:
-    assert len(ROWS) >= FEWEST_ROWS
+    assert len(ROWS) >= MIN_ROWS
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["source"][:40].replace("\n", "¶"))
@@ -33,4 +33,4 @@ def test_tree_equals_puppets(row: dict[str, Any]) -> None:
         return
     program = read(source)
     assert same(tree_text(program), row["tree"]), tree_text(program)
-    assert [each.message for each in program.warnings] == row.get("warnings", [])
+    assert [warning.message for warning in program.warnings] == row.get("warnings", [])

@@ -1,7 +1,7 @@
-"""A program as text in the form in which real Puppet dumps its own tree, so that the two can be compared.
+"""Writes a program's tree as real Puppet dumps its own, so that the two can be compared.
 
-Puppet's dump does not tell a statement from a call, leaves parentheses and an empty else out, and prints strings without
-escapes: `same` compares after taking blanks, quotes and `::` away on both sides.
+Puppet's dump does not distinguish a statement from a call, omits parentheses and an empty else, and prints strings without escapes:
+`same` compares after removing blanks, quotes and `::` on both sides.
 """
 
 import re
@@ -13,8 +13,8 @@ _OPERATORS = {"In": "in", "And": "&&", "Or": "||", "Not": "!", "Minus": "-", "Sp
 _RADIX = {16: "0x%X", 8: "0%o", 10: "%d"}
 
 
-def same(one: str, other: str) -> bool:
-    return _bare(one) == _bare(other)
+def same(left: str, right: str) -> bool:
+    return _bare(left) == _bare(right)
 
 
 def _bare(text: str) -> str:
@@ -29,7 +29,7 @@ def tree_text(program: ast.Program) -> str:
         return _form("lambda", _parameters(body.parameters or ()), f"(epp {_text(body.body)})")
     if not body.statements:
         return ":nop"
-    return _one_or_block(body)
+    return _statement_or_block(body)
 
 
 def _form(*parts: str) -> str:
@@ -40,7 +40,7 @@ def _texts(nodes: Iterable[ast.Node]) -> str:
     return " ".join(map(_text, nodes))
 
 
-def _one_or_block(node: ast.Node) -> str:
+def _statement_or_block(node: ast.Node) -> str:
     if isinstance(node, ast.Block) and len(node.statements) == 1:
         return _text(node.statements[0])
     return _text(node)
@@ -97,12 +97,12 @@ def _collection(node: ast.Node) -> str | None:
         case ast.LiteralList(elements=elements):
             return _form("[]", _texts(elements))
         case ast.LiteralHash(entries=entries):
-            return _form("{}", *(f"({_text(each.key)} {_text(each.value)})" for each in entries))
+            return _form("{}", *(f"({_text(entry.key)} {_text(entry.value)})" for entry in entries))
     return None
 
 
 def _part(node: ast.Node) -> str:
-    """Text of a string stands bare, what is interpolated as (str …); a string literal between ${ and } looks like text here."""
+    """Text of a string is written as it is, an interpolation as (str …); a string literal between ${ and } looks like text here."""
     return _text(node) if isinstance(node, ast.LiteralString) else f"(str {_text(node)})"
 
 
@@ -141,11 +141,11 @@ def _choice(node: ast.Node) -> str | None:
             return _form(
                 type(node).__name__.lower(),
                 _text(node.condition),
-                f"(then {_one_or_block(node.then)})",
-                "" if otherwise is None or is_empty else f"(else {_one_or_block(otherwise)})",
+                f"(then {_statement_or_block(node.then)})",
+                "" if otherwise is None or is_empty else f"(else {_statement_or_block(otherwise)})",
             )
         case ast.Case(subject=subject, options=options):
-            shown = (f"(when ({_texts(each.values)}) (then {_text(each.body)}))" for each in options)
+            shown = (f"(when ({_texts(option.values)}) (then {_text(option.body)}))" for option in options)
             return _form("case", _text(subject), *shown)
         case ast.Selector(subject=subject, entries=entries):
             return _form("?", _text(subject), *(f"({_text(e.matching)} => {_text(e.value)})" for e in entries))
@@ -191,7 +191,7 @@ def _resource(node: ast.Node) -> str | None:
             return _form(_formed(form, "resource-defaults"), _text(head), _texts(operations))
         case ast.ResourceOverride(form=form, resources=head, operations=operations):
             return _form(_formed(form, "override"), _text(head), _texts(operations))
-        case ast.Collector(form=form, type_expr=head, query=query):  # Puppet's dump leaves the attributes out
+        case ast.Collector(form=form, type_expr=head, query=query):  # Puppet's dump omits the attributes
             marks = "<| |>" if form == "virtual" else "<<| |>>"
             return _form("collect", _text(head), _form(marks, _text(query) if query is not None else ""))
     return None

@@ -25,18 +25,18 @@ def _as_before() -> Iterator[None]:
     root.handlers, root.level = handlers, level
 
 
-def test_journal_is_told_the_level_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_line_begins_with_the_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (tmp_path / "stderr").open("w") as stream:
         monkeypatch.setattr(sys, "stderr", stream)
-        found = os.fstat(stream.fileno())
-        logs.set_up("info", None, {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"})
+        status = os.fstat(stream.fileno())
+        logs.set_up("info", None, {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
         log.error("two\nlines")
         log.info("fine")
         log.debug("not told")
     assert (tmp_path / "stderr").read_text() == "<3>two lines\n<6>fine\n"
 
 
-def test_other_places_are_told_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_outside_the_journal_has_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (tmp_path / "stderr").open("w") as stream:
         monkeypatch.setattr(sys, "stderr", stream)
         logs.set_up("warning", None, {"JOURNAL_STREAM": "8:1"})
@@ -47,7 +47,7 @@ def test_other_places_are_told_the_time(tmp_path: Path, monkeypatch: pytest.Monk
     assert line[:2] == "20"
 
 
-def test_file_that_is_rotated_away_is_opened_anew(tmp_path: Path) -> None:
+def test_rotated_log_file_is_opened_again(tmp_path: Path) -> None:
     file = tmp_path / "log" / "agent.log"
     logs.set_up("info", file, {})
     log.info("before")
@@ -57,7 +57,7 @@ def test_file_that_is_rotated_away_is_opened_anew(tmp_path: Path) -> None:
     assert file.read_text().endswith("after\n")
 
 
-def test_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_log_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("no directory")
     with pytest.raises(UnavailableError, match="cannot log to") as caught:
         logs.set_up("info", tmp_path / "log" / "agent.log", {})

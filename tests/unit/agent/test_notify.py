@@ -1,4 +1,4 @@
-"""What systemd is told."""
+"""Notifications to systemd."""
 
 import os
 import socket
@@ -7,25 +7,25 @@ from pathlib import Path
 from precast.agent.notify import Notifier
 
 
-def test_words_go_to_the_socket_that_systemd_names(tmp_path: Path) -> None:
+def test_notification_goes_to_the_socket_that_systemd_names(tmp_path: Path) -> None:
     path = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(path)
-        Notifier({"NOTIFY_SOCKET": path}).tell(READY="1", STATUS="begun")
+        Notifier({"NOTIFY_SOCKET": path}).notify(READY="1", STATUS="begun")
         assert listening.recv(1000) == b"READY=1\nSTATUS=begun"
 
 
-def test_abstract_socket_is_found_too() -> None:
+def test_abstract_socket_is_supported() -> None:
     name = f"precast-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(f"\0{name}")
-        Notifier({"NOTIFY_SOCKET": f"@{name}"}).tell(WATCHDOG="1")
+        Notifier({"NOTIFY_SOCKET": f"@{name}"}).notify(WATCHDOG="1")
         assert listening.recv(1000) == b"WATCHDOG=1"
 
 
-def test_without_systemd_nobody_is_told_and_nothing_fails(tmp_path: Path) -> None:
-    Notifier({}).tell(READY="1")
-    Notifier({"NOTIFY_SOCKET": str(tmp_path / "nobody")}).tell(READY="1")
+def test_without_systemd_nothing_is_sent_and_nothing_fails(tmp_path: Path) -> None:
+    Notifier({}).notify(READY="1")
+    Notifier({"NOTIFY_SOCKET": str(tmp_path / "nobody")}).notify(READY="1")
 
 
 def test_watchdog_is_fed_twice_as_often_as_needed_and_only_if_it_is_ours() -> None:

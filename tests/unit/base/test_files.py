@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic writes of files and directories."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One HTTPS request: addresses, and what is said when nobody answers."""
+"""HTTPS requests: addresses, and the errors when the server does not answer."""
 
 import contextlib
 import socket
@@ -51,5 +51,5 @@ def test_server_that_cannot_be_reached_is_unavailable(host: str) -> None:
         bound.bind(("127.0.0.1", 0))
         url = f"https://{host}:{bound.getsockname()[1]}"
         with pytest.raises(UnavailableError) as caught:
-            https.call(url, https.trusting_nobody(), "GET", "/")
+            https.call(url, https.trust_any(), "GET", "/")
     assert caught.value.code == "HTTP-002"

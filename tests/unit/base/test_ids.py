@@ -1,4 +1,4 @@
-"""Ids: their form is that of RFC 9562, their order that of time."""
+"""Ids have the form of RFC 9562 and sort by creation time."""
 
 import uuid
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Secrets in texts of others: gone, and the rest as it was."""
+"""Redaction removes secrets from texts of other programs and keeps the rest."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Settings: where a value comes from, and what is said about a wrong one."""
+"""Settings: the origins of values, and the errors for invalid ones."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from precast.base import setting_values as values
 from precast.base.errors import PrecastError
-from precast.base.settings import Area, Loaded, Setting, Settings, declared, load, unknown_variables
+from precast.base.settings import Area, LoadedSettings, Setting, Settings, declared, load, unknown_variables
 
 
 class Sample(Settings, frozen=True):
@@ -18,10 +18,10 @@ class Sample(Settings, frozen=True):
 
     place: Annotated[Path, Setting("a path", "DIR")] = Path("/var")
     names: Annotated[tuple[str, ...], Setting("several", flag="--name")] = ()
-    count: Annotated[int, Setting("a number", read=values.within(values.number, 1, 9))] = 3
+    count: Annotated[int, Setting("a number", read=values.within(values.read_number, 1, 9))] = 3
     is_on: Annotated[bool, Setting("truth")] = False
     every: Annotated[timedelta, Setting("a duration")] = timedelta(minutes=30)
-    room: Annotated[int, Setting("a size", read=values.size)] = 1000
+    room: Annotated[int, Setting("a size", read=values.read_size)] = 1000
     level: Annotated[str, Setting("a word", read=values.one_of("low", "high"))] = "low"
     token: Annotated[str, Setting("a secret", flag="-", is_secret=True)] = ""
 
@@ -33,7 +33,7 @@ def write(directory: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def loaded(file: Path | None = None, root: Path = Path("/nowhere"), **variables: str) -> Loaded[Sample]:
+def loaded(file: Path | None = None, root: Path = Path("/nowhere"), **variables: str) -> LoadedSettings[Sample]:
     return load(Sample, {}, variables, file=file, root=root)
 
 
@@ -91,7 +91,7 @@ def test_setting_without_a_flag_takes_none_from_a_positional_of_that_name() -> N
 def test_unknown_key_is_refused_with_the_nearest_and_without_its_value(tmp_path: Path) -> None:
     error = refusal(write(tmp_path, '# mine\ntokn = "geheim"\n'))
     assert error.code == "CONFIG-004"
-    assert error.message == "there is no setting tokn; did you mean token?"
+    assert error.message == "tokn is not a setting; did you mean token?"
     assert f"{tmp_path}/sample.toml:2:1" in error.render()
     assert "geheim" not in error.render()
 
@@ -174,11 +174,11 @@ def test_strange_variable_is_named_with_the_nearest_and_never_an_error() -> None
         "X": "y",
     }
     assert unknown_variables([Sample], environment, {"PRECAST_DEBUG"}) == [
-        "PRECAST_PORT is no setting",
-        "PRECAST_SAMPLE_COUT is no setting; did you mean PRECAST_SAMPLE_COUNT?",
+        "PRECAST_PORT is not a setting",
+        "PRECAST_SAMPLE_COUT is not a setting; did you mean PRECAST_SAMPLE_COUNT?",
     ]
 
 
 @pytest.mark.parametrize("shown", ["0s", "90s", "30m", "12h", "7d"])
 def test_duration_is_shown_as_it_is_written(shown: str) -> None:
-    assert values.show(values.duration(shown)) == shown
+    assert values.show(values.read_duration(shown)) == shown

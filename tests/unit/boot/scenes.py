@@ -8,22 +8,30 @@ from typing import Any
 from precast.agent.applying.machine import Machine as Managed
 from precast.base.clock import SystemClock
 from precast.boot.capabilities import Capability
-from precast.boot.choosing import Choice, Chosen
 from precast.boot.configuration import Configuration
 from precast.boot.events import AnyEvent
-from precast.boot.jobs import Jobs
-from precast.boot.loop import Boot, Options, Surroundings
+from precast.boot.loop import Boot, BootParts, Options
+from precast.boot.module_runs import ModuleRunner
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Frequency, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Plausibility, Reach, Source
-from precast.boot.sources.reach import Machine
+from precast.boot.source_choice import ChosenSource, SourceChoice
+from precast.boot.sources.contract import (
+    DetectedSource,
+    Evidence,
+    Likelihood,
+    MachineAccess,
+    Plausibility,
+    Source,
+    SourceData,
+)
+from precast.boot.sources.machine import Machine
 from precast.boot.state import State
 
 ALL = frozenset(Capability)
 
 
-class Told:
+class ScriptedSource:
     """A source that answers when it is told to; `values` None: it is not here."""
 
     needs_network = False
@@ -45,21 +53,21 @@ class Told:
         self.was_asked = asyncio.Event()
         self.was_cancelled = False
 
-    def now(self) -> "Told":
+    def now(self) -> "ScriptedSource":
         self.may_answer.set()
         return self
 
     def likelihood(self, evidence: Evidence) -> Likelihood:
         return Likelihood(Plausibility.POSSIBLE, "a test")
 
-    async def find(self, reach: Reach) -> Found | None:
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
         self.was_asked.set()
         try:
             await self.may_answer.wait()
         except asyncio.CancelledError:
             self.was_cancelled = True
             raise
-        return None if self.values is None else Data(f"test {self.name}", self.values)
+        return None if self.values is None else SourceData(f"test {self.name}", self.values)
 
 
 def data(instance_id: str = "i-1", **values: Any) -> dict[Capability, Any]:
@@ -74,7 +82,7 @@ def module(
         name,
         run or (lambda context: context.outcome),
         {},
-        after=tuple(After(one, "the test says so") for one in after),
+        after=tuple(After(dependency, "the test says so") for dependency in after),
         is_wanted=rest.pop("is_wanted", lambda _: True),
         **rest,
     )
@@ -91,24 +99,24 @@ class Scene:
         self.events: list[AnyEvent] = []
         self._arrived = asyncio.Condition()
         chosen = [
-            Chosen(
-                one, Likelihood(Plausibility.CONFIRMED if one.name in confirmed else Plausibility.POSSIBLE, "a test")
+            ChosenSource(
+                source, Likelihood(Plausibility.CONFIRMED if source.name in confirmed else Plausibility.POSSIBLE, "a test")
             )
-            for one in sources
+            for source in sources
         ]
         clock = SystemClock()
         managed = Managed(str(root), str(self.state.directory), clock)
-        around = Surroundings(
+        parts = BootParts(
             Machine(root, Evidence()),
-            Choice(chosen, ()),
+            SourceChoice(chosen, ()),
             modules,
             self.state,
-            Jobs(self.state, managed, self.state.log, options.get("is_dry_run", False)),
+            ModuleRunner(self.state, managed, self.state.log, options.get("is_dry_run", False)),
             clock,
             lambda values, _: Configuration({**config, "user_data": values.get(Capability.USER_DATA)}),
             bring_up=options.pop("bring_up", None),
         )
-        self.boot = Boot(around, Options(**options), self.events.append)
+        self.boot = Boot(parts, Options(**options), self.events.append)
 
     async def run(self) -> bool:
         async with asyncio.timeout(60):
@@ -118,4 +126,4 @@ class Scene:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-__all__ = ["ALL", "Frequency", "Part", "Scene", "Stage", "Told", "data", "module"]
+__all__ = ["ALL", "Frequency", "Part", "Scene", "Stage", "ScriptedSource", "data", "module"]

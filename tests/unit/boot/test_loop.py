@@ -14,8 +14,8 @@ from precast.boot.events import Result
 from precast.boot.modules.context import Context
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.sources import issues
-from precast.boot.sources.contract import Data, Found, Reach
-from tests.unit.boot.scenes import Frequency, Part, Scene, Stage, Told, data, module
+from precast.boot.sources.contract import DetectedSource, MachineAccess, SourceData
+from tests.unit.boot.scenes import Frequency, Part, Scene, ScriptedSource, Stage, data, module
 
 
 class Log:
@@ -37,7 +37,7 @@ class Log:
 
 
 async def test_module_starts_before_discovery_has_ended(tmp_path: Path) -> None:
-    slow = Told("slow", 1, data())
+    slow = ScriptedSource("slow", 1, data())
     started = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -46,7 +46,7 @@ async def test_module_starts_before_discovery_has_ended(tmp_path: Path) -> None:
         return context.outcome
 
     ask_zone = module("zoned", needs=frozenset({Capability.ZONE}))
-    right = Told("right", 9, data(user_data=b"x")).now()
+    right = ScriptedSource("right", 9, data(user_data=b"x")).now()
     scene = Scene(tmp_path, [slow, right], [module("first", run), ask_zone])
     task = asyncio.ensure_future(scene.run())
     await asyncio.wait_for(started.wait(), 30)
@@ -55,20 +55,20 @@ async def test_module_starts_before_discovery_has_ended(tmp_path: Path) -> None:
     slow.now()
     assert await task
     # A set: each has a thread of its own, and nobody promises whose end is heard first.
-    assert {one.job for one in scene.of(events.Ended)} == {"first", "zoned"}
+    assert {event.module_run for event in scene.of(events.ModuleEnded)} == {"first", "zoned"}
 
 
 async def test_sources_that_nobody_waits_for_are_let_go(tmp_path: Path) -> None:
-    silent = Told("silent", 1, data())
-    scene = Scene(tmp_path, [silent, Told("right", 9, data(user_data=b"x")).now()], [module("one")])
+    silent = ScriptedSource("silent", 1, data())
+    scene = Scene(tmp_path, [silent, ScriptedSource("right", 9, data(user_data=b"x")).now()], [module("one")])
     assert await scene.run()
     assert silent.was_cancelled
-    assert scene.of(events.Answered)[-1].reason == "nobody waits for it any more"
+    assert scene.of(events.SourceAnswered)[-1].reason == "nobody waits for it any more"
 
 
 async def test_pending_source_of_higher_rank_holds_back_until_it_ends(tmp_path: Path) -> None:
-    high = Told("high", 9, data("i-9", user_data=b"high"))
-    low = Told("low", 1, data("i-1", user_data=b"low")).now()
+    high = ScriptedSource("high", 9, data("i-9", user_data=b"high"))
+    low = ScriptedSource("low", 1, data("i-1", user_data=b"low")).now()
     seen = []
 
     def look(context: Context) -> Outcome:
@@ -86,12 +86,12 @@ async def test_pending_source_of_higher_rank_holds_back_until_it_ends(tmp_path: 
 
 
 async def test_deadline_of_a_higher_source_ends_the_holding_back(tmp_path: Path) -> None:
-    high = Told("high", 9, data("i-9"), deadline_s=0.05)
-    scene = Scene(tmp_path, [high, Told("low", 1, data("i-1", user_data=b"low")).now()], [module("one")])
+    high = ScriptedSource("high", 9, data("i-9"), deadline_s=0.05)
+    scene = Scene(tmp_path, [high, ScriptedSource("low", 1, data("i-1", user_data=b"low")).now()], [module("one")])
     assert await scene.run()
-    held = scene.of(events.Held)
+    held = scene.of(events.CapabilityHeld)
     assert {one.source for one in held} == {"high"}
-    assert "had not answered after 0.05 s" in scene.of(events.Answered)[-1].reason
+    assert "had not answered after 0.05 s" in scene.of(events.SourceAnswered)[-1].reason
     assert scene.state.identity().instance_id == "i-1"  # type: ignore[union-attr]
 
 
@@ -101,41 +101,41 @@ async def test_needed_capability_missing_is_said_and_an_optional_one_is_not_miss
         module("needing", log.of("needing"), needs=frozenset({Capability.PUBLIC_KEYS})),
         module("using", log.of("using"), uses=frozenset({Capability.PUBLIC_KEYS})),
     ]
-    scene = Scene(tmp_path, [Told("one", 1, data(user_data=b"")).now()], modules)
+    scene = Scene(tmp_path, [ScriptedSource("one", 1, data(user_data=b"")).now()], modules)
     assert await scene.run()
-    ended = {one.job: one for one in scene.of(events.Ended)}
+    ended = {event.module_run: event for event in scene.of(events.ModuleEnded)}
     assert ended["needing"].result == Result.NOT_RUN
     assert ended["needing"].reason == "it needs public keys: no source that is here offers it"
     assert log.names == ["using"]
 
 
 async def test_value_that_cannot_be_had_after_all_is_a_warning_of_who_wanted_it(tmp_path: Path) -> None:
-    class Broken(Told):
-        async def find(self, reach: Reach) -> Found | None:
+    class Broken(ScriptedSource):
+        async def find(self, access: MachineAccess) -> DetectedSource | None:
             async def fail() -> None:
                 raise issues.BAD_DOCUMENT.error(where="x", reason="it is torn")
 
-            return Data("here", data(), {Capability.ZONE: fail})
+            return SourceData("here", data(), {Capability.ZONE: fail})
 
     uses = module("uses", uses=frozenset({Capability.ZONE, Capability.REGION}))
     again = module("again", uses=frozenset({Capability.ZONE}), after=["uses"])
     scene = Scene(tmp_path, [Broken("broken", 10)], [uses, again])
     assert await scene.run()
-    told = {event.job: event.warnings for event in scene.of(events.Ended)}
+    told = {event.module_run: event.warnings for event in scene.of(events.ModuleEnded)}
     words = ("zone of broken is not used: x cannot be read: it is torn",)
     assert told == {"uses": words, "again": words}
 
 
 async def test_keys_of_a_stranger_are_not_taken_unless_listed(tmp_path: Path) -> None:
     keys = module("keys", needs=frozenset({Capability.PUBLIC_KEYS}))
-    identity = Told("identity", 9, data("i-1", user_data=b"")).now()
-    other = Told("other", 1, data("i-1", public_keys=("k",))).now()
+    identity = ScriptedSource("identity", 9, data("i-1", user_data=b"")).now()
+    other = ScriptedSource("other", 1, data("i-1", public_keys=("k",))).now()
     scene = Scene(tmp_path / "a", [identity, other], [keys])
     assert await scene.run()
-    assert scene.of(events.Ended)[0].result == Result.NOT_RUN
+    assert scene.of(events.ModuleEnded)[0].result == Result.NOT_RUN
     scene = Scene(tmp_path / "b", [identity, other], [keys], trusted=["other"])
     assert await scene.run()
-    assert scene.of(events.Ended)[0].result == Result.DONE
+    assert scene.of(events.ModuleEnded)[0].result == Result.DONE
 
 
 async def test_module_waits_for_those_it_comes_after_and_runs_though_they_failed(tmp_path: Path) -> None:
@@ -146,10 +146,10 @@ async def test_module_waits_for_those_it_comes_after_and_runs_though_they_failed
         raise OSError("disk full")
 
     modules = [module("second", log.of("second"), after=["first", "not in this boot"]), module("first", fail)]
-    scene = Scene(tmp_path, [Told("one", 1, data()).now()], modules)
+    scene = Scene(tmp_path, [ScriptedSource("one", 1, data()).now()], modules)
     assert not await scene.run()
     assert log.names == ["first", "second"]
-    assert {one.job: one.reason for one in scene.of(events.Ended)}["first"] == "disk full"
+    assert {event.module_run: event.reason for event in scene.of(events.ModuleEnded)}["first"] == "disk full"
 
 
 async def test_password_of_a_user_waits_for_that_user_only_and_works_alone(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_password_of_a_user_waits_for_that_user_only_and_works_alone(tmp_p
         module("setuserpassword", parts=lambda _: [password(name) for name in ("alice", "bob", "carol")]),
         module("createuser", parts=lambda _: [create(name) for name in ("alice", "bob")]),
     ]
-    scene = Scene(tmp_path, [Told("one", 1, data()).now()], modules)
+    scene = Scene(tmp_path, [ScriptedSource("one", 1, data()).now()], modules)
     task = asyncio.ensure_future(scene.run())
     await asyncio.wait_for(is_bob_set.wait(), 30)
     may_go.set()
@@ -207,22 +207,22 @@ async def test_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
         return context.outcome
 
     modules = [module(f"m{number}", run, locks=("apt",)) for number in range(3)]
-    assert await Scene(tmp_path, [Told("one", 1, data()).now()], modules).run()
+    assert await Scene(tmp_path, [ScriptedSource("one", 1, data()).now()], modules).run()
     assert most == 1
 
 
 async def test_two_steps_hear_every_source_before_the_first_module(tmp_path: Path) -> None:
-    slow = Told("slow", 1, None)
-    scene = Scene(tmp_path, [slow, Told("one", 9, data()).now()], [module("m")], is_two_step=True)
+    slow = ScriptedSource("slow", 1, None)
+    scene = Scene(tmp_path, [slow, ScriptedSource("one", 9, data()).now()], [module("m")], is_two_step=True)
     task = asyncio.ensure_future(scene.run())
     await asyncio.wait_for(slow.was_asked.wait(), 30)
-    while not scene.of(events.Configured):
+    while not scene.of(events.ConfigurationMade):
         await asyncio.sleep(0)
-    assert scene.of(events.Started) == []
+    assert scene.of(events.ModuleStarted) == []
     slow.now()
     assert await task
-    kinds = [type(event) for event in scene.events if isinstance(event, events.Answered | events.Started)]
-    assert kinds == [events.Answered, events.Answered, events.Started]
+    kinds = [type(event) for event in scene.events if isinstance(event, events.SourceAnswered | events.ModuleStarted)]
+    assert kinds == [events.SourceAnswered, events.SourceAnswered, events.ModuleStarted]
 
 
 async def test_jobs_run_as_often_as_they_say(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ async def test_jobs_run_as_often_as_they_say(tmp_path: Path) -> None:
     ]
     for instance_id in ("i-1", "i-1", "i-2"):
         log.names.append(instance_id)
-        assert await Scene(tmp_path, [Told("one", 1, data(instance_id)).now()], modules).run()
+        assert await Scene(tmp_path, [ScriptedSource("one", 1, data(instance_id)).now()], modules).run()
     text = " ".join(log.names)
     assert sorted(text.split("i-1")[1].split()) == ["always", "instance", "once"]
     assert text.split("i-1")[2].split("i-2")[0].split() == ["always"]
@@ -250,36 +250,36 @@ async def test_failed_job_is_not_run_again_unless_told_to(tmp_path: Path) -> Non
         raise OSError("no")
 
     for options, expected in (({}, 1), ({}, 1), ({"is_retry": True}, 2)):
-        await Scene(tmp_path, [Told("one", 1, data()).now()], [module("m", fail)], **options).run()
+        await Scene(tmp_path, [ScriptedSource("one", 1, data()).now()], [module("m", fail)], **options).run()
         assert tries == expected
 
 
 async def test_without_any_source_the_machine_is_taken_for_what_it_was(tmp_path: Path) -> None:
     log = Log()
     modules = [module("m", log.of("m"))]
-    assert await Scene(tmp_path, [Told("one", 1, data("i-1")).now()], modules).run()
-    scene = Scene(tmp_path, [Told("one", 1, None).now()], modules)
+    assert await Scene(tmp_path, [ScriptedSource("one", 1, data("i-1")).now()], modules).run()
+    scene = Scene(tmp_path, [ScriptedSource("one", 1, None).now()], modules)
     assert await scene.run()
-    assert scene.of(events.Configured)[0].instance_id == "i-1"
+    assert scene.of(events.ConfigurationMade)[0].instance_id == "i-1"
     assert log.names == ["m"]
 
 
 async def test_machine_that_nobody_knows_has_an_id_of_its_own(tmp_path: Path) -> None:
     scene = Scene(tmp_path, [], [module("m")])
     assert await scene.run()
-    assert scene.of(events.Configured)[0].instance_id == "iid-datasource-none"
+    assert scene.of(events.ConfigurationMade)[0].instance_id == "iid-datasource-none"
 
 
 async def test_dry_run_writes_nothing(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, [Told("one", 1, data()).now()], [module("m")], is_dry_run=True)
+    scene = Scene(tmp_path, [ScriptedSource("one", 1, data()).now()], [module("m")], is_dry_run=True)
     assert await scene.run()
     assert list(tmp_path.iterdir()) == []
 
 
 async def test_second_boot_at_the_same_time_is_refused(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, [Told("one", 1, data())], [module("m")])
+    scene = Scene(tmp_path, [ScriptedSource("one", 1, data())], [module("m")])
     task = asyncio.ensure_future(scene.run())
-    while not scene.of(events.Asked):
+    while not scene.of(events.SourceAsked):
         await asyncio.sleep(0)
     with pytest.raises(ConflictError, match="another boot is working"):
         await Scene(tmp_path, [], []).run()
@@ -291,13 +291,13 @@ async def test_stage_runs_its_modules_and_leaves_the_later_ones(tmp_path: Path) 
     log = Log()
     modules = [module(stage.name, log.of(stage.name), stage=stage) for stage in Stage]
     for stage in (Stage.LOCAL, Stage.NETWORK, Stage.FINAL):
-        assert await Scene(tmp_path, [Told("one", 1, data()).now()], modules, stage=stage).run()
+        assert await Scene(tmp_path, [ScriptedSource("one", 1, data()).now()], modules, stage=stage).run()
         log.names.append("|")
     assert log.names[:4] == ["LOCAL", "|", "NETWORK", "|"]
     assert set(log.names[4:]) == {"CONFIG", "FINAL", "|"}
 
 
-class Remote(Told):
+class Remote(ScriptedSource):
     needs_network = True
 
 
@@ -314,13 +314,13 @@ async def test_local_stage_asks_the_network_only_when_it_was_brought_up(tmp_path
         assert await scene.run() == is_asked
         assert remote.was_asked.is_set() == is_asked
         if not is_asked:
-            (left,) = scene.of(events.LeftOut)
-            assert left.job == "configuration"
+            (left,) = scene.of(events.ModuleLeftOut)
+            assert left.module_run == "configuration"
             assert "instance id, if known: settled" in left.reason
 
 
-class Broken(Told):
-    async def find(self, reach: Reach) -> Found | None:
+class Broken(ScriptedSource):
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
         raise ZeroDivisionError("oops")
 
 
@@ -328,18 +328,23 @@ async def test_bug_of_a_source_or_module_is_a_reason_and_the_boot_goes_on(tmp_pa
     def bug(context: Context) -> Outcome:
         raise KeyError("x")
 
-    scene = Scene(tmp_path, [Broken("bad", 9), Told("one", 1, data()).now()], [module("m", bug), module("n")])
+    scene = Scene(tmp_path, [Broken("bad", 9), ScriptedSource("one", 1, data()).now()], [module("m", bug), module("n")])
     assert not await scene.run()
-    assert {one.source: one.reason for one in scene.of(events.Answered)}[
+    assert {event.source: event.reason for event in scene.of(events.SourceAnswered)}[
         "bad"
     ] == "bad failed with ZeroDivisionError: oops"
-    assert {one.job: one.result for one in scene.of(events.Ended)} == {"m": Result.FAILED, "n": Result.DONE}
+    assert {event.module_run: event.result for event in scene.of(events.ModuleEnded)} == {
+        "m": Result.FAILED,
+        "n": Result.DONE,
+    }
 
 
 async def test_modules_that_wait_for_each_other_are_told_and_do_not_hang(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, [Told("one", 1, data()).now()], [module("a", after=["b"]), module("b", after=["a"])])
+    scene = Scene(
+        tmp_path, [ScriptedSource("one", 1, data()).now()], [module("a", after=["b"]), module("b", after=["a"])]
+    )
     assert not await scene.run()
-    assert {one.job: one.reason for one in scene.of(events.LeftOut)} == {
+    assert {event.module_run: event.reason for event in scene.of(events.ModuleLeftOut)} == {
         "a": "a waits for b through b: over (no token there)",
         "b": "b waits for a through a: over (no token there)",
     }
@@ -347,9 +352,9 @@ async def test_modules_that_wait_for_each_other_are_told_and_do_not_hang(tmp_pat
 
 async def test_module_with_the_name_of_a_capability_is_told_apart(tmp_path: Path) -> None:
     needing = module("zone", needs=frozenset({Capability.ZONE}))
-    scene = Scene(tmp_path, [Told("one", 1, data()).now()], [needing])
+    scene = Scene(tmp_path, [ScriptedSource("one", 1, data()).now()], [needing])
     assert await scene.run()
-    (ended,) = scene.of(events.Ended)
-    assert (ended.job, ended.result, ended.reason) == (
+    (ended,) = scene.of(events.ModuleEnded)
+    assert (ended.module_run, ended.result, ended.reason) == (
         "zone", Result.NOT_RUN, "it needs zone: no source that is here offers it",
     )  # fmt: skip

@@ -7,24 +7,25 @@ from pathlib import Path
 import pytest
 
 from precast.base.errors import InputError
-from precast.boot import choosing, image
+from precast.boot import image, source_choice
 from precast.boot.capabilities import Capability
+from precast.boot.facade import Facade
 from precast.boot.modules import registry as modules
 from precast.boot.settings import BootSettings
 from precast.boot.sources import evidence, firmware, registry
-from precast.boot.sources.contract import Evidence, Plausibility, Source
-from precast.boot.sources.reach import Machine
+from precast.boot.sources.contract import Evidence, Plausibility, Source, SourceData
+from precast.boot.sources.machine import Machine
 from precast.boot.strategies.by_capability import ByCapability
-from precast.boot.strategies.facade import FacadeSearch
 from precast.boot.strategies.parallel import Parallel
 from precast.boot.strategies.serial import Serial
-from tests.unit.boot.scenes import Told, data
+from precast.boot.trust import VerdictKind
+from tests.unit.boot.scenes import ScriptedSource, data
 
 SLASH = Path("/")
 
 
 async def test_parallel_yields_each_as_it_ends(tmp_path: Path) -> None:
-    sources = [Told("a", 1, data()), Told("b", 2, None), Told("c", 3, data())]
+    sources = [ScriptedSource("a", 1, data()), ScriptedSource("b", 2, None), ScriptedSource("c", 3, data())]
 
     def stream() -> Iterator[Source]:
         yield from sources
@@ -38,8 +39,8 @@ async def test_parallel_yields_each_as_it_ends(tmp_path: Path) -> None:
 
 
 async def test_parallel_that_is_left_early_asks_no_further(tmp_path: Path) -> None:
-    slow = Told("slow", 1, data())
-    search = Parallel().search([slow, Told("quick", 2, data()).now()], Machine(tmp_path, Evidence()))
+    slow = ScriptedSource("slow", 1, data())
+    search = Parallel().search([slow, ScriptedSource("quick", 2, data()).now()], Machine(tmp_path, Evidence()))
     source, _ = await anext(search)
     assert source.name == "quick"
     await search.aclose()  # type: ignore[attr-defined]
@@ -47,31 +48,33 @@ async def test_parallel_that_is_left_early_asks_no_further(tmp_path: Path) -> No
 
 
 async def test_serial_asks_the_next_only_when_it_is_wanted(tmp_path: Path) -> None:
-    first, second = Told("first", 1, data()).now(), Told("second", 9, data()).now()
+    first, second = ScriptedSource("first", 1, data()).now(), ScriptedSource("second", 9, data()).now()
     search = Serial().search([first, second], Machine(tmp_path, Evidence()))
     source, _ = await anext(search)
     assert source.name == "first"
     assert not second.was_asked.is_set()
 
 
-async def test_facade_answers_before_discovery_has_ended_and_waits_where_it_must(tmp_path: Path) -> None:
-    high = Told("high", 9, data("i-9", user_data=b"high"), frozenset({Capability.INSTANCE_ID, Capability.USER_DATA}))
-    low = Told("low", 1, data("i-1", user_data=b"low", zone="z")).now()
-    search = FacadeSearch(Parallel())
-    async with asyncio.timeout(30), search.search([high, low], Machine(tmp_path, Evidence())) as facade:
-        assert await facade.get(Capability.ZONE) == "z"
-        waiting = asyncio.ensure_future(facade.get(Capability.USER_DATA))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        high.now()
-        assert await waiting == b"high"
-        assert await facade.get(Capability.ZONE) == "z"  # what was given stays
-        assert await facade.get(Capability.REGION) is None
+async def test_facade_answers_before_discovery_has_ended_and_waits_where_it_must() -> None:
+    claims = frozenset({Capability.INSTANCE_ID, Capability.USER_DATA})
+    high = ScriptedSource("high", 9, data("i-9", user_data=b"high"), claims)
+    low = ScriptedSource("low", 1, data("i-1", user_data=b"low", zone="z"))
+    facade = Facade([high, low])
+    facade.note_answer("low", SourceData("test low", data("i-1", user_data=b"low", zone="z")))
+    assert facade.verdict(Capability.ZONE).answer == VerdictKind.GIVEN
+    assert await facade.fetch(Capability.ZONE) == "z"
+    assert facade.verdict(Capability.USER_DATA).answer == VerdictKind.HELD
+    assert await facade.fetch(Capability.USER_DATA) is None
+    facade.note_answer("high", SourceData("test high", data("i-9", user_data=b"high")))
+    assert facade.verdict(Capability.USER_DATA).answer == VerdictKind.GIVEN
+    assert await facade.fetch(Capability.USER_DATA) == b"high"
+    assert facade.verdict(Capability.ZONE).source == "low"  # a value that was given once stays
+    assert facade.verdict(Capability.REGION).answer == VerdictKind.MISSING
 
 
 def test_by_capability_loads_none_if_none_is_needed() -> None:
-    keys = Told("keys", 1, declares=frozenset({Capability.INSTANCE_ID, Capability.PUBLIC_KEYS}))
-    zone = Told("zone", 1, declares=frozenset({Capability.ZONE}))
+    keys = ScriptedSource("keys", 1, declares=frozenset({Capability.INSTANCE_ID, Capability.PUBLIC_KEYS}))
+    zone = ScriptedSource("zone", 1, declares=frozenset({Capability.ZONE}))
     assert ByCapability(()).select([keys, zone]) == ([], [keys, zone])
     assert ByCapability({Capability.ZONE}).select([keys, zone]) == ([keys, zone], [])
     assert ByCapability({Capability.PUBLIC_KEYS}).select([keys, zone]) == ([keys], [zone])
@@ -93,26 +96,28 @@ def test_by_capability_loads_none_if_none_is_needed() -> None:
     ],
 )
 def test_firmware_that_names_a_platform_rules_out_the_others(platform: str, dmi: dict[str, str]) -> None:
-    choice = choosing.choose(BootSettings(), Evidence(dmi=dmi), SLASH)
+    choice = source_choice.choose_sources(BootSettings(), Evidence(dmi=dmi), SLASH)
     assert choice.confirmed == [platform]
-    assert {one.name for one in choice.sources} == {platform, "nocloud", "nocloud-net", "configdrive"}
+    assert {source.name for source in choice.sources} == {platform, "nocloud", "nocloud-net", "configdrive"}
     assert choice.chosen[0].source.name == platform
 
 
 def test_unknown_firmware_leaves_only_platforms_that_are_imitated() -> None:
-    choice = choosing.choose(BootSettings(), Evidence(dmi={"sys_vendor": "QEMU"}), SLASH)
-    assert {one.name for one in choice.sources} == {"nocloud", "nocloud-net", "configdrive", *firmware.IMITATED}
+    choice = source_choice.choose_sources(BootSettings(), Evidence(dmi={"sys_vendor": "QEMU"}), SLASH)
+    assert {source.name for source in choice.sources} == {"nocloud", "nocloud-net", "configdrive", *firmware.IMITATED}
 
 
 def test_kernel_command_line_that_names_a_source_rules_out_all_others() -> None:
-    choice = choosing.choose(BootSettings(), Evidence(command_line="ro ds=ec2 quiet"), SLASH)
+    choice = source_choice.choose_sources(BootSettings(), Evidence(command_line="ro ds=ec2 quiet"), SLASH)
     assert choice.confirmed == ["ec2"]
-    assert [one.name for one in choice.sources] == ["ec2"]
+    assert [source.name for source in choice.sources] == ["ec2"]
 
 
 def test_list_of_the_image_is_followed_in_cloud_inits_words_too() -> None:
-    choice = choosing.choose(BootSettings(), Evidence(), SLASH, {"datasource_list": ["NoCloud", "Ec2", "None"]})
-    assert {one.name for one in choice.sources} == {"nocloud", "nocloud-net", "ec2"}
+    choice = source_choice.choose_sources(
+        BootSettings(), Evidence(), SLASH, {"datasource_list": ["NoCloud", "Ec2", "None"]}
+    )
+    assert {source.name for source in choice.sources} == {"nocloud", "nocloud-net", "ec2"}
 
 
 def test_address_that_the_image_names_for_cloud_init_is_followed(tmp_path: Path) -> None:
@@ -123,9 +128,9 @@ def test_address_that_the_image_names_for_cloud_init_is_followed(tmp_path: Path)
     (tmp_path / "etc/cloud/cloud.cfg.d/90.cfg").write_text("datasource_list: [NoCloud]\n")
     (tmp_path / "etc/cloud/cloud.cfg.d/95.cfg").write_text("datasource: {NoCloud: {seedfrom: 'http://b/'}}\n")
     said = image.read(tmp_path)
-    assert image.listed_sources(said) == ["NoCloud"]
-    assert image.addresses(said) == {"nocloud-net": "http://b/", "ec2": "http://a/"}
-    assert choosing.choose(BootSettings(), Evidence(), tmp_path, said).confirmed == ["nocloud-net"]
+    assert image.read_source_list(said) == ["NoCloud"]
+    assert image.read_addresses(said) == {"nocloud-net": "http://b/", "ec2": "http://a/"}
+    assert source_choice.choose_sources(BootSettings(), Evidence(), tmp_path, said).confirmed == ["nocloud-net"]
 
 
 def test_image_that_is_no_map_is_refused_with_its_name(tmp_path: Path) -> None:
@@ -137,14 +142,14 @@ def test_image_that_is_no_map_is_refused_with_its_name(tmp_path: Path) -> None:
 
 def test_scratch_root_asks_only_what_lies_in_it_unless_named(tmp_path: Path) -> None:
     found = evidence.collect(tmp_path)
-    assert all(not one.needs_network for one in choosing.choose(BootSettings(), found, tmp_path).sources)
-    named = choosing.choose(BootSettings(addresses=("ec2=http://127.0.0.1:1/",)), found, tmp_path)
-    assert "ec2" in {one.name for one in named.sources}
+    assert all(not source.needs_network for source in source_choice.choose_sources(BootSettings(), found, tmp_path).sources)
+    named = source_choice.choose_sources(BootSettings(addresses=("ec2=http://127.0.0.1:1/",)), found, tmp_path)
+    assert "ec2" in {source.name for source in named.sources}
 
 
 def test_deadline_of_a_source_can_be_set() -> None:
-    choice = choosing.choose(BootSettings(deadlines=("ec2=0.5",)), Evidence(), SLASH)
-    assert {one.name: one.deadline_s for one in choice.sources}["ec2"] == 0.5
+    choice = source_choice.choose_sources(BootSettings(deadlines=("ec2=0.5",)), Evidence(), SLASH)
+    assert {source.name: source.deadline_s for source in choice.sources}["ec2"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_deadline_of_a_source_can_be_set() -> None:
 )
 def test_wrong_setting_is_refused(settings: BootSettings) -> None:
     with pytest.raises(InputError):
-        choosing.choose(settings, Evidence(), SLASH)
+        source_choice.choose_sources(settings, Evidence(), SLASH)
 
 
 def test_evidence_is_read_below_the_root(tmp_path: Path) -> None:
@@ -170,12 +175,12 @@ def test_evidence_is_read_below_the_root(tmp_path: Path) -> None:
     (tmp_path / "proc/cmdline").write_text("ro ds=nocloud;h=x\n")
     found = evidence.collect(tmp_path)
     assert found.dmi == {"sys_vendor": "Amazon EC2"}
-    assert firmware.named(found) == firmware.Named("nocloud", {"h": "x"}, "the kernel command line")
+    assert firmware.find_named_source(found) == firmware.NamedSource("nocloud", {"h": "x"}, "the kernel command line")
 
 
 def test_every_source_declares_what_the_rules_rest_on() -> None:
-    sources = [registry.make(name) for name in registry.PLACES]
-    assert [source.name for source in sources] == list(registry.PLACES)
+    sources = [registry.make_source(name) for name in registry.SOURCE_CLASSES]
+    assert [source.name for source in sources] == list(registry.SOURCE_CLASSES)
     assert len({source.rank for source in sources}) == len(sources)
     for source in sources:
         assert Capability.INSTANCE_ID in source.capabilities
@@ -187,7 +192,7 @@ def test_modules_that_come_after_each_other_form_no_circle() -> None:
     import graphlib
 
     known = {module.name for module in modules.modules()}
-    graph = {module.name: [one.module for one in module.after] for module in modules.modules()}
+    graph = {module.name: [dependency.module for dependency in module.after] for module in modules.modules()}
     assert {name for names in graph.values() for name in names} <= known
     graphlib.TopologicalSorter(graph).prepare()
-    assert all(one.reason for module in modules.modules() for one in module.after)
+    assert all(dependency.reason for module in modules.modules() for dependency in module.after)

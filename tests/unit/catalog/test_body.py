@@ -2,8 +2,8 @@
 
 from precast.catalog.body import Body, Edge, ResourceData, decode
 from precast.catalog.envelope import seal
-from precast.catalog.source_map import Place, SourceMap
-from tests.unit.lang.compiling import compiled
+from precast.catalog.source_map import SourceLocation, SourceMap
+from tests.unit.lang.small_manifests import compiled
 
 BODY = Body(
     resources=(
@@ -49,7 +49,7 @@ def test_sourced_directory_pins_all_below_it() -> None:
 
 
 def test_envelope_holds_what_the_body_must_not() -> None:
-    places = SourceMap({"Notify[x]": Place("site.pp", 3)})
+    places = SourceMap({"Notify[x]": SourceLocation("site.pp", 3)})
     sealed = seal(BODY, BODY.digest(), name="n1", environment="production", code_id=None, places=places)
     assert (sealed["name"], sealed["version"], sealed["catalog_format"]) == ("n1", BODY.digest(), 2)
     assert sealed["catalog_uuid"] == seal(BODY, BODY.digest(), name="n2", environment="e", code_id="c")["catalog_uuid"]

@@ -1,9 +1,9 @@
-"""The order of application: relationships, containment, declaration, and what types add by themselves."""
+"""The order of application: relationships, containment, declaration, and automatic relationships of types."""
 
 import pytest
 
 from precast.types.ordering import application_order
-from tests.unit.lang.compiling import compiled
+from tests.unit.lang.small_manifests import compiled
 
 
 def order(code: str) -> list[str]:

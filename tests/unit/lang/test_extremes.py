@@ -1,9 +1,9 @@
-"""Values at the edge of what Python can hold: an error with a code, never a crash, and never all the memory."""
+"""Values at Python's limits cause an error with a code, never a crash, and never exhaust the memory."""
 
 import pytest
 
 from precast.lang.compile import CompileFailure
-from tests.unit.lang.compiling import evaluated
+from tests.unit.lang.small_manifests import evaluated
 
 MANY = "9" * 6000
 
@@ -34,7 +34,7 @@ MANY = "9" * 6000
         f"'{MANY}' + 1",
     ],
 )
-def test_what_is_too_large_is_refused_with_a_code(code: str) -> None:
+def test_value_beyond_a_limit_is_refused_with_a_code(code: str) -> None:
     with pytest.raises(CompileFailure) as caught:
         evaluated(code)
     assert caught.value.error.code.startswith("LANG-")
@@ -48,5 +48,5 @@ def test_what_is_too_large_is_refused_with_a_code(code: str) -> None:
         ("Timestamp('0000-01-01')", "0000-01-01T00:00:00.000000000 UTC"),
     ],
 )
-def test_moments_go_on_where_pythons_calendar_ends(code: str, text: str) -> None:
+def test_timestamp_beyond_pythons_calendar_is_written(code: str, text: str) -> None:
     assert str(evaluated(code).value) == text

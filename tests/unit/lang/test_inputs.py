@@ -1,18 +1,19 @@
-"""What a compile reads: each question once, in order, about as little as will do."""
+"""The questions of a compile: each is asked once, in order, and is as narrow as possible."""
 
 import pytest
 
 from precast.base.errors import PrecastError
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree, match_node
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import ABSENT, FactPath, Inputs, Question
-from tests.unit.lang.compiling import asked, compiled, failure
+from precast.lang.node_answers import NodeAnswers, NodeData, match_node
+from tests.unit.lang.small_manifests import asked, compiled, failure
 
 
 def facts_asked(code: str) -> list[tuple[str, object]]:
     return [
-        (each["ask"], each.get("path") or each.get("name"))
-        for each in asked(compiled(code))
-        if each["ask"].startswith("fact")
+        (question["ask"], question.get("path") or question.get("name"))
+        for question in asked(compiled(code))
+        if question["ask"].startswith("fact")
     ]
 
 
@@ -21,7 +22,7 @@ def test_fact_chain_asks_for_the_whole_path_only() -> None:
     assert facts_asked("notice($os['family'])") == [("fact", ["os", "family"])]
 
 
-def test_absent_path_asks_for_what_is_there() -> None:
+def test_absent_path_asks_for_the_kind_of_its_longest_existing_part() -> None:
     assert facts_asked("notice($facts['os']['nope'])") == [("fact", ["os", "nope"]), ("fact_kind", ["os"])]
 
 
@@ -42,7 +43,9 @@ def test_autoloader_asks_for_every_file_it_tried() -> None:
     files = {"modules/m/manifests/init.pp": "class m { }", "modules/m/manifests/a/b.pp": "class m::a::b { }"}
     result = compiled("include m::a::b\nnotice(defined('m::x::y'))", files)
     reads = [
-        (each["ask"], each.get("path") or each["name"]) for each in asked(result) if each["ask"] in ("file", "module")
+        (question["ask"], question.get("path") or question["name"])
+        for question in asked(result)
+        if question["ask"] in ("file", "module")
     ]
     assert reads == [
         ("file", "environment.conf"),
@@ -81,13 +84,13 @@ def test_warm_process_asks_what_a_fresh_one_does() -> None:
 
 def test_node_block_is_one_question_with_its_captures() -> None:
     result = compiled('node /^web(\\d+)/ { notify { "n${1}": } }\nnode default { }')
-    block = next(read for read in result.trace if type(read.question).__name__ == "NodeBlock")
+    block = next(read for read in result.trace if type(read.question).__name__ == "MatchingNodeBlock")
     assert block.answer == (0, ("web1", "1"))
-    assert "certname" not in str([each for each in asked(result) if each["ask"] == "trusted"])
+    assert "certname" not in str([question for question in asked(result) if question["ask"] == "trusted"])
 
 
 @pytest.mark.parametrize(
-    ("matchers", "found"),
+    ("matchers", "answer"),
     [
         (("default", "web1.example.com"), (1, ())),
         (("default", "/web/"), (1, ("web",))),
@@ -97,22 +100,22 @@ def test_node_block_is_one_question_with_its_captures() -> None:
         (("WEB1.example.com".lower(),), (0, ())),
     ],
 )
-def test_match_node_takes_name_then_expression_then_default(matchers: tuple[str, ...], found: object) -> None:
-    assert match_node(matchers, "web1.example.com") == found
+def test_match_node_prefers_name_then_expression_then_default(matchers: tuple[str, ...], answer: object) -> None:
+    assert match_node(matchers, "web1.example.com") == answer
 
 
-class Unheard(Question, frozen=True, tag="unheard"):
+class UnknownQuestion(Question, frozen=True, tag="unknown"):
     pass
 
 
 def test_question_outside_the_list_is_an_error() -> None:
     answers = NodeAnswers(NodeData.local("n", {}), FileStore(TextTree({})))
     with pytest.raises(PrecastError) as raised:
-        Inputs(answers).ask(Unheard())
+        Inputs(answers).ask(UnknownQuestion())
     assert raised.value.code == "LANG-637"
 
 
-def test_trace_keeps_first_asked_order() -> None:
+def test_trace_has_the_order_of_first_asking() -> None:
     inputs = Inputs(NodeAnswers(NodeData.local("n", {"a": 1}), FileStore(TextTree({}))))
     for name in ("b", "a", "b"):
         inputs.ask(FactPath((name,)))

@@ -9,7 +9,7 @@ import pytest
 from precast.agent.applying.machine import Machine
 from precast.base.errors import InputError, UnavailableError
 from precast.resources.user import User
-from tests.unit.resources.settling import differences, handler, machine, settle
+from tests.unit.resources.applied_resource import apply_resource, differences, handler, machine
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: useradd and its kin")
 
@@ -35,31 +35,31 @@ def entry(node: Machine, file: str, name: str) -> str:
 
 @AS_ROOT
 def test_group_is_made_changed_and_removed(node: Machine) -> None:
-    assert settle(node, "group", "devs", gid="4242") == ["ensure: created"]
+    assert apply_resource(node, "group", "devs", gid="4242") == ["ensure: created"]
     assert entry(node, "group", "devs") == "devs:x:4242:"
-    assert settle(node, "group", "devs", ensure="present", gid=4243) == ["gid: gid changed 4242 to 4243"]
-    assert settle(node, "group", "devs", ensure="absent") == ["ensure: removed"]
+    assert apply_resource(node, "group", "devs", ensure="present", gid=4243) == ["gid: gid changed 4242 to 4243"]
+    assert apply_resource(node, "group", "devs", ensure="absent") == ["ensure: removed"]
     assert entry(node, "group", "devs") == ""
 
 
 @AS_ROOT
 def test_group_with_nothing_but_a_name_is_wanted(node: Machine) -> None:
-    assert settle(node, "group", "plain") == ["ensure: created"]
-    assert settle(node, "group", "low", system=True) == ["ensure: created"]
+    assert apply_resource(node, "group", "plain") == ["ensure: created"]
+    assert apply_resource(node, "group", "low", system=True) == ["ensure: created"]
     assert int(entry(node, "group", "low").split(":")[2]) < 1000
 
 
 @AS_ROOT
 def test_group_takes_a_used_number_only_when_allowed(node: Machine) -> None:
     with pytest.raises(UnavailableError, match="GID '4' already exists"):
-        settle(node, "group", "adm2", gid=4)
-    assert settle(node, "group", "adm2", gid=4, allowdupe=True) == ["ensure: created"]
+        apply_resource(node, "group", "adm2", gid=4)
+    assert apply_resource(node, "group", "adm2", gid=4, allowdupe=True) == ["ensure: created"]
 
 
 @AS_ROOT
 def test_user_is_made_with_all_its_properties(node: Machine) -> None:
-    settle(node, "group", "devs", gid=4242)
-    told = settle(
+    apply_resource(node, "group", "devs", gid=4242)
+    told = apply_resource(
         node, "user", "alice", ensure="present", uid=4001, gid="devs", groups=["ops", "adm"], home="/home/alice",
         managehome=True, shell="/bin/sh", comment="Alice Ä", password="$6$abc$def", password_max_age=90,
         password_min_age=1, password_warn_days="5", expiry="2030-01-02",
@@ -74,15 +74,15 @@ def test_user_is_made_with_all_its_properties(node: Machine) -> None:
 
 @AS_ROOT
 def test_group_that_has_the_users_name_becomes_the_users_own(node: Machine) -> None:
-    settle(node, "group", "alice", gid=4300)
-    assert settle(node, "user", "alice", ensure="present") == ["ensure: created"]
+    apply_resource(node, "group", "alice", gid=4300)
+    assert apply_resource(node, "user", "alice", ensure="present") == ["ensure: created"]
     assert entry(node, "passwd", "alice").split(":")[3] == "4300"
 
 
 @AS_ROOT
 def test_changes_are_told_in_puppets_order_and_words(node: Machine) -> None:
-    settle(node, "user", "old", expiry="2030-01-02")
-    told = settle(
+    apply_resource(node, "user", "old", expiry="2030-01-02")
+    told = apply_resource(
         node, "user", "old", groups="root", membership="inclusive", gid="ops", home="/home/new", shell="/bin/bash",
         comment="C", uid=1600, expiry="absent", password="$6$a$b", password_max_age=91,
     )  # fmt: skip
@@ -104,30 +104,32 @@ def test_changes_are_told_in_puppets_order_and_words(node: Machine) -> None:
 @AS_ROOT
 def test_groups_are_a_minimum_unless_they_are_all(node: Machine) -> None:
     assert differences(node, "user", "old", groups=["adm"]) == []
-    assert settle(node, "user", "old", groups=["root"]) == ["groups: groups changed adm,ops to ['adm', 'ops', 'root']"]
+    assert apply_resource(node, "user", "old", groups=["root"]) == [
+        "groups: groups changed adm,ops to ['adm', 'ops', 'root']"
+    ]
 
 
 @AS_ROOT
 def test_members_are_a_minimum_unless_they_are_all(node: Machine) -> None:
-    assert settle(node, "group", "adm", members=["root"]) == ["members: members changed ['old'] to ['root']"]
+    assert apply_resource(node, "group", "adm", members=["root"]) == ["members: members changed ['old'] to ['root']"]
     assert entry(node, "group", "adm") == "adm:x:4:old,root"
-    settle(node, "group", "adm", members="root", auth_membership=True)
+    apply_resource(node, "group", "adm", members="root", auth_membership=True)
     assert entry(node, "group", "adm") == "adm:x:4:root"
 
 
 @AS_ROOT
 def test_user_goes_with_its_home_only_if_that_is_managed(node: Machine) -> None:
     for name, manages in (("kept", False), ("gone", True)):
-        settle(node, "user", name, ensure="present", managehome=True)
-        settle(node, "user", name, ensure="absent", managehome=manages)
+        apply_resource(node, "user", name, ensure="present", managehome=True)
+        apply_resource(node, "user", name, ensure="absent", managehome=manages)
     assert [each.name for each in Path(node.path("/home")).iterdir()] == ["kept"]
 
 
 @AS_ROOT
 def test_empty_password_and_locked_one_are_set(node: Machine) -> None:
-    settle(node, "user", "old", password="")
+    apply_resource(node, "user", "old", password="")
     assert entry(node, "shadow", "old").split(":")[1] == ""
-    settle(node, "user", "old", password="!")
+    apply_resource(node, "user", "old", password="!")
     assert entry(node, "shadow", "old").split(":")[1] == "!"
 
 
@@ -158,7 +160,7 @@ def test_who_may_not_read_hashes_still_sees_accounts(node: Machine, monkeypatch:
 @AS_ROOT
 def test_missing_shell_is_refused(node: Machine) -> None:
     with pytest.raises(InputError, match="shell cannot be '/no/such': it must exist"):
-        settle(node, "user", "x", shell="/no/such")
+        apply_resource(node, "user", "x", shell="/no/such")
 
 
 @pytest.mark.parametrize(

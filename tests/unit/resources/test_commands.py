@@ -8,12 +8,12 @@ import pytest
 
 from precast.base.errors import UnavailableError
 from precast.resources import commands
-from precast.resources.contract import Completed
+from precast.resources.contract import CommandResult
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
-def sh(text: str, **more: object) -> Completed:
+def sh(text: str, **more: object) -> CommandResult:
     return commands.run(["/bin/sh", "-c", text], **more)  # type: ignore[arg-type]
 
 
@@ -59,7 +59,7 @@ def test_program_past_its_deadline_dies_with_its_children(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "alive")
     # The child holds the pipe open: it is read to its end only when nobody is left who could write.
     alive = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
-    with pytest.raises(UnavailableError, match="was ended after 2"):
+    with pytest.raises(UnavailableError, match="was killed after 2"):
         sh(f"exec 9> {tmp_path}/alive; echo started >&9; sleep 600 & wait", deadline_s=2)
     os.set_blocking(alive, True)
     with open(alive) as told:  # noqa: PTH123 - a descriptor

@@ -1,4 +1,4 @@
-"""concat_file and its fragments: what real Puppet with concat 7.3 makes of them."""
+"""concat_file and its fragments, with the results of real Puppet with concat 7.3."""
 
 import hashlib
 from pathlib import Path
@@ -8,24 +8,24 @@ import pytest
 
 from precast.base.errors import ConflictError, InputError
 from precast.resources.concat_fragment import ConcatFragment
-from precast.resources.contract import Wanted
-from tests.unit.resources.files.bringing import bring, node
+from precast.resources.contract import DesiredResource
+from tests.unit.resources.files.applied_file import apply_resource, node
 
 
-def fragment(name: str, target: Path | str, content: str | None = None, **more: Any) -> Wanted:
+def fragment(name: str, target: Path | str, content: str | None = None, **more: Any) -> DesiredResource:
     tag = more.pop("tag", None)
     given = {} if content is None else {"content": content}
-    return Wanted(
+    return DesiredResource(
         "concat_fragment", name, {"target": str(target), **given, **more}, metaparameters={"tag": tag} if tag else {}
     )
 
 
-def concat(path: Path, tag: str | None = None, **parameters: Any) -> Wanted:
-    return Wanted("concat_file", str(path), parameters, metaparameters={"tag": tag} if tag else {})
+def concat(path: Path, tag: str | None = None, **parameters: Any) -> DesiredResource:
+    return DesiredResource("concat_file", str(path), parameters, metaparameters={"tag": tag} if tag else {})
 
 
-def content(path: Path, *fragments: Wanted, **parameters: Any) -> str:
-    bring(node(path.parent, *fragments), concat(path, **parameters))
+def content(path: Path, *fragments: DesiredResource, **parameters: Any) -> str:
+    apply_resource(node(path.parent, *fragments), concat(path, **parameters))
     return path.read_text()
 
 
@@ -59,7 +59,7 @@ def test_fragments_belong_by_title_path_or_tag(tmp_path: Path) -> None:
     path = tmp_path / "c"
     fragments = [fragment("1", "title", "a"), fragment("2", path, "b"), fragment("3", "nowhere", "c", tag="t")]
     machine = node(tmp_path, *fragments)
-    bring(machine, Wanted("concat_file", "title", {"path": str(path)}, metaparameters={"tag": "t"}))
+    apply_resource(machine, DesiredResource("concat_file", "title", {"path": str(path)}, metaparameters={"tag": "t"}))
     assert path.read_text() == "abc"
 
 
@@ -109,7 +109,7 @@ def test_two_values_for_a_key_are_an_error_unless_forced(tmp_path: Path) -> None
 @pytest.mark.parametrize(("form", "text"), [("json", '{"a": 1, k": 5}'), ("yaml", "a: {b: c")])
 def test_fragment_that_is_no_data_is_named(tmp_path: Path, form: str, text: str) -> None:
     path = tmp_path / "c"
-    with pytest.raises(InputError, match=f"the fragment part of .* is no {form.upper()}"):
+    with pytest.raises(InputError, match=f"the fragment part of .* is not {form.upper()}"):
         content(path, fragment("part", path, text), format=form)
     assert not path.exists()
 
@@ -117,12 +117,12 @@ def test_fragment_that_is_no_data_is_named(tmp_path: Path, form: str, text: str)
 def test_absent_concat_removes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "c"
     path.write_text("old")
-    assert bring(node(tmp_path), concat(path, ensure="absent")) == ["ensure: removed"]
+    assert apply_resource(node(tmp_path), concat(path, ensure="absent")) == ["ensure: removed"]
 
 
 def test_file_has_what_the_concat_says_of_it(tmp_path: Path) -> None:
     path = tmp_path / "c"
-    said = bring(node(tmp_path, fragment("1", path, "x")), concat(path, mode="0600"))
+    said = apply_resource(node(tmp_path, fragment("1", path, "x")), concat(path, mode="0600"))
     assert said == [f"ensure: defined content as '{{sha256}}{hashlib.sha256(b'x').hexdigest()}'"]
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -130,15 +130,15 @@ def test_file_has_what_the_concat_says_of_it(tmp_path: Path) -> None:
 def test_secret_fragment_makes_the_whole_content_secret(tmp_path: Path) -> None:
     path = tmp_path / "c"
     secret = fragment("1", path, "hunter2")._replace(secrets=frozenset(["content"]))
-    assert bring(node(tmp_path, secret), concat(path)) == ["ensure: changed [redacted] to [redacted]"]
+    assert apply_resource(node(tmp_path, secret), concat(path)) == ["ensure: changed [redacted] to [redacted]"]
 
 
 def test_fragment_of_nothing_is_worth_a_warning(tmp_path: Path) -> None:
     handler = ConcatFragment(fragment("1", "/nowhere", "x"), node(tmp_path))
-    assert [level for level, _ in handler.said()] == ["warning"]
+    assert [level for level, _ in handler.take_logs()] == ["warning"]
 
 
 @pytest.mark.parametrize("parameters", [{}, {"content": "x", "source": "/y"}, {"source": "relative"}])
 def test_wrong_fragment_fails_when_it_is_made(tmp_path: Path, parameters: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        ConcatFragment(Wanted("concat_fragment", "1", {"target": "/x", **parameters}), node(tmp_path))
+        ConcatFragment(DesiredResource("concat_fragment", "1", {"target": "/x", **parameters}), node(tmp_path))

@@ -1,4 +1,4 @@
-"""cron: jobs in crontabs below a root, with Puppet's marks and words."""
+"""cron: jobs in crontabs below a root, with Puppet's comments and messages."""
 
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,8 @@ import pytest
 from precast.agent.applying.machine import Machine
 from precast.base.errors import InputError
 from precast.resources.cron import Cron
-from precast.resources.crontabs.table import parse, replaced
-from tests.unit.resources.settling import differences, handler, machine, settle
+from precast.resources.crontabs.table import parse, replace_job
+from tests.unit.resources.applied_resource import apply_resource, differences, handler, machine
 
 SPOOL = "var/spool/cron/crontabs"
 # As `puppet apply` left it, installed by Debian's crontab.
@@ -47,7 +47,7 @@ def test_new_job_has_its_mark_and_variables(node: Machine) -> None:
         "month": ["jan", "Feb"],
         "monthday": "1-5",
     }
-    assert settle(node, "cron", "star", **job, environment=["A=b"]) == ["ensure: created"]
+    assert apply_resource(node, "cron", "star", **job, environment=["A=b"]) == ["ensure: created"]
     assert tab(node).read_text() == "# Puppet Name: star\nA=b\n* * 1-5 1,2 1 /bin/echo a % b\n"
     assert tab(node).stat().st_mode & 0o777 == 0o600
 
@@ -55,7 +55,7 @@ def test_new_job_has_its_mark_and_variables(node: Machine) -> None:
 def test_taken_over_job_is_known_and_changes_in_its_place(node: Machine) -> None:
     tab(node).write_text(TAKEN_OVER)
     assert differences(node, "cron", "nightly", command="/bin/true", hour=2, minute=[0, 30]) == []
-    assert settle(node, "cron", "nightly", command="/bin/true x", hour="absent", minute=[0, "31"]) == [
+    assert apply_resource(node, "cron", "nightly", command="/bin/true x", hour="absent", minute=[0, "31"]) == [
         "command: command changed '/bin/true' to '/bin/true x'",
         "minute: minute changed ['0', '30'] to ['0', '31']",
         "hour: undefined 'hour' from ['2']",
@@ -67,14 +67,14 @@ def test_taken_over_job_is_known_and_changes_in_its_place(node: Machine) -> None
 def test_special_becomes_timed(node: Machine) -> None:
     tab(node, "daemon").write_text(TAKEN_OVER)
     wanted = {"command": "/bin/false", "user": "daemon", "special": "absent", "minute": 5, "environment": ["A=c"]}
-    told = settle(node, "cron", "spec", **wanted)
+    told = apply_resource(node, "cron", "spec", **wanted)
     assert told[:2] == ["special: undefined 'special' from 'daily'", "minute: defined 'minute' as ['5']"]
     assert tab(node, "daemon").read_text().endswith("# Puppet Name: spec\nA=c\n5 * * * * /bin/false\n")
 
 
 def test_removed_job_takes_its_mark_and_variables_along(node: Machine) -> None:
     tab(node).write_text(TAKEN_OVER)
-    assert settle(node, "cron", "spec", ensure="absent") == ["ensure: removed"]
+    assert apply_resource(node, "cron", "spec", ensure="absent") == ["ensure: removed"]
     assert "Puppet Name: spec" not in tab(node).read_text()
     assert tab(node).read_text().endswith("5 4 * * 1-5 /usr/bin/by-hand --with 100%\n")
 
@@ -91,7 +91,7 @@ def test_jobs_are_listed_with_those_that_nobody_named(node: Machine) -> None:
     assert list(found) == ["nightly", "unmanaged:5 4 * * 1-5 /usr/bin/by-hand --with 100%", "spec"]
     assert found["spec"]["environment"] == ["A=b", "MAILTO=x"]
     unnamed = "unmanaged:5 4 * * 1-5 /usr/bin/by-hand --with 100%"
-    settle(node, "cron", unnamed, **{**found[unnamed], "ensure": "absent"})
+    apply_resource(node, "cron", unnamed, **{**found[unnamed], "ensure": "absent"})
     assert "by-hand" not in tab(node).read_text()
 
 
@@ -99,7 +99,7 @@ def test_comment_between_a_mark_and_its_job_stays() -> None:
     lines = ["# Puppet Name: a", "# why", "X=1", "* * * * * one"]
     (job,) = parse(lines)
     assert (job.name, job.environment) == ("a", ("X=1",))
-    assert replaced(lines, job, None) == ["# why"]
+    assert replace_job(lines, job, None) == ["# why"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every type that can be applied is declared, and its handler knows no attribute that the declaration lacks."""
+"""Every type that can be applied is declared, and its handler uses no attribute that the declaration lacks."""
 
 import ast
 import importlib

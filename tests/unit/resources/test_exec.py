@@ -8,13 +8,13 @@ import pytest
 from precast.agent.applying.machine import Machine
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
-from precast.resources.contract import Change, Wanted
+from precast.resources.contract import Change, DesiredResource
 from precast.resources.exec import Exec
 
 
 def exec_of(place: Path, command: Any, **parameters: Any) -> Exec:
     node = Machine("", str(place), SystemClock())
-    return Exec(Wanted("exec", "e", {"command": command, "path": "/bin:/usr/bin", **parameters}), node)
+    return Exec(DesiredResource("exec", "e", {"command": command, "path": "/bin:/usr/bin", **parameters}), node)
 
 
 def changes(handler: Exec) -> list[Change]:
@@ -56,16 +56,16 @@ def test_wrong_exit_code_is_an_error_in_puppets_words_with_the_output(tmp_path: 
     with pytest.raises(PrecastError) as caught:
         handler.apply(changes(handler)[0])
     assert caught.value.message == "'sh -c 'echo why; exit 3'' returned 3 instead of one of [0,2]"
-    assert handler.said() == [("notice", "why")]
+    assert handler.take_logs() == [("notice", "why")]
 
 
 def test_secrets_are_not_shown(tmp_path: Path) -> None:
     node = Machine("", str(tmp_path), SystemClock())
-    wanted = Wanted("exec", "e", {"command": "/bin/sh -c 'echo hunter2; false'"}, frozenset(["command"]))
-    handler = Exec(wanted, node)
+    resource = DesiredResource("exec", "e", {"command": "/bin/sh -c 'echo hunter2; false'"}, frozenset(["command"]))
+    handler = Exec(resource, node)
     with pytest.raises(PrecastError) as caught:
         handler.apply(changes(handler)[0])
-    assert "hunter2" not in caught.value.message + str(handler.said())
+    assert "hunter2" not in caught.value.message + str(handler.take_logs())
 
 
 def test_environment_directory_and_umask_reach_the_command(tmp_path: Path) -> None:
@@ -103,11 +103,13 @@ def test_shell_provider_and_plain_one_find_programs_as_puppet_does(tmp_path: Pat
 )  # fmt: skip
 def test_what_cannot_be_is_refused_when_planned(tmp_path: Path, parameters: dict[str, Any], code: str) -> None:
     with pytest.raises(PrecastError) as caught:
-        Exec(Wanted("exec", "e", parameters), Machine("", str(tmp_path), SystemClock()))
+        Exec(DesiredResource("exec", "e", parameters), Machine("", str(tmp_path), SystemClock()))
     assert caught.value.code == code
 
 
 def test_refuses_below_a_root_that_is_no_system(tmp_path: Path) -> None:
     with pytest.raises(PrecastError) as caught:
-        Exec(Wanted("exec", "e", {"command": "/bin/true"}), Machine(str(tmp_path), str(tmp_path), SystemClock()))
+        Exec(
+            DesiredResource("exec", "e", {"command": "/bin/true"}), Machine(str(tmp_path), str(tmp_path), SystemClock())
+        )
     assert caught.value.code == "RESOURCE-008"

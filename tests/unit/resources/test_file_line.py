@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from precast.base.errors import ConflictError, InputError, NotFoundError, PrecastError
-from precast.resources.contract import Wanted
+from precast.resources.contract import DesiredResource
 from precast.resources.file_line import FileLine
-from tests.unit.resources.files.bringing import bring, made, node
+from tests.unit.resources.files.applied_file import apply_resource, make_handler, node
 
 ABC, KEYS = "a\nb\nc\n", "k=1\nk=2\nz\n"
 CASES: list[tuple[str, dict[str, Any], str]] = [
@@ -41,15 +41,15 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def line(path: Path, **parameters: Any) -> Wanted:
-    return Wanted("file_line", "x", {"path": str(path), **parameters})
+def line(path: Path, **parameters: Any) -> DesiredResource:
+    return DesiredResource("file_line", "x", {"path": str(path), **parameters})
 
 
 @pytest.mark.parametrize(("before", "parameters", "after"), CASES)
 def test_line_is_set(tmp_path: Path, before: str, parameters: dict[str, Any], after: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(before.encode())
-    said = bring(node(tmp_path), line(path, **parameters))
+    said = apply_resource(node(tmp_path), line(path, **parameters))
     assert path.read_bytes().decode() == after
     assert said == ([] if before == after else [f"ensure: {'removed' if 'ensure' in parameters else 'created'}"])
 
@@ -59,20 +59,20 @@ def test_several_lines_are_an_error_and_nothing_is_written(tmp_path: Path, param
     path = tmp_path / "file"
     path.write_text(KEYS)
     with pytest.raises(ConflictError, match="more than one line"):
-        bring(node(tmp_path), line(path, **parameters))
+        apply_resource(node(tmp_path), line(path, **parameters))
     assert path.read_text() == KEYS
 
 
 def test_missing_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="there is no file"):
-        bring(node(tmp_path), line(tmp_path / "nope", line="x"))
+    with pytest.raises(NotFoundError, match="does not exist"):
+        apply_resource(node(tmp_path), line(tmp_path / "nope", line="x"))
 
 
 def test_mode_and_bytes_that_are_no_text_stay(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\xff\xfe\n")
     path.chmod(0o600)
-    bring(node(tmp_path), line(path, line="new"))
+    apply_resource(node(tmp_path), line(path, line="new"))
     assert path.read_bytes() == b"\xff\xfe\nnew\n"
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -80,14 +80,14 @@ def test_mode_and_bytes_that_are_no_text_stay(tmp_path: Path) -> None:
 def test_line_is_written_in_the_files_encoding(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\xe9\n")
-    bring(node(tmp_path), line(path, line="café", encoding="iso-8859-1"))
+    apply_resource(node(tmp_path), line(path, line="café", encoding="iso-8859-1"))
     assert path.read_bytes() == b"\xe9\ncaf\xe9\n"
 
 
 def test_link_stays_and_its_target_gets_the_line(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("a\n")
     (tmp_path / "link").symlink_to("real")
-    bring(node(tmp_path), line(tmp_path / "link", line="b"))
+    apply_resource(node(tmp_path), line(tmp_path / "link", line="b"))
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "a\nb\n"
 
@@ -105,17 +105,17 @@ def test_link_stays_and_its_target_gets_the_line(tmp_path: Path) -> None:
 )
 def test_wrong_parameters_fail_when_it_is_made(tmp_path: Path, parameters: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        FileLine(Wanted("file_line", "x", parameters), node(tmp_path))
+        FileLine(DesiredResource("file_line", "x", parameters), node(tmp_path))
 
 
 def test_diff_is_shown_unless_it_is_secret(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("a\n")
-    handler = made(node(tmp_path), line(path, line="password"))
+    handler = make_handler(node(tmp_path), line(path, line="password"))
     (change,) = handler.compare(handler.read())
     assert change.diff is not None
     assert "+password" in change.diff
-    secret = made(node(tmp_path), line(path, line="password")._replace(secrets=frozenset(["line"])))
+    secret = make_handler(node(tmp_path), line(path, line="password")._replace(secrets=frozenset(["line"])))
     (change,) = secret.compare(secret.read())
     assert "password" not in str(change)
 
@@ -123,4 +123,4 @@ def test_diff_is_shown_unless_it_is_secret(tmp_path: Path) -> None:
 def test_unknown_encoding_is_an_error_of_the_resource(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(PrecastError, match="encoding"):
-        bring(node(tmp_path), line(tmp_path / "file", line="x", encoding="klingon"))
+        apply_resource(node(tmp_path), line(tmp_path / "file", line="x", encoding="klingon"))

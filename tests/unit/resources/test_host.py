@@ -1,4 +1,4 @@
-"""host: lines of /etc/hosts, with Puppet's words, and every other line as it was."""
+"""host: lines of /etc/hosts, with Puppet's messages; all other lines stay the same."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from precast.agent.applying.machine import Machine
 from precast.base.errors import InputError
-from tests.unit.resources.settling import differences, handler, machine, settle
+from tests.unit.resources.applied_resource import apply_resource, differences, handler, machine
 
 HOSTS = """\
 # ours
@@ -31,15 +31,15 @@ def text(node: Machine) -> str:
 
 
 def test_new_host_is_appended_in_puppets_form(node: Machine) -> None:
-    told = settle(node, "host", "db1.example", ip="10.0.0.1", host_aliases=["db1", "db"], comment="the db")
+    told = apply_resource(node, "host", "db1.example", ip="10.0.0.1", host_aliases=["db1", "db"], comment="the db")
     assert told == ["ensure: created"]
     assert text(node) == HOSTS + "10.0.0.1\tdb1.example\tdb1 db\t# the db\n"
     assert Path(node.path("/etc/hosts")).stat().st_mode & 0o777 == 0o640
 
 
 def test_changed_properties_are_told_and_change_one_line(node: Machine) -> None:
-    settle(node, "host", "db", ip="10.0.0.1", host_aliases=["db1", "db2"], comment="one")
-    told = settle(node, "host", "db", ip="10.0.0.11", host_aliases=["db1", "dbx"], comment="two")
+    apply_resource(node, "host", "db", ip="10.0.0.1", host_aliases=["db1", "db2"], comment="one")
+    told = apply_resource(node, "host", "db", ip="10.0.0.11", host_aliases=["db1", "dbx"], comment="two")
     assert told == [
         "ip: ip changed '10.0.0.1' to '10.0.0.11'",
         "host_aliases: host_aliases changed db1 db2 to 'db1 dbx'",
@@ -49,36 +49,36 @@ def test_changed_properties_are_told_and_change_one_line(node: Machine) -> None:
 
 
 def test_what_is_not_managed_stays_on_the_line(node: Machine) -> None:
-    settle(node, "host", "other", ip="10.0.0.10")
+    apply_resource(node, "host", "other", ip="10.0.0.10")
     assert text(node) == HOSTS.replace("10.0.0.9\tother  # kept", "10.0.0.10\tother\t# kept")
 
 
 def test_aliases_come_and_go(node: Machine) -> None:
-    assert settle(node, "host", "other", ip="10.0.0.9", host_aliases="o") == [
+    assert apply_resource(node, "host", "other", ip="10.0.0.9", host_aliases="o") == [
         "host_aliases: defined 'host_aliases' as 'o'"
     ]
-    assert settle(node, "host", "other", ip="10.0.0.9", host_aliases=[]) == [
+    assert apply_resource(node, "host", "other", ip="10.0.0.9", host_aliases=[]) == [
         "host_aliases: undefined 'host_aliases' from o"
     ]
 
 
 def test_of_two_lines_the_last_counts_and_both_are_removed(node: Machine) -> None:
     assert differences(node, "host", "localhost", ip="::1") == []
-    assert settle(node, "host", "localhost", ensure="absent") == ["ensure: removed"]
+    assert apply_resource(node, "host", "localhost", ensure="absent") == ["ensure: removed"]
     assert "localhost" not in text(node)
 
 
 def test_missing_file_is_made(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     node = machine(tmp_path)
-    settle(node, "host", "a", ip="10.0.0.1")
+    apply_resource(node, "host", "a", ip="10.0.0.1")
     assert text(node) == "10.0.0.1\ta\n"
 
 
 def test_bytes_that_are_no_utf8_survive(node: Machine) -> None:
     place = Path(node.path("/etc/hosts"))
     place.write_bytes(b"# caf\xe9\n")
-    settle(node, "host", "a", ip="10.0.0.1")
+    apply_resource(node, "host", "a", ip="10.0.0.1")
     assert place.read_bytes() == b"# caf\xe9\n10.0.0.1\ta\n"
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from precast.base.errors import InputError, NotFoundError
-from precast.resources.contract import Wanted
+from precast.resources.contract import DesiredResource
 from precast.resources.ini_setting import IniSetting
-from tests.unit.resources.files.bringing import bring, made, node
+from tests.unit.resources.files.applied_file import apply_resource, make_handler, node
 
 BASE = "# comment\ntop = 1\n\n[one]\na = 1\nb=2\n;c = 3\n  d = 4\n\n[two]\nx = y\n# e = 5\n\n[three]\n"
 CASES: list[tuple[str, dict[str, Any], str]] = [
@@ -54,25 +54,27 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def setting(path: Path, **given: Any) -> Wanted:
-    return Wanted("ini_setting", "x", {"path": str(path), **given})
+def setting(path: Path, **given: Any) -> DesiredResource:
+    return DesiredResource("ini_setting", "x", {"path": str(path), **given})
 
 
 @pytest.mark.parametrize(("before", "given", "after"), CASES)
 def test_setting_is_set(tmp_path: Path, before: str, given: dict[str, Any], after: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(before.encode())
-    said = bring(node(tmp_path), setting(path, **given))
+    said = apply_resource(node(tmp_path), setting(path, **given))
     assert path.read_bytes().decode() == after
     assert bool(said) == (before != after)
 
 
 def test_file_is_made_if_it_is_not_there(tmp_path: Path) -> None:
-    assert bring(node(tmp_path), setting(tmp_path / "f", section="s", setting="a", value="1")) == ["ensure: created"]
+    assert apply_resource(node(tmp_path), setting(tmp_path / "f", section="s", setting="a", value="1")) == [
+        "ensure: created"
+    ]
     assert (tmp_path / "f").read_text() == "[s]\na = 1\n"
     assert (tmp_path / "f").stat().st_mode & 0o777 == 0o644
     with pytest.raises(NotFoundError, match="parent directory"):
-        bring(node(tmp_path), setting(tmp_path / "no/f", section="s", setting="a", value="1"))
+        apply_resource(node(tmp_path), setting(tmp_path / "no/f", section="s", setting="a", value="1"))
 
 
 @pytest.mark.parametrize(
@@ -86,13 +88,13 @@ def test_file_is_made_if_it_is_not_there(tmp_path: Path) -> None:
 def test_values_are_shown_as_asked(tmp_path: Path, shows: bool | str, words: str) -> None:
     (tmp_path / "f").write_text("[s]\na = 1\n")
     wanted = setting(tmp_path / "f", section="s", setting="a", value="x", show_diff=shows)
-    assert bring(node(tmp_path), wanted) == [f"value: {words}"]
+    assert apply_resource(node(tmp_path), wanted) == [f"value: {words}"]
 
 
 def test_secret_value_is_never_shown(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("[s]\na = leaked\n")
-    wanted = setting(tmp_path / "f", section="s", setting="a", value="hunter2")._replace(secrets=frozenset(["value"]))
-    handler = made(node(tmp_path), wanted)
+    resource = setting(tmp_path / "f", section="s", setting="a", value="hunter2")._replace(secrets=frozenset(["value"]))
+    handler = make_handler(node(tmp_path), resource)
     (change,) = handler.compare(handler.read())
     assert change.is_sensitive
     assert "hunter2" not in change.message
@@ -102,8 +104,8 @@ def test_secret_value_is_never_shown(tmp_path: Path) -> None:
 def test_refreshonly_waits_for_a_refresh(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("[s]\na = 1\n")
     wanted = setting(tmp_path / "f", section="s", setting="a", value="2", refreshonly=True)
-    assert bring(node(tmp_path), wanted) == []
-    made(node(tmp_path), wanted).refresh()
+    assert apply_resource(node(tmp_path), wanted) == []
+    make_handler(node(tmp_path), wanted).refresh()
     assert (tmp_path / "f").read_text() == "[s]\na = 2\n"
 
 
@@ -120,4 +122,4 @@ def test_refreshonly_waits_for_a_refresh(tmp_path: Path) -> None:
 )
 def test_wrong_parameters_fail_when_it_is_made(tmp_path: Path, given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        IniSetting(Wanted("ini_setting", "x", given), node(tmp_path))
+        IniSetting(DesiredResource("ini_setting", "x", given), node(tmp_path))

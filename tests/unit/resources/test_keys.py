@@ -9,9 +9,9 @@ import pytest
 from precast.agent.applying.machine import Machine
 from precast.base.errors import DeniedError, InputError, NotFoundError
 from precast.resources import mount, ssh_authorized_key
-from precast.resources.contract import Wanted
+from precast.resources.contract import DesiredResource
 from precast.resources.sshkey import Sshkey
-from tests.unit.resources.settling import differences, handler, machine, settle
+from tests.unit.resources.applied_resource import apply_resource, differences, handler, machine
 
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIJ3"
 
@@ -31,36 +31,36 @@ def authorized(node: Machine) -> Path:
 
 def test_key_is_added_changed_and_removed(node: Machine) -> None:
     key: dict[str, Any] = {"user": "kim", "type": "ed25519", "key": KEY}
-    assert settle(node, "ssh_authorized_key", "kim@laptop", **key) == ["ensure: created"]
+    assert apply_resource(node, "ssh_authorized_key", "kim@laptop", **key) == ["ensure: created"]
     assert authorized(node).read_text() == f"ssh-ed25519 {KEY} kim@laptop\n"
     modes = [path.stat().st_mode & 0o777 for path in (authorized(node), authorized(node).parent)]
     assert modes == [0o600, 0o700]
     options = ["no-pty", 'command="/bin/x y, z"']
-    assert settle(node, "ssh_authorized_key", "kim@laptop", **key, options=options) == [
+    assert apply_resource(node, "ssh_authorized_key", "kim@laptop", **key, options=options) == [
         """options: options changed ['absent'] to ['no-pty', 'command="/bin/x y, z"']"""
     ]
-    assert settle(node, "ssh_authorized_key", "kim@laptop", user="kim", ensure="absent") == ["ensure: removed"]
+    assert apply_resource(node, "ssh_authorized_key", "kim@laptop", user="kim", ensure="absent") == ["ensure: removed"]
     assert authorized(node).read_text() == ""
 
 
 def test_other_lines_keep_their_bytes(node: Machine) -> None:
     authorized(node).parent.mkdir()
     authorized(node).write_text("# mine\n\nno-pty   ssh-rsa AAAA  other@host\n")
-    settle(node, "ssh_authorized_key", "kim", user="kim", type="ssh-rsa", key="BBBB")
+    apply_resource(node, "ssh_authorized_key", "kim", user="kim", type="ssh-rsa", key="BBBB")
     assert authorized(node).read_text() == "# mine\n\nno-pty   ssh-rsa AAAA  other@host\nssh-rsa BBBB kim\n"
 
 
 def test_linked_directory_is_not_followed_by_root(node: Machine) -> None:
     Path(node.path("/home/kim/.ssh")).symlink_to(Path(node.path("/etc/ssh")))
     with pytest.raises(DeniedError, match="behind a link"):
-        settle(node, "ssh_authorized_key", "kim", user="kim", type="ssh-rsa", key="BBBB")
+        apply_resource(node, "ssh_authorized_key", "kim", user="kim", type="ssh-rsa", key="BBBB")
     assert list(Path(node.path("/etc/ssh")).iterdir()) == []
 
 
 def test_user_that_is_not_there_fails_when_it_is_applied(node: Machine) -> None:
     (change,) = differences(node, "ssh_authorized_key", "k", user="nobody-at-all", type="rsa", key="B")
     made = handler(node, "ssh_authorized_key", "k", user="nobody-at-all", type="rsa", key="B")
-    with pytest.raises(NotFoundError, match="there is no user nobody-at-all"):
+    with pytest.raises(NotFoundError, match="user nobody-at-all does not exist"):
         made.apply(change)
 
 
@@ -72,10 +72,10 @@ def test_key_without_an_account_fails_when_planned(node: Machine) -> None:
 def test_keys_that_nobody_declared_are_removed_with_purge_ssh_keys(node: Machine) -> None:
     authorized(node).parent.mkdir()
     authorized(node).write_text("# mine\nssh-rsa AAAA kim@desk\nssh-rsa BBBB stranger\nno-pty ssh-rsa CCCC\n")
-    node.tell([Wanted("ssh_authorized_key", "kim@desk", {"user": "kim"})], {})
+    node.declare([DesiredResource("ssh_authorized_key", "kim@desk", {"user": "kim"})], {})
     user = handler(node, "user", "kim", purge_ssh_keys="%h/.ssh/authorized_keys")
     doomed = user.expand(user.read())
-    assert [each.wanted.title for each in doomed] == ["stranger", "/home/kim/.ssh/authorized_keys:unnamed-1"]
+    assert [each.resource.title for each in doomed] == ["stranger", "/home/kim/.ssh/authorized_keys:unnamed-1"]
     for each in doomed:
         (change,) = each.compare(each.read())
         each.apply(change)
@@ -92,9 +92,9 @@ def test_options_with_quotes_and_commas_are_read() -> None:
 def test_host_key_is_known_by_name_and_type(node: Machine) -> None:
     known = Path(node.path("/etc/ssh/ssh_known_hosts"))
     known.write_text("# ours\n@cert-authority * ssh-rsa CA\n")
-    settle(node, "sshkey", "git.example", type="ed25519", key="K1", host_aliases=["git", "10.0.0.3"])
-    settle(node, "sshkey", "git.example@ssh-rsa", key="K2")
-    assert settle(node, "sshkey", "git.example", type="ssh-ed25519", key="K3", host_aliases=["git"]) == [
+    apply_resource(node, "sshkey", "git.example", type="ed25519", key="K1", host_aliases=["git", "10.0.0.3"])
+    apply_resource(node, "sshkey", "git.example@ssh-rsa", key="K2")
+    assert apply_resource(node, "sshkey", "git.example", type="ssh-ed25519", key="K3", host_aliases=["git"]) == [
         "key: key changed 'K1' to 'K3'",
         "host_aliases: host_aliases changed ['git', '10.0.0.3'] to ['git']",
     ]

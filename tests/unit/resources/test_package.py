@@ -1,4 +1,4 @@
-"""package: which manager is taken, and what is asked and told. Against the real ones: tests/differential/apply, tests/e2e."""
+"""package: the choice of the manager and its commands. tests/differential/apply and tests/e2e use real managers."""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from precast.base.errors import InputError, NotFoundError
-from precast.resources.contract import Wanted
+from precast.resources.contract import DesiredResource
 from precast.resources.package.handler import Package
+from tests.unit.resources.applied_resource import handler, machine
 from tests.unit.resources.recorded import RecordedMachine
-from tests.unit.resources.settling import handler, machine
 
 STATUS = "Package: web\nStatus: install ok installed\nVersion: 1.0\nArchitecture: all\n"
-POLICY = "web:\n  Installed: 1.0\n  Candidate: 1.1\n"
+POLICY = "web:\n  InstalledPackage: 1.0\n  Candidate: 1.1\n"
 
 
 @pytest.fixture
@@ -60,12 +60,18 @@ def test_manager_of_the_machines_family_is_taken(tmp_path: Path, release: str, p
 
 
 def test_machine_without_a_manager_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no package manager that Precast knows"):
+    with pytest.raises(InputError, match="no package manager that Precast supports"):
         made(RecordedMachine(tmp_path, {}), "web")
 
 
 def test_newest_versions_of_a_catalog_are_asked_for_at_once(debian: RecordedMachine) -> None:
-    debian.tell([Wanted("package", "web", {"ensure": "latest"}), Wanted("package", "db", {"ensure": "latest"})], {})
+    debian.declare(
+        [
+            DesiredResource("package", "web", {"ensure": "latest"}),
+            DesiredResource("package", "db", {"ensure": "latest"}),
+        ],
+        {},
+    )
     debian.answers = {"apt-cache policy web db": (0, POLICY)}
     assert messages(debian, "web", ensure="latest") == ["ensure changed '1.0' to '1.1'"]
     assert debian.ran[0] == "apt-cache policy web db"
@@ -93,7 +99,7 @@ def test_range_takes_the_newest_inside_it(debian: RecordedMachine) -> None:
     debian.answers = {"apt-cache madison web": (0, madison)}
     assert messages(debian, "web", ensure=">=1.1 <2.0") == ["ensure changed '1.0' to '1.10'"]
     assert messages(debian, "web", ensure="<2.0") == []
-    with pytest.raises(NotFoundError, match="apt knows no package web >3"):
+    with pytest.raises(NotFoundError, match="apt has no package web >3"):
         messages(debian, "web", ensure=">3")
 
 

@@ -1,4 +1,4 @@
-"""What package managers and their databases say, as recorded; and the order of versions."""
+"""Recorded output of package managers and their databases, and the order of versions."""
 
 import itertools
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from precast.resources.package import alpine, debian, python, rpm
-from precast.resources.package.manager import Installed
+from precast.resources.package.manager import InstalledPackage
 from precast.resources.package.ranges import debian_order, is_range, is_within, rpm_order
 
 STATUS = """\
@@ -46,10 +46,10 @@ Architecture: all
 
 def test_dpkgs_database_is_read_by_name_and_architecture() -> None:
     found = debian.parse_status(STATUS)
-    assert found["adduser"] == Installed("3.134")
-    assert (found["libc6"], found["libc6:i386"]) == (Installed("2.36-9"), Installed("absent"))
-    assert found["left"] == Installed("absent")
-    assert found["kept"] == Installed("1:2.0~rc1-3", is_held=True)
+    assert found["adduser"] == InstalledPackage("3.134")
+    assert (found["libc6"], found["libc6:i386"]) == (InstalledPackage("2.36-9"), InstalledPackage("absent"))
+    assert found["left"] == InstalledPackage("absent")
+    assert found["kept"] == InstalledPackage("1:2.0~rc1-3", is_held=True)
     assert "never" not in found
 
 
@@ -66,13 +66,13 @@ def test_this_machines_database_is_read_as_dpkg_query_reads_it() -> None:
 def test_candidates_of_apt_are_found_for_several_packages() -> None:
     text = """\
 bash:
-  Installed: 5.2.15-2+b8
+  InstalledPackage: 5.2.15-2+b8
   Candidate: 5.2.15-2+b9
   Version table:
      5.2.15-2+b9 500
         500 file:/repository ./ Packages
 gone:
-  Installed: 1.0
+  InstalledPackage: 1.0
   Candidate: (none)
   Version table:
 """
@@ -117,13 +117,16 @@ v | Main       | bash | 4.4-9.14.1      | 4.4-19.6.1        | x86_64
 
 def test_apks_database_and_policy_are_read() -> None:
     text = "C:Q1abc\nP:musl\nV:1.2.4-r2\nA:x86_64\n\nC:Q1def\nP:busybox\nV:1.36.1-r5\n"
-    assert alpine.parse_database(text) == {"musl": Installed("1.2.4-r2"), "busybox": Installed("1.36.1-r5")}
+    assert alpine.parse_database(text) == {
+        "musl": InstalledPackage("1.2.4-r2"),
+        "busybox": InstalledPackage("1.36.1-r5"),
+    }
     policy = "musl policy:\n  1.2.4-r3:\n    https://mirror/main\n  1.2.4-r2:\n    lib/apk/db/installed\n"
     assert alpine.parse_policy(policy) == ["1.2.4-r3", "1.2.4-r2"]
 
 
 def test_names_of_python_packages_are_compared_as_pip_does() -> None:
-    assert python.normal("Zope.Interface") == python.normal("zope_interface") == "zope-interface"
+    assert python.normalise("Zope.Interface") == python.normalise("zope_interface") == "zope-interface"
 
 
 DEBIAN = ["1.0~rc1", "1.0~rc1-1", "1.0", "1.0-1", "1.0-1+b1", "1.0-1.1", "1.0a", "1.0+dfsg-1", "1.1", "1.10", "1:0.1"]

@@ -1,4 +1,4 @@
-"""service: which init system is taken, what it is asked and told. Against the real ones: tests/differential/apply."""
+"""service: the choice of the init system and its commands. tests/differential/apply uses real init systems."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from precast.base.errors import InputError, NotFoundError, UnavailableError
-from precast.resources.contract import Wanted
+from precast.resources.contract import DesiredResource
 from precast.resources.service.handler import Service
+from tests.unit.resources.applied_resource import differences, handler, machine
 from tests.unit.resources.recorded import Answer, RecordedMachine
-from tests.unit.resources.settling import differences, handler, machine
 
 
 def made(node: RecordedMachine, **parameters: Any) -> Service:
@@ -44,7 +44,7 @@ def test_all_units_of_a_catalog_are_asked_for_at_once(tmp_path: Path) -> None:
     units = "\n".join(f"Id={name}.service\nActiveState=active\nUnitFileState=enabled\n" for name in ("web", "db"))
     question = "systemctl show -p Id,LoadState,ActiveState,UnitFileState -- web db"
     node = RecordedMachine(tmp_path, {question: (0, units)})
-    node.tell([Wanted("service", "web", {}), Wanted("service", "db", {})], {})
+    node.declare([DesiredResource("service", "web", {}), DesiredResource("service", "db", {})], {})
     for name in ("web", "db"):
         assert differences(node, "service", name, ensure="running", enable=True) == []
     assert node.ran == [question]
@@ -108,7 +108,7 @@ def test_process_is_looked_for_by_its_pattern(tmp_path: Path) -> None:
     ("parameters", "words"),
     [
         ({"ensure": "up"}, "ensure cannot be 'up'"),
-        ({"enable": "manual"}, "enable cannot be 'manual': debian knows no such way"),
+        ({"enable": "manual"}, "enable cannot be 'manual': debian does not support it"),
         ({"provider": "launchd"}, "service has no provider launchd here"),
         ({"hasstatus": "maybe"}, "hasstatus cannot be 'maybe'"),
     ],

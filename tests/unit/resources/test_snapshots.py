@@ -1,4 +1,4 @@
-"""Snapshots: taken once, stale after a change, and right when threads race."""
+"""Snapshots are taken once, are stale after a change, and are correct when threads race."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What systemctl says, as recorded on Debian 12 (systemd 252)."""
+"""Output of systemctl, recorded on Debian 12 (systemd 252)."""
 
 import pytest
 

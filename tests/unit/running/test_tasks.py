@@ -1,4 +1,4 @@
-"""The driver on tasks keeps the same promises as the one on threads, and cancelling leaves an execution that can be stored."""
+"""The driver on tasks gives the same guarantees as the one on threads, and cancelling leaves an execution that can be stored."""
 
 import asyncio
 

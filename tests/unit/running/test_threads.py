@@ -1,4 +1,4 @@
-"""The driver on threads: bounded, stoppable, and honest about what failed or was given up."""
+"""The driver on threads is bounded and can be stopped, and reports the work that failed or was abandoned."""
 
 import threading
 

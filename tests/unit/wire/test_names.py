@@ -9,7 +9,7 @@ from precast.wire.identity.names import check_name, is_name, matches
 
 
 @pytest.mark.parametrize("name", ["a", "0", "web1.example.com", "a-b_c", "x" * 64, "a--b", "host_"])
-def test_name_of_a_machine_is_taken(name: str) -> None:
+def test_valid_node_name_is_accepted(name: str) -> None:
     assert check_name(name) == name
 
 
@@ -17,14 +17,14 @@ def test_name_of_a_machine_is_taken(name: str) -> None:
     "name",
     ["", ".", "..", "a..b", "-a", "a-", "a.", "_a", "A", "a/b", "a\\b", "a b", "a\n", "a\0", "*", "a*", "ä", "x" * 65],
 )
-def test_name_that_could_be_something_else_is_refused(name: str) -> None:
+def test_name_that_could_be_a_path_or_option_is_refused(name: str) -> None:
     with pytest.raises(InputError) as caught:
         check_name(name)
     assert caught.value.code == "WIRE-001"
 
 
 @given(st.text())
-def test_any_text_is_a_name_or_refused_in_one_short_line(text: str) -> None:
+def test_any_text_is_accepted_or_refused_in_one_short_line(text: str) -> None:
     if is_name(text):
         assert check_name(text) == text
         assert text.isascii()

@@ -1,11 +1,19 @@
-"""Policies: when a run may change things, by a clock that tests hold."""
+"""Policies: when a run may enforce, at given times."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from precast.base.errors import InputError
-from precast.wire.nodes.policy import Enforce, Policy, decide, opened_at, parse_window, signed_bytes, text_of
+from precast.wire.nodes.policy import (
+    Enforce,
+    Policy,
+    decide_enforcement,
+    find_open_window,
+    parse_window,
+    policy_text,
+    signed_bytes,
+)
 
 SUNDAY = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -27,20 +35,21 @@ def policy(enforce: Enforce, *windows: str) -> Policy:
         ("always", [], {"schedule", "released", "ordered"}),
     ],
 )
-def test_policy_allows_what_it_says_and_otherwise_says_why_not(
+def test_policy_permits_its_runs_and_gives_a_reason_for_others(
     enforce: Enforce, windows: list[str], allowed: set[str]
 ) -> None:
-    verdicts = {
-        reason: decide(policy(enforce, *windows), reason, SUNDAY) for reason in ("schedule", "released", "ordered")
+    decisions = {
+        reason: decide_enforcement(policy(enforce, *windows), reason, SUNDAY)
+        for reason in ("schedule", "released", "ordered")
     }
-    assert {reason for reason, one in verdicts.items() if one.may_enforce} == allowed
-    assert all(one.may_enforce != bool(one.why) for one in verdicts.values())
+    assert {reason for reason, decision in decisions.items() if decision.may_enforce} == allowed
+    assert all(decision.may_enforce != bool(decision.why) for decision in decisions.values())
 
 
-def test_policy_that_has_ended_allows_nothing() -> None:
+def test_expired_policy_permits_no_run() -> None:
     given = policy("always")
-    assert decide(given, "ordered", given.expires_at - timedelta(seconds=1)).may_enforce
-    assert "good until 2026-12-14" in decide(given, "ordered", given.expires_at).why
+    assert decide_enforcement(given, "ordered", given.expires_at - timedelta(seconds=1)).may_enforce
+    assert "expired at 2026-12-14" in decide_enforcement(given, "ordered", given.expires_at).why
 
 
 @pytest.mark.parametrize(
@@ -67,8 +76,8 @@ def test_policy_that_has_ended_allows_nothing() -> None:
     ],
 )
 def test_window_is_open_from_its_start_for_its_length(window: str, at: str, since: str | None) -> None:
-    found = opened_at([window], datetime.fromisoformat(at).replace(tzinfo=UTC))
-    assert found == (None if since is None else datetime.fromisoformat(since).replace(tzinfo=UTC))
+    opened_at = find_open_window([window], datetime.fromisoformat(at).replace(tzinfo=UTC))
+    assert opened_at == (None if since is None else datetime.fromisoformat(since).replace(tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +89,7 @@ def test_window_is_open_from_its_start_for_its_length(window: str, at: str, sinc
         ("Wed 00:00 168h UTC", "Wed 00:00 7d"),
     ],
 )
-def test_window_has_one_way_of_writing(text: str, shown: str) -> None:
+def test_window_is_normalised_when_it_is_shown(text: str, shown: str) -> None:
     assert str(parse_window(text)) == shown
     assert str(parse_window(shown)) == shown
 
@@ -88,27 +97,27 @@ def test_window_has_one_way_of_writing(text: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "does not say"),
-        ("Sunday 02:00 4h", "does not say"),
-        ("Sun 02:00", "does not say"),
+        ("", "does not have the form"),
+        ("Sunday 02:00 4h", "does not have the form"),
+        ("Sun 02:00", "does not have the form"),
         ("Son 02:00 4h", "no day Son"),
         ("Sun 24:00 4h", "no time 24:00"),
         ("Sun 02:60 4h", "no time 02:60"),
-        ("Sun 02:00 0m", "from a minute"),
-        ("Sun 02:00 8d", "from a minute"),
+        ("Sun 02:00 0m", "between a minute"),
+        ("Sun 02:00 8d", "between a minute"),
         ("Sun 02:00 4h Mars/Base", "Mars/Base is not known"),
-        ("Sun 02:00 4h ../../etc/passwd", "does not say"),
+        ("Sun 02:00 4h ../../etc/passwd", "does not have the form"),
         ("Sun 02:00 4h /etc/passwd", "not known"),
     ],
 )
-def test_window_that_cannot_be_is_refused_with_the_reason(text: str, reason: str) -> None:
+def test_invalid_window_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as raised:
         parse_window(text)
     assert raised.value.code == "POLICY-001"
 
 
-def test_what_is_signed_is_the_text_to_the_byte_and_says_its_sort() -> None:
-    text = text_of(policy("window", "Sun 02:00 4h"))
+def test_signed_bytes_are_the_exact_text_with_a_prefix() -> None:
+    text = policy_text(policy("window", "Sun 02:00 4h"))
     assert signed_bytes(text) == b"precast policy 1\n" + text.encode()
     assert text == (
         '{"enforce":"window","expires_at":"2026-12-14T00:00:00Z","issued_at":"2026-11-14T00:00:00Z","node":"web1",'

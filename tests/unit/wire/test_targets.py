@@ -1,4 +1,4 @@
-"""The target language: what is read, and what is said about what cannot be."""
+"""The target language: how targets are parsed, and how invalid ones are reported."""
 
 import pytest
 from hypothesis import given
@@ -10,11 +10,11 @@ from precast.wire.query.targets import (
     And,
     Comparison,
     Existence,
-    Has,
+    HasResource,
     Membership,
-    Named,
+    NodeName,
     Not,
-    Referred,
+    ResourceReference,
     Term,
     is_list_of_names,
     plain_names,
@@ -24,20 +24,20 @@ from precast.wire.query.targets import (
 
 
 def said(term: Term) -> str:
-    """A term in a form that shows how it was read."""
-    if isinstance(term, Named):
+    """Show a term in a form that tells how it was parsed."""
+    if isinstance(term, NodeName):
         return f"glob:{term.text}" if term.is_glob else term.text
     if isinstance(term, Comparison):
         return f"{term.field} {term.sign} {term.value.value!r}"
     if isinstance(term, Membership):
-        return f"{term.field} in {[one.value for one in term.values]}"
+        return f"{term.field} in {[value.value for value in term.values]}"
     if isinstance(term, Existence):
         return f"exists {term.field}"
     if isinstance(term, Not):
         return f"not {said(term.term)}"
-    if isinstance(term, Has):
+    if isinstance(term, HasResource):
         return f"has {said(term.resource)}"
-    if isinstance(term, Referred):
+    if isinstance(term, ResourceReference):
         return f"{'glob:' if term.is_glob else ''}{term.type}[{term.title}]"
     word = " and " if isinstance(term, And) else " or "
     return f"({word.join(map(said, term.terms))})"
@@ -83,7 +83,7 @@ def said(term: Term) -> str:
         ("state in (away, expired)", "state in ['away', 'expired']"),
     ],
 )
-def test_target_is_read_as_it_is_meant(text: str, meaning: str) -> None:
+def test_target_is_parsed_to_its_terms(text: str, meaning: str) -> None:
     assert said(parse(text)) == meaning
 
 
@@ -122,11 +122,11 @@ def test_target_is_read_as_it_is_meant(text: str, meaning: str) -> None:
         ("report.fialed > 0", "TARGET-002", 1, "did you mean report.failed?"),
         ("report.failed.x > 0", "TARGET-002", 1, "report.failed"),
         ("has", "TARGET-001", 4, "Package[nginx]"),
-        ("has (role = db)", "TARGET-002", 6, "of a resource it is type, title"),
+        ("has (role = db)", "TARGET-002", 6, "the fields of a resource are type, title"),
         ("has (titel = x)", "TARGET-002", 6, "did you mean title?"),
     ],
 )
-def test_target_that_cannot_be_read_points_at_its_place(text: str, code: str, column: int, words: str) -> None:
+def test_invalid_target_is_refused_with_its_column(text: str, code: str, column: int, words: str) -> None:
     with pytest.raises(InputError) as caught:
         parse(text)
     rendered = caught.value.render()
@@ -136,7 +136,7 @@ def test_target_that_cannot_be_read_points_at_its_place(text: str, code: str, co
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
-def test_empty_target_is_nobody_and_never_all(text: str) -> None:
+def test_empty_target_is_refused_and_never_selects_all(text: str) -> None:
     with pytest.raises(InputError) as caught:
         parse(text)
     assert caught.value.code == "TARGET-005"
@@ -159,7 +159,7 @@ def test_target_beyond_a_limit_is_refused(text: str) -> None:
     assert caught.value.code == "TARGET-004"
 
 
-def test_many_names_are_no_query_and_are_not_limited_like_one() -> None:
+def test_list_of_names_is_not_limited_like_a_query() -> None:
     names = [f"web{number}" for number in range(5000)]
     assert plain_names(parse(",".join(names))) == names
 
@@ -172,7 +172,7 @@ def is_read_or_refused(text: str) -> bool:
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_read_or_refused_with_a_code(text: str) -> None:
+def test_any_text_is_parsed_or_refused_with_a_code(text: str) -> None:
     assert is_read_or_refused(text)
 
 
@@ -183,11 +183,11 @@ def test_any_text_is_read_or_refused_with_a_code(text: str) -> None:
         )
     )
 )
-def test_any_row_of_words_is_read_or_refused_with_a_code(words: list[str]) -> None:
+def test_any_sequence_of_tokens_is_parsed_or_refused_with_a_code(words: list[str]) -> None:
     assert is_read_or_refused(" ".join(words))
 
 
-def test_what_rests_on_facts_is_known() -> None:
+def test_target_that_depends_on_facts_is_detected() -> None:
     assert rests_on_claims(parse("a or not (role = x and exists facts.y)"))
     assert not rests_on_claims(parse("a, role = facts and trusted.extensions.facts = x"))
 
@@ -195,9 +195,9 @@ def test_what_rests_on_facts_is_known() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"), [("a", True), ("a, (b or c)", True), ("a*", False), ("a and b", False), ("not a", False)]
 )
-def test_list_of_names_is_known_as_one(text: str, expected: bool) -> None:
+def test_list_of_names_is_detected(text: str, expected: bool) -> None:
     assert is_list_of_names(parse(text)) is expected
 
 
-def test_names_count_only_where_they_stand_by_themselves() -> None:
+def test_plain_names_are_those_outside_of_conditions() -> None:
     assert plain_names(parse("a, b or c, d*, e and role = x, not f")) == ["a", "b", "c"]

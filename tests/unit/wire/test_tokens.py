@@ -1,4 +1,4 @@
-"""The form of tokens: there and back, and nothing of a bad one repeated."""
+"""The form of tokens: parsing restores them, and an error never repeats an invalid one."""
 
 import string
 import traceback
@@ -18,7 +18,7 @@ PERSON = str(tokens.PersonSecret(ID, SECRET))
 
 
 @given(st.binary(min_size=32, max_size=32), st.uuids())
-def test_token_read_again_is_the_same(secret: bytes, id_: object) -> None:
+def test_parsed_token_equals_the_original(secret: bytes, id_: object) -> None:
     person = tokens.PersonSecret(str(id_), secret)
     assert tokens.parse_person(f" {person}\n") == person
     enrolment = tokens.EnrolmentSecret(str(id_), secret, digests.of_bytes(secret))
@@ -44,7 +44,7 @@ def test_token_of_the_other_sort_is_refused() -> None:
 
 
 @given(st.text())
-def test_text_that_is_no_token_is_refused(text: str) -> None:
+def test_text_that_is_not_a_token_is_refused(text: str) -> None:
     for parse in (tokens.parse_person, tokens.parse_enrolment):
         with pytest.raises(InputError, match="this is not"):
             parse(text)
@@ -59,18 +59,18 @@ def test_damaged_token_is_refused_without_being_repeated(text: str, place: int, 
     parse = tokens.parse_enrolment if text == ENROLMENT else tokens.parse_person
     secret = text.split(".")[2]
     try:
-        found = parse(text[:place] + put + text[place + 1 :])
+        parsed = parse(text[:place] + put + text[place + 1 :])
     except InputError as error:
         said = "".join(traceback.format_exception(error, limit=0)) + error.render()
         refused = error.code
     else:
-        assert len(found.secret) == tokens.SECRET_BYTES
+        assert len(parsed.secret) == tokens.SECRET_BYTES
         return
     assert refused == "WIRE-002"
     assert [secret[at : at + 6] for at in range(len(secret) - 6) if secret[at : at + 6] in said] == []
 
 
-def test_stored_hash_knows_its_secret_only() -> None:
+def test_stored_hash_matches_its_secret_only() -> None:
     stored = tokens.hash_secret(SECRET)
     assert SECRET not in stored
     assert tokens.is_secret(SECRET, stored)
@@ -81,5 +81,5 @@ def test_stored_hash_knows_its_secret_only() -> None:
 @pytest.mark.parametrize(
     ("text", "is_id"), [(ID, True), ("", False), ("x" * 36, False), (ID + "0", False), ("..", False)]
 )
-def test_id_is_told_from_other_texts(text: str, is_id: bool) -> None:
+def test_token_id_is_distinguished_from_other_texts(text: str, is_id: bool) -> None:
     assert tokens.is_id(text) is is_id

@@ -1,1 +1,1 @@
-"""Applies a catalog on this node: plan, check, change, report. A process of its own, so that it may import what the daemon must not."""
+"""Applies a catalog on this node: plan, check, change, report. Runs in a process of its own, so it may import what the daemon must not."""

@@ -1,14 +1,14 @@
-"""What a resource needs, seen without touching anything; and checks made ahead of their turn.
+"""Checks which changes a resource needs, without changing anything, and makes such checks ahead of time on threads.
 
-A check made ahead is worth something as long as nothing on the node has changed since: then a sequential run would have seen the
-same. With the first change all of them, errors included, are thrown away, and what follows is checked in its turn. Only what waits
-for something is worth a thread: small files are read faster one after the other.
+A check made ahead is valid as long as nothing on the node has changed since: then a sequential run would have seen the same. With the
+first change all of them are discarded, errors included, and later resources are checked when they are applied. Only resources that
+wait for something while they are read are worth a thread: small files are read faster one after the other.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from precast.agent.applying.planning import Planned
+from precast.agent.applying.plan import PlannedResource
 from precast.resources.contract import Change, Handler, State
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ THREADS = 8
 
 
 class Check(NamedTuple):
-    """The present state of a resource, what differs, and the same of what follows from it."""
+    """The current state of a resource, the changes it needs, and the same for the resources that its handler generates."""
 
     state: State
     changes: Sequence[Change]
@@ -26,13 +26,13 @@ class Check(NamedTuple):
     error: Exception | None = None
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether all is as wanted, and nothing follows from it."""
+    def is_in_sync(self) -> bool:
+        """Whether the resource needs no change and its handler generates no resources."""
         return not self.changes and not self.children and self.error is None
 
 
 def check(handler: Handler) -> Check:
-    """Look at a resource and, if it is itself as wanted, at what follows from it. What goes wrong is part of the answer."""
+    """Check a resource and, if it is in sync itself, the resources that its handler generates. An error is part of the result."""
     try:
         state = handler.read()
         changes = handler.compare(state)
@@ -44,46 +44,48 @@ def check(handler: Handler) -> Check:
         return Check({}, (), error=error)
 
 
-def may_go_ahead(handler: Handler) -> bool:
-    """Whether a check may be made before its turn: not if it runs what a user wrote."""
+def may_check_ahead(handler: Handler) -> bool:
+    """Whether a check may be made ahead: not if it runs a command of the user."""
     return handler.touches_node and not handler.runs_user_commands
 
 
-def is_worth_a_thread(planned: Planned) -> bool:
+def is_worth_a_thread(planned: PlannedResource) -> bool:
     return planned.handler is not None and planned.handler.is_slow_to_read
 
 
-class Ahead:
-    """Checks made on threads while the run goes on in front of them."""
+class ChecksAhead:
+    """Checks made on threads for resources that the run has not reached yet."""
 
-    def __init__(self, planned: Iterable[Planned], is_worth: Callable[[Planned], bool] = is_worth_a_thread) -> None:
-        wanted = [
-            (each.ref, each.handler)
-            for each in planned
-            if each.handler and may_go_ahead(each.handler) and is_worth(each)
+    def __init__(
+        self, planned: Iterable[PlannedResource], is_worth: Callable[[PlannedResource], bool] = is_worth_a_thread
+    ) -> None:
+        chosen = [
+            (resource.ref, resource.handler)
+            for resource in planned
+            if resource.handler and may_check_ahead(resource.handler) and is_worth(resource)
         ]
         self._checks: dict[str, tuple[Handler, Future[Check]]] = {}
         self._pool: ThreadPoolExecutor | None = None
-        if wanted:
-            from concurrent import futures  # large, and most runs need none
+        if chosen:
+            from concurrent import futures  # a large import that most runs do not need
 
             self._pool = futures.ThreadPoolExecutor(THREADS, "check")
-            for ref, handler in wanted:
+            for ref, handler in chosen:
                 self._checks[ref] = handler, self._pool.submit(check, handler)
 
-    def take(self, ref: str) -> Check | None:
-        """The check of a resource whose turn has come; None if there is none that still holds."""
-        made = self._checks.pop(ref, None)
-        return made[1].result() if made is not None else None
+    def pop(self, ref: str) -> Check | None:
+        """Return the check of a resource that is to be applied now; None if there is no valid one."""
+        entry = self._checks.pop(ref, None)
+        return entry[1].result() if entry is not None else None
 
     def discard(self) -> None:
-        """Something is about to change: throw all away, and let those under way end first."""
+        """Discard all checks before something on the node is changed, and wait for those that are under way."""
         if self._pool is not None:
             from concurrent.futures import wait
 
             self._pool.shutdown(wait=False, cancel_futures=True)
-            wait([made for _, made in self._checks.values() if not made.cancelled()])
+            wait([future for _, future in self._checks.values() if not future.cancelled()])
             self._pool = None
         for handler, _ in self._checks.values():
-            handler.said()
+            handler.take_logs()
         self._checks.clear()

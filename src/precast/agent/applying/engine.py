@@ -1,31 +1,32 @@
-"""The run: walks the net of a catalog, gives each resource its turn, carries refreshes, and reports in order.
+"""The engine of a run: executes the net of a catalog, applies each resource, carries refreshes, and reports in order.
 
-With manifest ordering one resource has its turn at a time, in the order of a sequential run; what is slow to read is checked ahead of
-it. With graph ordering all that the graph allows runs on threads, and providers hold their locks as places of the net. Either way the
-net decides who starts and who is skipped, and one thread hears of every end: that is where reports come out and refreshes go on.
+With manifest ordering one resource is applied at a time, in the order of a sequential run; resources that are slow to read are checked
+ahead. With graph ordering everything that the graph allows runs on threads, and the locks of providers are places of the net. Either
+way the net decides which resource starts and which is skipped, and a single thread handles the end of each: it emits the reports and
+passes the refreshes on.
 """
 
 import threading
 from collections.abc import Callable
 
-from precast.agent.applying.binding import Binder
-from precast.agent.applying.checks import Ahead, Check, check, is_worth_a_thread
-from precast.agent.applying.exclusion import Exclusion
+from precast.agent.applying.checks import Check, ChecksAhead, check, is_worth_a_thread
 from precast.agent.applying.machine import Machine
-from precast.agent.applying.memory import Memory
-from precast.agent.applying.options import Options
-from precast.agent.applying.planning import Plan, Planned
+from precast.agent.applying.options import RunOptions
+from precast.agent.applying.plan import Plan, PlannedResource
 from precast.agent.applying.refreshes import Refreshes
-from precast.agent.applying.turn import NOTHING, Turn
+from precast.agent.applying.resource_application import NO_REFRESHES, ResourceApplication
+from precast.agent.applying.resource_filter import ResourceFilter
+from precast.agent.applying.resource_memory import ResourceMemory
+from precast.agent.applying.value_binder import ValueBinder
 from precast.base.errors import PrecastError
-from precast.catalog.order import Moment
-from precast.catalog.steps import net_of
+from precast.catalog.catalog_net import build_catalog_net
+from precast.catalog.order import OrderPoint
 from precast.net.execution.execution import Execution
 from precast.net.model.declarations import Outcome
 from precast.resources.contract import Handler
 from precast.wire.reports.events import Event, Log, ResourceReport, Status
 
-Tell = Callable[[ResourceReport], None]
+OnReport = Callable[[ResourceReport], None]
 
 
 class Engine:
@@ -35,124 +36,125 @@ class Engine:
         self,
         plan: Plan,
         machine: Machine,
-        memory: Memory,
-        options: Options,
-        tell: Tell,
+        memory: ResourceMemory,
+        options: RunOptions,
+        on_report: OnReport,
         *,
-        binder: Binder | None = None,
-        is_worth_ahead: Callable[[Planned], bool] = is_worth_a_thread,
-        starts: Callable[[str], None] = lambda ref: None,
+        binder: ValueBinder | None = None,
+        is_worth_ahead: Callable[[PlannedResource], bool] = is_worth_a_thread,
+        on_start: Callable[[str], None] = lambda ref: None,
     ) -> None:
         self._plan = plan
         self._machine = machine
         self._memory = memory
         self._options = options
-        self._tell = tell
-        self._binder = binder or Binder(memory)
-        self._starts = starts
+        self._on_report = on_report
+        self._binder = binder or ValueBinder(memory)
+        self._on_start = on_start
         self._is_worth_ahead = is_worth_ahead
-        self._exclusion = Exclusion(options, memory, machine.clock)
-        self._moments: list[Moment] = list(plan.graph.moments())
+        self._filter = ResourceFilter(options, memory, machine.clock)
+        self._points: list[OrderPoint] = list(plan.graph.points())
         self._refreshes = Refreshes(plan.graph)
         self._needs = plan.graph.needs()
         self._reports: dict[str, ResourceReport] = {}
-        # Why a moment ended without success: the status of those behind it, and who is to blame.
-        self._blame: dict[Moment, tuple[Status, list[str]]] = {}
-        self._ahead: Ahead | None = None
+        # Why a point of the order ended without success: the status of its dependents, and the resources that caused it.
+        self._causes: dict[OrderPoint, tuple[Status, list[str]]] = {}
+        self._ahead: ChecksAhead | None = None
         self.stop = threading.Event()
 
     def run(self) -> bool:
-        """Give every resource its turn; whether all had it. Setting `stop` ends it after those whose turn it is."""
-        execution = Execution(net_of(self._plan.graph, self._locks), self._ended)
+        """Apply every resource; False if `stop` was set, which ends the run after the current resources."""
+        execution = Execution(build_catalog_net(self._plan.graph, self._locks), self._handle_end)
         if self._options.ordering == "graph":
             from precast.running.threads import run_threads  # with manifest ordering there is one thread
 
-            return run_threads(execution, self._work, self._options.at_once, stop=self.stop).is_complete
+            return run_threads(execution, self._apply_step, self._options.at_once, stop=self.stop).is_complete
         if not self._options.is_serial:
-            self._ahead = Ahead((self._plan.resources[ref] for ref in self._sequence()), self._is_worth_ahead)
+            self._ahead = ChecksAhead((self._plan.resources[ref] for ref in self._sequence()), self._is_worth_ahead)
         try:
             while not self.stop.is_set():
                 step = execution.start_next()
                 if step is None:
                     return True
-                execution.finish(step, self._work(step))
+                execution.finish(step, self._apply_step(step))
         finally:
-            self._discard()
+            self._discard_checks()
         return False
 
     def _sequence(self) -> list[str]:
-        return [ref for ref in self._plan.sequence if self._exclusion.reason(self._plan.resources[ref]) is None]
+        return [ref for ref in self._plan.sequence if self._filter.skip_reason(self._plan.resources[ref]) is None]
 
     def _locks(self, ref: str) -> tuple[str, ...]:
         planned = self._plan.resources.get(ref)
         return planned.handler.locks if planned is not None and planned.handler is not None else ()
 
-    def _work(self, step: int) -> Outcome:
-        """The turn of one resource. On a thread, with graph ordering."""
-        ref = self._moments[step][1]
+    def _apply_step(self, step: int) -> Outcome:
+        """Apply one resource; on a thread, with graph ordering."""
+        ref = self._points[step][1]
         planned = self._plan.resources.get(ref)
-        if planned is None:  # exported: it is for others
+        if planned is None:  # an exported resource is for other nodes
             return Outcome.SUCCESS
-        self._starts(ref)
-        report = self._reports[ref] = self._report(planned)
+        self._on_start(ref)
+        report = self._reports[ref] = self._apply(planned)
         if report.status is Status.FAILED:
             return Outcome.FAILURE
         return Outcome.SKIPPED if report.status is Status.WAITING else Outcome.SUCCESS
 
-    def _report(self, planned: Planned) -> ResourceReport:
-        reason = self._exclusion.reason(planned)
+    def _apply(self, planned: PlannedResource) -> ResourceReport:
+        reason = self._filter.skip_reason(planned)
         if reason is not None:
             return _plain_report(planned, Status.SKIPPED, reason)
-        if planned.is_late and planned.problem is None:
+        if planned.has_unknown_values and planned.problem is None:
             missing = self._binder.bind(planned, self._machine)
             if missing is not None:
                 return _plain_report(planned, Status.WAITING, missing)
         if planned.problem is not None or planned.handler is None:
-            return _failed(planned)
-        return self._turn(planned, planned.handler)
+            return _failure_report(planned)
+        return self._apply_with(handler=planned.handler, planned=planned)
 
-    def _turn(self, planned: Planned, handler: Handler) -> ResourceReport:
+    def _apply_with(self, handler: Handler, planned: PlannedResource) -> ResourceReport:
         ref, pending = planned.ref, self._refreshes.pending(planned.ref)
-        is_noop = self._options.is_noop or planned.wanted.metaparameters.get("noop") in (True, "true")
+        is_noop = self._options.is_noop or planned.resource.metaparameters.get("noop") in (True, "true")
         if is_noop and not self._options.runs_guards and handler.runs_user_commands:
             return _plain_report(planned, Status.WAITING, "its guards are not run in no-op")
         started_s = self._machine.clock.monotonic_s()
-        made = self._checked(ref) or check(handler)
+        checked = self._check_ahead(ref) or check(handler)
         if not is_noop and planned.schedule is not None:
             self._memory.note_applied(ref, self._machine.clock.now())
-        if made.is_quiet and pending is NOTHING and not planned.said and "audit" not in planned.wanted.metaparameters:
-            return self._unchanged(planned, handler, made, is_noop, started_s)
-        turn = Turn(
+        is_audited = "audit" in planned.resource.metaparameters
+        if checked.is_in_sync and pending is NO_REFRESHES and not planned.messages and not is_audited:
+            return self._report_in_sync(planned, handler, checked, is_noop, started_s)
+        application = ResourceApplication(
             handler,
             is_noop=is_noop,
             memory=self._memory,
             before_change=self._before_change,
             after_change=self._after_change,
         )
-        turn.take(made, pending)
-        return turn.report(planned.said, self._machine.clock.monotonic_s() - started_s)
+        application.run(checked, pending)
+        return application.report(planned.messages, self._machine.clock.monotonic_s() - started_s)
 
-    def _unchanged(
-        self, planned: Planned, handler: Handler, made: Check, is_noop: bool, started_s: float
+    def _report_in_sync(
+        self, planned: PlannedResource, handler: Handler, checked: Check, is_noop: bool, started_s: float
     ) -> ResourceReport:
-        """The shortest turn, and nearly always the only one: all is as wanted."""
-        said = handler.said()
+        """Report a resource that is in sync. This is the short path, which nearly all resources of a run take."""
+        said = handler.take_logs()
         if not is_noop:
-            self._memory.keep(planned.ref, made.state, planned.wanted.secrets)
-        wanted = planned.wanted
+            self._memory.remember(planned.ref, checked.state, planned.resource.secrets)
+        resource = planned.resource
         logs = tuple([Log(planned.ref, level, text) for level, text in said])
         seconds = self._machine.clock.monotonic_s() - started_s
         return ResourceReport(
-            planned.ref, Status.UNCHANGED, logs=logs, seconds=seconds, file=wanted.file, line=wanted.line
+            planned.ref, Status.UNCHANGED, logs=logs, seconds=seconds, file=resource.file, line=resource.line
         )
 
-    def _checked(self, ref: str) -> Check | None:
-        return self._ahead.take(ref) if self._ahead is not None else None
+    def _check_ahead(self, ref: str) -> Check | None:
+        return self._ahead.pop(ref) if self._ahead is not None else None
 
     def _before_change(self, handler: Handler) -> None:
-        self._discard()
+        self._discard_checks()
 
-    def _discard(self) -> None:
+    def _discard_checks(self) -> None:
         if self._ahead is not None:
             self._ahead.discard()
             self._ahead = None
@@ -160,53 +162,54 @@ class Engine:
     def _after_change(self, handler: Handler) -> None:
         self._machine.snapshots.forget(handler.invalidates)
 
-    def _ended(self, step: int, outcome: Outcome) -> None:
-        """One thread hears of every end, in order."""
-        moment = self._moments[step]
+    def _handle_end(self, step: int, outcome: Outcome) -> None:
+        """Report the end of a step and pass its refreshes on. One thread calls this, in order."""
+        point = self._points[step]
         if outcome is not Outcome.SUCCESS:
-            self._spread(moment)
-        if moment[0] == "do":
-            report = self._reports.pop(moment[1], None) or self._skipped(moment)
+            self._note_cause(point)
+        if point[0] == "do":
+            report = self._reports.pop(point[1], None) or self._report_dependent(point)
             if report is not None:
-                self._tell(report)
-                self._refreshes.of_resource(moment[1], report)
+                self._on_report(report)
+                self._refreshes.send_from_resource(point[1], report)
         else:
-            self._refreshes.through(moment, is_skipped=outcome is not Outcome.SUCCESS)
+            self._refreshes.send_through(point, is_skipped=outcome is not Outcome.SUCCESS)
 
-    def _spread(self, moment: Moment) -> None:
-        """Note who is to blame for what does not happen: itself, or those it needs."""
-        report = self._reports.get(moment[1]) if moment[0] == "do" else None
+    def _note_cause(self, point: OrderPoint) -> None:
+        """Note why a point ended without success: by itself, or because of those that it needs."""
+        report = self._reports.get(point[1]) if point[0] == "do" else None
         if report is not None:
-            self._blame[moment] = (report.status, [moment[1]])
+            self._causes[point] = (report.status, [point[1]])
             return
-        found = [self._blame[need] for need in self._needs[moment] if need in self._blame]
-        status = Status.FAILED if any(each[0] is Status.FAILED for each in found) else Status.WAITING
-        refs = dict.fromkeys(ref for each, refs in found if each is status for ref in refs)
-        self._blame[moment] = (status, list(refs))
+        causes = [self._causes[need] for need in self._needs[point] if need in self._causes]
+        status = Status.FAILED if any(cause[0] is Status.FAILED for cause in causes) else Status.WAITING
+        refs = dict.fromkeys(ref for cause_status, refs in causes if cause_status is status for ref in refs)
+        self._causes[point] = (status, list(refs))
 
-    def _skipped(self, moment: Moment) -> ResourceReport | None:
-        planned = self._plan.resources.get(moment[1])
+    def _report_dependent(self, point: OrderPoint) -> ResourceReport | None:
+        """Make the report of a resource that was not applied because of those that it needs; None for an exported one."""
+        planned = self._plan.resources.get(point[1])
         if planned is None:
             return None
-        status, refs = self._blame[moment]
-        who = ", ".join(refs[:3]) + (f" and {len(refs) - 3} more" if len(refs) > 3 else "")
+        status, refs = self._causes[point]
+        needs = ", ".join(refs[:3]) + (f" and {len(refs) - 3} more" if len(refs) > 3 else "")
         if status is Status.FAILED:
-            return _plain_report(planned, Status.SKIPPED, f"it depends on {who}, which failed")
-        return _plain_report(planned, Status.WAITING, f"it depends on {who}, which waits")
+            return _plain_report(planned, Status.SKIPPED, f"it depends on {needs}, which failed")
+        return _plain_report(planned, Status.WAITING, f"it depends on {needs}, which is waiting")
 
 
-def _plain_report(planned: Planned, status: Status, reason: str) -> ResourceReport:
-    wanted = planned.wanted
-    return ResourceReport(planned.ref, status, reason=reason, file=wanted.file, line=wanted.line)
+def _plain_report(planned: PlannedResource, status: Status, reason: str) -> ResourceReport:
+    resource = planned.resource
+    return ResourceReport(planned.ref, status, reason=reason, file=resource.file, line=resource.line)
 
 
-def _failed(planned: Planned) -> ResourceReport:
-    """A resource that could not be planned."""
+def _failure_report(planned: PlannedResource) -> ResourceReport:
+    """The report of a resource that could not be planned."""
     problem: PrecastError | None = planned.problem
     text = problem.message if problem is not None else "it has no handler"
     hint = problem.hint if problem is not None and problem.hint else None
-    wanted = planned.wanted
+    resource = planned.resource
     event = Event(planned.ref, "failure", text)
     return ResourceReport(
-        planned.ref, Status.FAILED, (event,), reason=text, hint=hint, file=wanted.file, line=wanted.line
+        planned.ref, Status.FAILED, (event,), reason=text, hint=hint, file=resource.file, line=resource.line
     )

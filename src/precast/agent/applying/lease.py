@@ -1,8 +1,8 @@
-"""One run on a node at a time: a lease with a number that only grows.
+"""The lease of a run: one run on a node at a time, and a fencing token that only grows.
 
-Whoever holds the lock on a file is the run; the lock ends with the process, whatever ends that. Each run takes the next number, and
-what it stores it stores under that number: should somebody have removed the lock's file under a run that still goes on, the older of
-the two can no longer write. A second run is told who holds the first.
+A run holds a lock on a file, which the kernel releases when the process ends, however it ends. Each run also takes the next token, and
+checks it before it stores its results: if the lock's file was deleted under a run that is still active, the earlier of the two runs can
+no longer write. A run that is refused learns which process holds the lease.
 """
 
 import contextlib
@@ -18,8 +18,8 @@ from precast.agent.applying import issues
 from precast.agent.state.store import LocalStore
 
 NAME = "run.lock"
-LOOK_S = 0.1
-# Whoever only looks has it for a moment.
+RETRY_S = 0.1
+# `is_run_active` takes the lock for a moment, so a run that begins then must wait.
 PATIENCE_S = 0.3
 
 
@@ -38,12 +38,12 @@ class Lease:
 
 
 @contextlib.contextmanager
-def held(
-    store: LocalStore, holder: str, wait_s: float = 0.0, opens: Callable[[sqlite3.Connection], None] | None = None
+def lease_held(
+    store: LocalStore, holder: str, wait_s: float = 0.0, on_lease: Callable[[sqlite3.Connection], None] | None = None
 ) -> Iterator[Lease]:
-    """Be the run of this node; `opens` is part of the transaction that says so.
+    """Hold the lease inside the block; `on_lease` is called in the transaction that takes the token.
 
-    Raises ConflictError APPLY-001 if there still is another after the wait, UnavailableError AGENT-010.
+    Raises ConflictError APPLY-001 if another run still holds the lease after `wait_s`, UnavailableError AGENT-010.
     """
     path = store.path.parent / NAME
     try:
@@ -52,46 +52,47 @@ def held(
         raise agent_issues.NO_STORE.error(path=path, reason=error.strerror) from error
     try:
         _lock(handle, store, wait_s)
-        with store.writing() as db:
+        with store.transaction() as db:
             db.execute("UPDATE run_lease SET token = token + 1, holder = ?", (holder,))
             ((token,),) = db.execute("SELECT token FROM run_lease").fetchall()
-            if opens is not None:
-                opens(db)
+            if on_lease is not None:
+                on_lease(db)
         yield Lease(store, token)
     finally:
         os.close(handle)
 
 
-def is_held(directory: Path) -> bool:
-    """Whether a run is under way."""
-    with unheld(directory) as is_free:
+def is_run_active(directory: Path) -> bool:
+    """Whether a run is active on this node."""
+    with runs_blocked(directory) as is_free:
         return not is_free
 
 
 @contextlib.contextmanager
-def unheld(directory: Path) -> Iterator[bool]:
-    """Keep runs from beginning for a moment; False if one is under way."""
+def runs_blocked(directory: Path) -> Iterator[bool]:
+    """Keep runs from beginning inside the block. Yields False if a run is active."""
     try:
         handle = os.open(directory / NAME, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        yield True  # nobody has ever run
+        yield True  # no run has ever begun
         return
     try:
-        yield _take(handle)
+        yield _try_lock(handle)
     finally:
         os.close(handle)
 
 
 def _lock(handle: int, store: LocalStore, wait_s: float) -> None:
     until_s = time.monotonic() + max(wait_s, PATIENCE_S)
-    while not _take(handle):
+    while not _try_lock(handle):
         if time.monotonic() >= until_s:
             ((holder,),) = store.read("SELECT holder FROM run_lease")
             raise issues.RUNS_ALREADY.error(holder=holder)
-        time.sleep(LOOK_S)
+        time.sleep(RETRY_S)
 
 
-def _take(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
+    """Lock the file without waiting; False if another process holds the lock."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

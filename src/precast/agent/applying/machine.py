@@ -1,13 +1,13 @@
-"""This machine as handlers reach it: one object for a run, safe for its threads."""
+"""The machine that handlers work on: one object for each run, safe for its threads."""
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeVar
 
-from precast.agent.applying.memory import Memory
+from precast.agent.applying.resource_memory import ResourceMemory
 from precast.base.clock import Clock
 from precast.resources import issues
-from precast.resources.contract import Completed, Wanted
+from precast.resources.contract import CommandResult, DesiredResource
 from precast.resources.snapshots import Snapshots
 from precast.types import catalogue
 
@@ -16,7 +16,7 @@ Contents = Callable[[str], BinaryIO]
 
 
 class Machine:
-    """The node of one run. It is told once, before the run, what the catalog has."""
+    """The machine of one run. The catalog's resources are declared to it once, before the run."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Machine:
         clock: Clock,
         contents: Contents | None = None,
         is_chroot: bool = False,
-        memory: Memory | None = None,
+        memory: ResourceMemory | None = None,
     ) -> None:
         self.root = root.rstrip("/")
         self.is_chroot = is_chroot
@@ -33,28 +33,30 @@ class Machine:
         self.clock = clock
         self.snapshots = Snapshots()
         self._contents = contents
-        self._memory = memory or Memory()
+        self._memory = memory or ResourceMemory()
         self._content: Mapping[str, str] = {}
-        self._resources: dict[str, list[Wanted]] = {}
-        self._late: dict[str, list[Wanted]] = {}
+        self._resources: dict[str, list[DesiredResource]] = {}
+        self._unbound: dict[str, list[DesiredResource]] = {}
         self._at_end: dict[Hashable, Callable[[], None]] = {}
 
-    def tell(self, resources: Iterable[Wanted], content: Mapping[str, str], late: Iterable[Wanted] = ()) -> None:
-        """Say what the catalog has: resources, digests of sources, and resources of which not every value is known yet."""
+    def declare(
+        self, resources: Iterable[DesiredResource], content: Mapping[str, str], unbound: Iterable[DesiredResource] = ()
+    ) -> None:
+        """Declare what the catalog has: resources, digests of sources, and resources with values that are not known yet."""
         self._content = content
-        for wanted in resources:
-            self.bound(wanted)
-        for wanted in late:
-            self._late.setdefault(wanted.type, []).append(wanted)
+        for resource in resources:
+            self.add_resource(resource)
+        for resource in unbound:
+            self._unbound.setdefault(resource.type, []).append(resource)
 
-    def bound(self, wanted: Wanted) -> None:
-        """All values of this resource are known now."""
-        self._resources.setdefault(wanted.type, []).append(wanted)
+    def add_resource(self, resource: DesiredResource) -> None:
+        """Add a resource whose values are all known now."""
+        self._resources.setdefault(resource.type, []).append(resource)
 
     def path(self, path: str) -> str:
         return self.root + path if self.root else path
 
-    def run(self, argv: Sequence[str], **options: Any) -> Completed:
+    def run(self, argv: Sequence[str], **options: Any) -> CommandResult:
         from precast.resources import commands  # a run that only looks at files starts no program
 
         return commands.run(argv, root=self.root, is_chroot=self.is_chroot, **options)
@@ -66,23 +68,23 @@ class Machine:
         self._at_end.setdefault(key, action)
 
     def finish(self) -> None:
-        """Do what was left for the end."""
+        """Run the actions that handlers have registered for the end of the run."""
         while self._at_end:
             self._at_end.popitem()[1]()
 
-    def resources(self, type_name: str) -> Sequence[Wanted]:
+    def resources(self, type_name: str) -> Sequence[DesiredResource]:
         return self._resources.get(type_name, ())
 
     @functools.cache  # noqa: B019 - lives as long as the run
     def names(self, type_name: str) -> Mapping[str, str]:
         declared = catalogue.find_any(type_name)
-        found: dict[str, str] = {}
-        for wanted in (*self.resources(type_name), *self._late.get(type_name, ())):
-            name = wanted.get(declared.namevar) if declared else None
+        refs: dict[str, str] = {}
+        for resource in (*self.resources(type_name), *self._unbound.get(type_name, ())):
+            name = resource.get(declared.namevar) if declared else None
             if not isinstance(name, str):
-                name = declared.title_to_namevar(wanted.title) if declared else wanted.title
-            found[name] = wanted.ref
-        return found
+                name = declared.title_to_namevar(resource.title) if declared else resource.title
+            refs[name] = resource.ref
+        return refs
 
     def pinned(self, source: str) -> str | None:
         return self._content.get(source)
@@ -103,6 +105,6 @@ class Machine:
         self._memory.promise(key, value)
 
     def backup(self, file: BinaryIO, path: str) -> str:
-        from precast.resources.bucket import Bucket
+        from precast.resources.filebucket import Filebucket
 
-        return Bucket(f"{self.state_directory}/bucket").keep(file, path)
+        return Filebucket(f"{self.state_directory}/bucket").store(file, path)

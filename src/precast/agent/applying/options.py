@@ -1,18 +1,18 @@
-"""How a run is to be done."""
+"""The options of a run."""
 
 from typing import Literal, NamedTuple
 
 Ordering = Literal["manifest", "graph"]
 
 
-class Options(NamedTuple):
-    """What whoever starts a run decides."""
+class RunOptions(NamedTuple):
+    """What the caller decides about a run."""
 
     is_noop: bool = False
     is_serial: bool = False
     ordering: Ordering = "manifest"
     at_once: int = 8  # with graph ordering
-    tags: frozenset[str] = frozenset()  # nothing: all
+    tags: frozenset[str] = frozenset()  # empty for all resources
     skip_tags: frozenset[str] = frozenset()
-    runs_guards: bool = True  # False: in no-op no user's command is run, and the verdict is unknown
+    runs_guards: bool = True  # False: a no-op run executes no command of the user, and resources that need one wait
     ignores_schedules: bool = False

@@ -1,39 +1,39 @@
-"""Refreshes on their way through the graph: from what changed, through containers, to what subscribed.
+"""Carries refreshes through the graph: from resources that changed, through containers, to resources that subscribe.
 
-A container hands on one refresh for all that reached it, when its moment comes. A refresh that a no-op run would have sent goes the
-same way, and triggers nothing.
+A container passes on one refresh for all that reached it, when it is complete. A refresh that a no-op run would have sent takes the
+same path and triggers nothing.
 """
 
-from precast.agent.applying.turn import NOTHING, Pending
-from precast.catalog.order import Moment, Order
+from precast.agent.applying.resource_application import NO_REFRESHES, PendingRefreshes
+from precast.catalog.order import Order, OrderPoint
 from precast.wire.reports.events import ResourceReport, Status
 
 
 class Refreshes:
-    """What waits for whom. Only one thread adds; a resource's own are complete when its turn comes."""
+    """The pending refreshes of a run. Only one thread adds to them; those of a resource are complete before it is applied."""
 
     def __init__(self, graph: Order) -> None:
         self._graph = graph
-        self._pending: dict[Moment, Pending] = {}
+        self._pending: dict[OrderPoint, PendingRefreshes] = {}
 
-    def pending(self, ref: str) -> Pending:
-        return self._pending.get(("do", ref), NOTHING)
+    def pending(self, ref: str) -> PendingRefreshes:
+        return self._pending.get(("do", ref), NO_REFRESHES)
 
-    def of_resource(self, ref: str, report: ResourceReport) -> None:
-        """A resource has had its turn: what it changed goes on. One that failed sends nothing."""
+    def send_from_resource(self, ref: str, report: ResourceReport) -> None:
+        """Send refreshes for the changes of a resource that was applied. A resource that failed sends none."""
         self._pending.pop(("do", ref), None)
         if report.status is Status.FAILED or not report.events:
             return
         noop = sum(event.status == "noop" for event in report.events)
-        self._send(("do", ref), Pending(len(report.events) - noop, noop))
+        self._send(("do", ref), PendingRefreshes(len(report.events) - noop, noop))
 
-    def through(self, moment: Moment, is_skipped: bool) -> None:
-        """A container's moment has come. One that is skipped keeps what it got."""
-        waiting = self._pending.pop(moment, None)
-        if waiting is not None and not is_skipped:
-            self._send(moment, Pending(1, 0) if waiting.real else Pending(0, 1))
+    def send_through(self, point: OrderPoint, is_skipped: bool) -> None:
+        """Pass on what a container has received, now that it is complete. A skipped container passes nothing on."""
+        received = self._pending.pop(point, None)
+        if received is not None and not is_skipped:
+            self._send(point, PendingRefreshes(1, 0) if received.real else PendingRefreshes(0, 1))
 
-    def _send(self, moment: Moment, sent: Pending) -> None:
-        for target in self._graph.refreshed(moment):
-            real, noop = self._pending.get(target, NOTHING)
-            self._pending[target] = Pending(real + sent.real, noop + sent.noop)
+    def _send(self, point: OrderPoint, sent: PendingRefreshes) -> None:
+        for target in self._graph.refreshed(point):
+            real, noop = self._pending.get(target, NO_REFRESHES)
+            self._pending[target] = PendingRefreshes(real + sent.real, noop + sent.noop)

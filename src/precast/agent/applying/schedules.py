@@ -1,4 +1,4 @@
-"""When a resource may be applied: hours of the day, days of the week, and how often in a period. Puppet's rules, the node's own time."""
+"""When a resource may be applied: hours of the day, days of the week, and how often in a period. By Puppet's rules, in local time."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ _LENGTHS = {
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _TIME = re.compile(r"\s*(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?)?\s*")
 _DAY_S = 24 * 60 * 60
-Range = tuple[int, int]  # seconds of the day, both included
+Range = tuple[int, int]  # seconds of the day, both inclusive
 
 
 class Schedule(NamedTuple):
-    """One schedule. `repeat` is how often in a period of calendar units (number), else the distance is period / repeat."""
+    """One schedule. If `is_distance`, applications are period / `repeat` apart; otherwise there is one in each calendar unit."""
 
     period: str | None = None
     is_distance: bool = True
@@ -30,7 +30,7 @@ class Schedule(NamedTuple):
     weekdays: frozenset[int] = frozenset()
 
     def allows(self, now: datetime, last: datetime | None) -> bool:
-        """Whether it is the time; `last` is when it was applied last. Both in local time."""
+        """Whether a resource may be applied now; `last` is when it was applied last. Both are in local time."""
         return self._fits_hours(now) and self._fits_period(now, last)
 
     def _fits_hours(self, now: datetime) -> bool:
@@ -38,13 +38,13 @@ class Schedule(NamedTuple):
         if not self.ranges:
             return self._fits_day(today)
         second = now.hour * 3600 + now.minute * 60 + now.second
-        return any(self._fits_range(each, second, today) for each in self.ranges)
+        return any(self._fits_range(hours, second, today) for hours in self.ranges)
 
     def _fits_range(self, hours: Range, second: int, today: int) -> bool:
         start, end = hours
         if start <= end:
             return start <= second <= end and self._fits_day(today)
-        # Past midnight: the morning belongs to the day before.
+        # A range past midnight: the morning belongs to the day before.
         return (second >= start and self._fits_day(today)) or (second <= end and self._fits_day((today - 1) % 7))
 
     def _fits_day(self, day: int) -> bool:
@@ -57,30 +57,30 @@ class Schedule(NamedTuple):
             return True
         if self.is_distance:
             return now - last >= _LENGTHS[self.period] / self.repeat
-        return _calendar(self.period, now) != _calendar(self.period, last)
+        return _calendar_unit(self.period, now) != _calendar_unit(self.period, last)
 
 
-def _calendar(period: str, moment: datetime) -> tuple[int, ...]:
-    """The unit a moment lies in."""
+def _calendar_unit(period: str, at: datetime) -> tuple[int, ...]:
+    """The calendar unit (hour, day, week or month) that contains a time."""
     if period == "weekly":
-        return tuple(moment.isocalendar()[:2])
-    parts = (moment.year, moment.month, moment.day, moment.hour)
+        return tuple(at.isocalendar()[:2])
+    parts = (at.year, at.month, at.day, at.hour)
     return parts[: {"hourly": 4, "daily": 3, "monthly": 2}[period]]
 
 
-# Those that are there without being declared.
+# The schedules that a catalog need not declare.
 BUILT_IN: dict[str, Schedule] = {
     "puppet": Schedule("hourly", repeat=2),
     **{period: Schedule(period) for period in PERIODS},
 }
 
 
-def read(name: str, parameters: Mapping[str, Any]) -> Schedule:
-    """A schedule as a catalog declares it. Raises InputError APPLY-004."""
+def parse_schedule(name: str, parameters: Mapping[str, Any]) -> Schedule:
+    """Parse the parameters of a schedule in a catalog. Raises InputError APPLY-004."""
     period = parameters.get("period")
     if period is not None and period not in PERIODS:
         raise issues.BAD_SCHEDULE.error(schedule=name, reason=f"period is {period!r}, not {', '.join(PERIODS)}")
-    repeat = _repeat(name, parameters.get("repeat", 1))
+    repeat = _parse_repeat(name, parameters.get("repeat", 1))
     is_distance = parameters.get("periodmatch", "distance") == "distance"
     if not is_distance and repeat != 1:
         raise issues.BAD_SCHEDULE.error(schedule=name, reason="repeat needs periodmatch => distance")
@@ -88,16 +88,16 @@ def read(name: str, parameters: Mapping[str, Any]) -> Schedule:
         period,
         is_distance,
         repeat,
-        tuple(_range(name, each) for each in _listed(parameters.get("range"))),
-        frozenset(_weekday(name, each) for each in _listed(parameters.get("weekday"))),
+        tuple(_parse_range(name, text) for text in _as_list(parameters.get("range"))),
+        frozenset(_parse_weekday(name, day) for day in _as_list(parameters.get("weekday"))),
     )
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else () if value is None else (value,)
 
 
-def _repeat(name: str, value: Any) -> int:
+def _parse_repeat(name: str, value: Any) -> int:
     try:
         repeat = int(value)
     except (TypeError, ValueError):
@@ -107,20 +107,20 @@ def _repeat(name: str, value: Any) -> int:
     return repeat
 
 
-def _range(name: str, text: Any) -> Range:
+def _parse_range(name: str, text: Any) -> Range:
     parts = [_TIME.fullmatch(part) for part in str(text).split("-")]
-    times = [_second(part) for part in parts if part is not None]
+    times = [_second_of_day(part) for part in parts if part is not None]
     if len(parts) != 2 or len(times) != 2 or max(times) > _DAY_S:
         raise issues.BAD_SCHEDULE.error(schedule=name, reason=f"range is {text!r}, not like '2 - 4' or '22:00 - 04:30'")
     return times[0], times[1]
 
 
-def _second(found: "re.Match[str]") -> int:
-    hour, minute, second = (int(part or 0) for part in found.groups())
+def _second_of_day(match: "re.Match[str]") -> int:
+    hour, minute, second = (int(part or 0) for part in match.groups())
     return hour * 3600 + minute * 60 + second
 
 
-def _weekday(name: str, value: Any) -> int:
+def _parse_weekday(name: str, value: Any) -> int:
     text = str(value).strip().lower()
     if text.isdecimal() and int(text) <= 6:
         return (int(text) - 1) % 7  # Puppet counts from Sunday

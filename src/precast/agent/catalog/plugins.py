@@ -1,7 +1,7 @@
-"""The plug-ins that a node's catalog names, put where the agent finds them: Python files for facts, types and functions.
+"""Writes the plug-ins that the catalog names to the agent's plug-in directory: Python files for facts, types and functions.
 
-The directory holds exactly what the catalog lists. Every file is checked against its digest before it gets its name, since it will be
-run, and a file that is there already is not fetched again.
+The directory contains exactly the files that the catalog lists. Every file is checked against its digest before it gets its name,
+because it will be executed. A file that is there already is not fetched again.
 """
 
 import re
@@ -19,20 +19,20 @@ KINDS: Final = ("facts", "functions", "types")
 _NAME: Final = re.compile(rf"{PLUGIN_SCHEME}([a-z][a-z0-9_]*)/({'|'.join(KINDS)})/([a-z]\w*\.py)")
 
 
-def place_plugins(
+def write_plugins(
     directory: Path, content: Mapping[str, digests.Digest], fetch: Callable[[digests.Digest], bytes]
 ) -> list[str]:
-    """Makes the directory hold the plug-ins of a catalog's content; gives the names of those that are new or changed.
+    """Bring the directory to the plug-ins of a catalog's content. Returns the names of those that are new or changed.
 
-    Raises DeniedError AGENT-016 if what was fetched is not what the catalog names; then that file is as it was.
+    Raises DeniedError AGENT-016 if a fetched file has not the digest in the catalog; then the file in the directory stays as it was.
     """
-    wanted = {
+    desired = {
         f"{match[2]}/{match[1]}__{match[3]}": digest
         for name, digest in content.items()
         if (match := _NAME.fullmatch(name))
     }
     changed: list[str] = []
-    for name, digest in sorted(wanted.items()):
+    for name, digest in sorted(desired.items()):
         path = directory / name
         if path.is_file() and not path.is_symlink() and digests.of_bytes(path.read_bytes()) == digest:
             continue
@@ -44,6 +44,6 @@ def place_plugins(
         changed.append(name)
     for kind in KINDS:
         for path in (directory / kind).glob("*"):
-            if f"{kind}/{path.name}" not in wanted and (path.is_file() or path.is_symlink()):
+            if f"{kind}/{path.name}" not in desired and (path.is_file() or path.is_symlink()):
                 path.unlink()
     return changed

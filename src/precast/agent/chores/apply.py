@@ -1,8 +1,8 @@
-"""Has the kept catalog applied: when another was fetched, when somebody orders it, on the agent's schedule, when a window opens.
+"""Has the cached catalog applied: when another one was fetched, when a run is ordered, on the agent's schedule, and when a window opens.
 
-Each run is a process of its own, and there is one at a time. A daemon that ends lets a run under way finish what it is doing: it is
-told to wind up. A daemon that is killed finds out, at its next start, what became of the run, and of the order it was for. Only a run
-that is late beyond all measure is killed, by whichever daemon is there then: it would keep every later one from beginning.
+Each run is a process of its own, and one run takes place at a time. A daemon that ends asks a run to stop after the current resource. A
+daemon that was killed learns at its next start what became of the run and of its order. Only a run that is far too late is killed, by
+the daemon that is there then, because it would keep every later run from beginning.
 """
 
 import asyncio
@@ -13,221 +13,221 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from precast.agent.applying.lease import is_held
+from precast.agent.applying.lease import is_run_active
 from precast.agent.chores import run_process
-from precast.agent.chores.children import Children
-from precast.agent.chores.chores import LOOK_S, name_of
+from precast.agent.chores.child_processes import ChildProcesses
 from precast.agent.chores.fetch import FRESH
 from precast.agent.chores.run_process import RunProcess
-from precast.agent.chores.schedule import due_at
-from precast.agent.orders.runs import Orders
+from precast.agent.chores.schedule import CHECK_S, due_at, node_name
+from precast.agent.orders.run_orders import RunOrders
 from precast.agent.settings import AgentSettings
-from precast.agent.state.notes import FetchNote, KeptRunNote, PolicyNote, RunNote
-from precast.agent.state.places import STATE
+from precast.agent.state.paths import STATE
+from precast.agent.state.status_notes import CatalogRunNote, FetchNote, PolicyNote, RunNote
 from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError
 from precast.wire.jobs.orders import RunOrder
-from precast.wire.nodes.policy import opened_at
+from precast.wire.nodes.policy import find_open_window
 
 log = logging.getLogger("precast.agent")
 
-# How long a daemon that ends waits for it. One that needs longer ends by itself.
+# How long a daemon that ends waits for its run. A run that needs longer ends by itself.
 GRACE_S = 5.0
-# How long a run waits for one that somebody has started by hand.
-TURN_S = 600
-# A new catalog whose run did not come to its end, and an order whose process did not begin, are tried again after this long.
+# How long a run waits for one that a person has started by hand.
+WAIT_S = 600
+# After this long, a new catalog whose run did not come to its end is tried again, and so is an order whose process did not begin.
 RETRY = timedelta(minutes=5)
-AGAIN_S = 5.0
-# Exit codes of a run that came to its end, whatever it found.
+RETRY_START_S = 5.0
+# The exit codes of a run that came to its end, whatever its outcome.
 ENDED = range(7)
 
 
-class Due(NamedTuple):
+class DueRun(NamedTuple):
     """A run that is to begin: why, and for which order."""
 
     reason: str
     order: RunOrder | None = None
 
     @property
-    def words(self) -> list[str]:
-        """What the command is told."""
-        words = ["--reason", self.reason, "--wait", str(TURN_S)]
+    def arguments(self) -> list[str]:
+        """The arguments of `precast agent apply`."""
+        arguments = ["--reason", self.reason, "--wait", str(WAIT_S)]
         if self.order is not None:
-            words += ["--order", self.order.order, f"--{self.order.mode}"]
+            arguments += ["--order", self.order.order, f"--{self.order.mode}"]
             if self.order.tags:
-                words += ["--tags", ",".join(self.order.tags)]
-        return words
+                arguments += ["--tags", ",".join(self.order.tags)]
+        return arguments
 
 
 class ApplyChore:
-    """Starts runs when they are due. Without a catalog nothing is due but orders, which are then answered."""
+    """Starts runs when they are due. Without a catalog only orders are due, and their runs answer that there is no catalog."""
 
     def __init__(
         self,
-        children: Children,
+        children: ChildProcesses,
         store: LocalStore,
-        orders: Orders,
+        orders: RunOrders,
         settings: AgentSettings,
         root: Path,
-        freshen: Callable[[timedelta], Awaitable[None]],
+        refresh: Callable[[timedelta], Awaitable[None]],
     ) -> None:
+        """`refresh` fetches the catalog, unless the last fetch is younger than its argument."""
         self._children = children
         self._store = store
         self._orders = orders
         self._state = root / STATE
-        self._freshen = freshen
+        self._refresh = refresh
         self._woken = asyncio.Event()
         self._scheduled_at: datetime | None = None
         self._tried_catalog = ("", store.clock.now())
-        self._winding_up: RunProcess | None = None
-        self._trouble = ""  # of a run that was killed, until that is told
+        self._stopping: RunProcess | None = None
+        self._kill_reason = ""  # of a run that was killed, until its order is answered
         self.settings = settings
 
-    def look(self) -> None:
-        """Look now whether something is due."""
+    def wake(self) -> None:
+        """Check now whether a run is due."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Apply for ever. Cancelling tells a run that is under way to wind up."""
+        """Apply for ever. Cancelling asks a run that is under way to stop."""
         while True:
             self._woken.clear()
-            is_running = is_held(self._state)
-            self._orders.settle(is_running=is_running, why=self._trouble)
+            is_running = is_run_active(self._state)
+            self._orders.recover(is_running=is_running, why=self._kill_reason)
             if is_running:
-                self._end_late()
+                self._end_late_run()
             else:
-                self._trouble = ""
-            # A run that an earlier daemon has started, or somebody by hand, is let end.
-            due = None if is_running else await self._next()
+                self._kill_reason = ""
+            # A run that an earlier daemon or a person has started is left to end.
+            due = None if is_running else await self._next_due()
             if due is not None:
                 has_begun = await self._apply(due)
-                await asyncio.sleep(0 if has_begun else AGAIN_S)
+                await asyncio.sleep(0 if has_begun else RETRY_START_S)
                 continue
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(AGAIN_S if is_running else self._left_s()):
+                async with asyncio.timeout(RETRY_START_S if is_running else self._left_s()):
                     await self._woken.wait()
 
-    async def _next(self) -> Due | None:
+    async def _next_due(self) -> DueRun | None:
         if self._orders.has_waiting():
-            # Who orders a run means what is released by now, of which we may not have heard yet.
-            await self._freshen(timedelta(0))
-            if (order := self._orders.next()) is not None:
-                return Due("ordered", order)
+            # An order means the catalog that is released now, of which this node may not have been told yet.
+            await self._refresh(timedelta(0))
+            if (order := self._orders.dispatch_next()) is not None:
+                return DueRun("ordered", order)
         now = self._store.clock.now()
-        due = next((reason for reason, at in self._due(now).items() if at <= now), None)
-        if due == "schedule":
-            await self._freshen(FRESH)
-        return None if due is None else Due(due)
+        reason = next((reason for reason, at in self._due_times(now).items() if at <= now), None)
+        if reason == "schedule":
+            await self._refresh(FRESH)
+        return None if reason is None else DueRun(reason)
 
     def _left_s(self) -> float:
         now = self._store.clock.now()
-        return min([LOOK_S, *(max(0.0, (at - now).total_seconds()) for at in self._due(now).values())])
+        return min([CHECK_S, *(max(0.0, (at - now).total_seconds()) for at in self._due_times(now).values())])
 
-    def _due(self, now: datetime) -> dict[str, datetime]:
-        """When a run is due, by reason."""
+    def _due_times(self, now: datetime) -> dict[str, datetime]:
+        """When runs are due, by reason."""
         if not (self._state / "catalog.json").exists():
             return {}
-        found = {}
-        fetched, kept = self._store.noted(FetchNote), self._store.noted(KeptRunNote)
-        if fetched is not None and fetched.digest and (kept is None or kept.digest != fetched.digest):
+        due_times = {}
+        fetched, last_run = self._store.read_note(FetchNote), self._store.read_note(CatalogRunNote)
+        if fetched is not None and fetched.digest and (last_run is None or last_run.digest != fetched.digest):
             digest, tried_at = self._tried_catalog
-            found["released"] = now if digest != fetched.digest or tried_at > now else tried_at + RETRY
-        if (opened := self._window(now)) is not None and not self._has_used(opened, kept):
-            found["schedule"] = now
+            due_times["released"] = now if digest != fetched.digest or tried_at > now else tried_at + RETRY
+        if (opened := self._window_opened_at(now)) is not None and not self._has_used_window(opened, last_run):
+            due_times["schedule"] = now
         elif self.settings.apply_interval:
-            noted = self._store.noted(RunNote)
+            noted = self._store.read_note(RunNote)
             known = [at for at in (noted.ended_at if noted else None, self._scheduled_at) if at is not None]
             last_at = max(known, default=None)
-            found["schedule"] = due_at(
-                name_of(self._store), last_at, now, self.settings.apply_interval, self.settings.splay
+            due_times["schedule"] = due_at(
+                node_name(self._store), last_at, now, self.settings.apply_interval, self.settings.splay
             )
-        return found
+        return due_times
 
-    def _window(self, now: datetime) -> datetime | None:
-        """When the window opened that is open now, if that is when things may change. What is decided here is only when to run."""
-        policy = self._store.noted(PolicyNote)
+    def _window_opened_at(self, now: datetime) -> datetime | None:
+        """When the current window of the policy opened, if there is one. This decides only when to run, not whether to enforce."""
+        policy = self._store.read_note(PolicyNote)
         if policy is None or policy.enforce != "window" or self.settings.noop:
             return None
         try:
-            return opened_at(policy.windows, now)
-        except PrecastError:  # a zone that is gone from this machine; the run will say so
+            return find_open_window(policy.windows, now)
+        except PrecastError:  # this machine no longer knows the time zone; the run will report it
             return None
 
-    def _has_used(self, opened: datetime, kept: KeptRunNote | None) -> bool:
-        known = [kept.enforced_at if kept else None, self._scheduled_at]
-        return any(at is not None and at >= opened for at in known)
+    def _has_used_window(self, opened: datetime, last_run: CatalogRunNote | None) -> bool:
+        run_times = [last_run.enforced_at if last_run else None, self._scheduled_at]
+        return any(at is not None and at >= opened for at in run_times)
 
-    async def _apply(self, due: Due) -> bool:
-        """Have it done; whether a run has begun, as far as orders tell."""
+    async def _apply(self, due: DueRun) -> bool:
+        """Start a run and wait for its end; whether it came to an end, or had to be killed."""
         now = self._store.clock.now()
         if due.reason == "schedule":
             self._scheduled_at = now
-        elif due.reason == "released" and (fetched := self._store.noted(FetchNote)) is not None:
+        elif due.reason == "released" and (fetched := self._store.read_note(FetchNote)) is not None:
             self._tried_catalog = (fetched.digest, now)
-        process = await self._children.start("agent", "apply", "--json", *due.words)
+        process = await self._children.start("agent", "apply", "--json", *due.arguments)
         if process is None:
             log.error("the catalog could not be applied: a process could not be started")
             return False
         try:
             self._note_process(process.pid)
-            code = await self._ended(process)
+            code = await self._wait_for(process)
         except asyncio.CancelledError:
-            await _wind_up(process)
+            await _stop(process)
             raise
         if code is not None and code not in ENDED:
             log.error("the catalog could not be applied: exit code %s; try `precast agent apply --noop`", code)
         return code is None or code in ENDED
 
     def _note_process(self, pid: int) -> None:
-        """A daemon that comes after us knows it again; where it cannot be noted, we watch it all the same."""
-        if (found := run_process.known(pid)) is not None:
+        """Note the process of a run for the next daemon. If that fails, this daemon watches the process all the same."""
+        if (process := run_process.find_process(pid)) is not None:
             try:
-                self._store.note(found)
+                self._store.write_note(process)
             except PrecastError as error:
-                log.error("a run could not be noted: %s", error)
+                log.error("the process of a run could not be noted: %s", error)
 
-    async def _ended(self, process: asyncio.subprocess.Process) -> int | None:
-        """The exit code of a run; None if it had to be killed."""
+    async def _wait_for(self, process: asyncio.subprocess.Process) -> int | None:
+        """Wait for the end of a run and return its exit code; None if it had to be killed."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(run_process.LONGEST.total_seconds()):
+            async with asyncio.timeout(run_process.MAX_DURATION.total_seconds()):
                 return await process.wait()
-        log.error("a run has taken more than %s and is told to wind up", run_process.LONGEST)
+        log.error("a run has taken more than %s and is asked to stop", run_process.MAX_DURATION)
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(run_process.WIND_UP.total_seconds()):
+            async with asyncio.timeout(run_process.STOP_GRACE.total_seconds()):
                 return await process.wait()
-        self._tell_killed()
+        self._note_kill()
         run_process.kill_group(process.pid)
-        # One that the kernel holds on to ends when it lets go; its lease keeps others out until then.
+        # A process in an uninterruptible system call ends only after it; until then its lease keeps other runs away.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(run_process.WIND_UP.total_seconds()):
+            async with asyncio.timeout(run_process.STOP_GRACE.total_seconds()):
                 await process.wait()
         return None
 
-    def _end_late(self) -> None:
-        """Look after a run that a daemon before us has left."""
-        left = self._store.noted(RunProcess)
-        if left is None or not left.is_alive:
+    def _end_late_run(self) -> None:
+        """Stop or kill a late run that an earlier daemon has started."""
+        process = self._store.read_note(RunProcess)
+        if process is None or not process.is_alive:
             return
-        late = timedelta(seconds=left.age_s) - run_process.LONGEST
-        if late > run_process.WIND_UP:
-            self._tell_killed()
-            run_process.kill_group(left.pid)
-        elif late > timedelta(0) and self._winding_up != left:
-            log.error("a run has taken more than %s and is told to wind up", run_process.LONGEST)
-            run_process.wind_up(left.pid)
-            self._winding_up = left
+        late = timedelta(seconds=process.age_s) - run_process.MAX_DURATION
+        if late > run_process.STOP_GRACE:
+            self._note_kill()
+            run_process.kill_group(process.pid)
+        elif late > timedelta(0) and self._stopping != process:
+            log.error("a run has taken more than %s and is asked to stop", run_process.MAX_DURATION)
+            run_process.request_stop(process.pid)
+            self._stopping = process
 
-    def _tell_killed(self) -> None:
-        self._trouble = (
-            f"it took more than {run_process.LONGEST}, was told to wind up,"
-            f" did not within {run_process.WIND_UP}, and was killed"
+    def _note_kill(self) -> None:
+        self._kill_reason = (
+            f"it took more than {run_process.MAX_DURATION}, was asked to stop,"
+            f" did not stop within {run_process.STOP_GRACE}, and was killed"
         )
-        log.error("a run is ended: %s", self._trouble)
+        log.error("a run is killed: %s", self._kill_reason)
 
 
-async def _wind_up(process: asyncio.subprocess.Process) -> None:
+async def _stop(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError, TimeoutError):
         process.terminate()
         async with asyncio.timeout(GRACE_S):

@@ -1,6 +1,7 @@
-"""Has what was released fetched: when a server says that there is something else, and on a schedule of its own should nobody say it.
+"""Has the released catalog and the policy fetched: when a server says that there is another one, and on a schedule in case none says so.
 
-The child notes what it has fetched. What it cannot fetch is noted here, and tried again; until then what is kept counts, as stale.
+The child process notes what it has fetched. A failed fetch is noted here and retried; until then runs use the cached catalog and
+report it as stale.
 """
 
 import asyncio
@@ -11,120 +12,115 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from precast.agent.chores.children import Children
-from precast.agent.chores.chores import LOOK_S, name_of
-from precast.agent.chores.schedule import due_at
-from precast.agent.connection.pauses import fraction
+from precast.agent.chores.child_processes import ChildProcesses
+from precast.agent.chores.schedule import CHECK_S, due_at, node_name
+from precast.agent.connection.backoff import fraction
 from precast.agent.identity.credentials import Credentials
 from precast.agent.settings import AgentSettings
-from precast.agent.state.notes import FetchNote, PolicyNote
+from precast.agent.state.status_notes import FetchNote, PolicyNote
 from precast.agent.state.store import LocalStore
 
 log = logging.getLogger("precast.agent")
 
 # A catalog may name much content.
 FETCH_S = 900.0
-# Between two, whoever wants them.
-LEAST_PAUSE_S = 1.0
+# Between two fetches, however often they are wanted.
+MIN_PAUSE_S = 1.0
 RETRY = timedelta(minutes=5)
-# A look that is younger than this need not be repeated before a run.
+# A confirmation that is younger than this need not be repeated before a run.
 FRESH = timedelta(minutes=1)
-LONGEST_SPREAD_S = 3600.0
+MAX_SPREAD_S = 3600.0
 
 
 class FetchChore:
-    """Fetches when told, and when it is due. One at a time."""
+    """Fetches when it is due or woken, one fetch at a time."""
 
     def __init__(
         self,
-        children: Children,
+        children: ChildProcesses,
         store: LocalStore,
         credentials: Credentials,
         settings: AgentSettings,
-        done: Callable[[], None],
+        on_fetched: Callable[[], None],
     ) -> None:
         self._children = children
         self._store = store
         self._credentials = credentials
-        self._done = done
-        self._one = asyncio.Lock()
-        self._wanted = asyncio.Event()
+        self._on_fetched = on_fetched
+        self._fetching = asyncio.Lock()
+        self._woken = asyncio.Event()
         self._spread_s = 0.0
-        self._asked_at: datetime | None = None
+        self._fetched_at: datetime | None = None
         self.settings = settings
 
-    def want(self, spread_s: float = 0.0) -> None:
-        """Fetch soon: after a part of this long that the node's name chooses."""
-        self._spread_s = min(spread_s, LONGEST_SPREAD_S) * fraction(name_of(self._store))
-        self._wanted.set()
+    def wake(self, spread_s: float = 0.0) -> None:
+        """Fetch soon: after a part of `spread_s` that the node's name chooses."""
+        self._spread_s = min(spread_s, MAX_SPREAD_S) * fraction(node_name(self._store))
+        self._woken.set()
 
-    def hear(self, digest: str, policy: int, spread_s: float = 0.0) -> None:
-        """A server says what this node has there; what is empty is not said. What is known is not fetched."""
-        known = self._store.noted(FetchNote) or FetchNote()
+    def compare_released(self, digest: str, policy: int, spread_s: float = 0.0) -> None:
+        """Fetch soon if a server has another catalog or policy than the cached ones; an empty value means that it did not say."""
+        known = self._store.read_note(FetchNote) or FetchNote()
         if known.trouble or (digest or known.digest) != known.digest or (policy or known.policy) != known.policy:
-            self.want(spread_s)
+            self.wake(spread_s)
 
     async def run(self) -> None:
-        """Fetch for ever. Cancelling kills a fetch that is under way; what was kept before is whole."""
+        """Fetch for ever. Cancelling kills a fetch that is under way; the cached catalog stays whole."""
         while True:
-            if self._wanted.is_set():
+            if self._woken.is_set():
                 await asyncio.sleep(self._spread_s)
-            if self._credentials.certificate.exists() and (self._wanted.is_set() or self._is_due()):
-                await self._fetch()
-                await asyncio.sleep(LEAST_PAUSE_S)
+            if self._is_enrolled() and (self._woken.is_set() or self._due_at() <= self._store.clock.now()):
+                async with self._fetching:
+                    await self._fetch()
+                self._on_fetched()
+                await asyncio.sleep(MIN_PAUSE_S)
             left_s = (self._due_at() - self._store.clock.now()).total_seconds()
-            # Before it is enrolled nothing can be fetched, whatever is due.
-            is_node = self._credentials.certificate.exists()
+            # Before the machine is enrolled it cannot fetch, even if a fetch is due.
+            pause_s = max(0.0, min(left_s, CHECK_S)) if self._is_enrolled() else CHECK_S
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, min(left_s, LOOK_S)) if is_node else LOOK_S):
-                    await self._wanted.wait()
+                async with asyncio.timeout(pause_s):
+                    await self._woken.wait()
 
-    async def freshen(self, least_age: timedelta = FRESH) -> None:
-        """Ask whether what is kept still counts, unless that was asked so lately. What comes of it is noted."""
-        async with self._one:
+    async def refresh(self, max_age: timedelta = FRESH) -> None:
+        """Fetch, unless the last fetch is younger than `max_age`. The outcome is noted."""
+        async with self._fetching:
             now = self._store.clock.now()
-            is_recent = self._asked_at is not None and timedelta(0) <= now - self._asked_at < least_age
-            if not is_recent and self._credentials.certificate.exists():
-                await self._ask()
+            is_recent = self._fetched_at is not None and timedelta(0) <= now - self._fetched_at < max_age
+            if not is_recent and self._is_enrolled():
+                await self._fetch()
 
-    def _is_due(self) -> bool:
-        return self._due_at() <= self._store.clock.now()
+    def _is_enrolled(self) -> bool:
+        return self._credentials.certificate.exists()
 
     def _due_at(self) -> datetime:
-        now = self._store.clock.now()
-        known = self._store.noted(FetchNote) or FetchNote()
+        now, name = self._store.clock.now(), node_name(self._store)
+        known = self._store.read_note(FetchNote) or FetchNote()
         if known.trouble and known.failed_at is not None and known.failed_at <= now:
-            return known.failed_at + RETRY * (0.5 + fraction(name_of(self._store)))
-        return due_at(name_of(self._store), known.checked_at, now, self.settings.fetch_interval, self.settings.splay)
+            return known.failed_at + RETRY * (0.5 + fraction(name))
+        return due_at(name, known.checked_at, now, self.settings.fetch_interval, self.settings.splay)
 
     async def _fetch(self) -> None:
-        async with self._one:
-            await self._ask()
-        self._done()
+        self._woken.clear()
+        before, policy_before = self._store.read_note(FetchNote) or FetchNote(), self._store.read_note(PolicyNote)
+        result = await self._children.run("agent", "fetch", "--json", deadline_s=FETCH_S)
+        self._fetched_at = self._store.clock.now()
+        after = self._store.read_note(FetchNote) or FetchNote()
+        if result.trouble and after == before:
+            self._note_failure(after, result.trouble)
+        elif before.trouble and not after.trouble:
+            log.info("a server confirms the cached catalog of this node")
+        self._log_policy(policy_before or PolicyNote())
 
-    async def _ask(self) -> None:
-        self._wanted.clear()
-        before, policy = self._store.noted(FetchNote) or FetchNote(), self._store.noted(PolicyNote)
-        ended = await self._children.run("agent", "fetch", "--json", deadline_s=FETCH_S)
-        self._asked_at = self._store.clock.now()
-        now = self._store.noted(FetchNote) or FetchNote()
-        if ended.trouble and now == before:
-            self._fail(now, ended.trouble)
-        elif before.trouble and not now.trouble:
-            log.info("a server confirms what this node has")
-        self._tell_policy(policy or PolicyNote())
+    def _log_policy(self, before: PolicyNote) -> None:
+        after = self._store.read_note(PolicyNote) or PolicyNote()
+        if after.trouble and after.trouble != before.trouble:
+            log.error("%s", after.trouble)
+        elif after.serial != before.serial:
+            windows = f" ({', '.join(after.windows)})" if after.windows else ""
+            log.info("a new policy is in force: enforce %s%s", after.enforce, windows)
 
-    def _tell_policy(self, before: PolicyNote) -> None:
-        now = self._store.noted(PolicyNote) or PolicyNote()
-        if now.trouble and now.trouble != before.trouble:
-            log.error("%s", now.trouble)
-        elif now.serial != before.serial:
-            log.info(
-                "another policy counts: enforce %s%s", now.enforce, f" ({', '.join(now.windows)})" * bool(now.windows)
-            )
-
-    def _fail(self, known: FetchNote, trouble: str) -> None:
-        words = trouble.partition("\n")[0].removeprefix("precast: ").removeprefix("error: ")
-        if words != known.trouble:
-            log.error("what was released cannot be fetched: %s", words)
-        self._store.note(msgspec.structs.replace(known, trouble=words, failed_at=self._store.clock.now()))
+    def _note_failure(self, known: FetchNote, trouble: str) -> None:
+        reason = trouble.partition("\n")[0].removeprefix("precast: ").removeprefix("error: ")
+        if reason != known.trouble:
+            log.error("the released catalog cannot be fetched: %s", reason)
+        self._store.write_note(msgspec.structs.replace(known, trouble=reason, failed_at=self._store.clock.now()))

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""The one connection to a server: the websocket, the session on it, the exchange of records, and when to reconnect."""

@@ -1,8 +1,8 @@
-"""An agent's session with a server: hello and welcome, then records both ways until the connection ends.
+"""A session with a server: hello and welcome, then the exchange of records until the connection ends.
 
-The local store is the truth: what a connection knows can be lost at any moment. An attempt is in the store before a server hears of
-it. Every wait has a deadline; the one for opening is generous on purpose, because after a restart of a server thousands come back
-at once, and giving up only makes more of them.
+The local store is the truth: what a connection holds in memory can be lost at any time. An attempt is in the store before a server
+sees it. Every wait has a deadline. The deadline for opening is generous on purpose: after a server has restarted, thousands of agents
+come back at once, and agents that give up early only cause more attempts.
 """
 
 import asyncio
@@ -15,9 +15,10 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from precast import __version__
-from precast.agent.connection.conversation import Conversation, Listener
-from precast.agent.connection.opening import Over, closed, open_socket
-from precast.agent.connection.pauses import Verdict
+from precast.agent.connection.backoff import EndReason
+from precast.agent.connection.record_exchange import RecordExchange, SessionListener
+from precast.agent.connection.websocket_client import ConnectionEnded, ended_by_close, open_socket
+from precast.agent.orders.registry import OrderRegistry
 from precast.agent.state.spool import Spool
 from precast.agent.state.store import LocalStore
 from precast.base.errors import PrecastError
@@ -27,23 +28,24 @@ from precast.wire.sessions import FromServer, Hello, Refused, Welcome
 OPEN_S = 60.0
 
 
-class Ending(NamedTuple):
-    """How a connection ended."""
+class SessionEnd(NamedTuple):
+    """How a session ended."""
 
-    verdict: Verdict
+    reason: EndReason
     why: str
-    told_s: tuple[float, float] = (0.0, 0.0)  # when to come again, if the server said so
+    retry_range_s: tuple[float, float] = (0.0, 0.0)  # when to reconnect, if the server said so
     lived_s: float = 0.0  # since the welcome
 
 
 class Session:
-    """What all connections of an agent share. One is open at a time."""
+    """The state that all connections of an agent share. One connection is open at a time."""
 
     def __init__(
         self,
         store: LocalStore,
         spool: Spool,
-        listener: Listener,
+        orders: OrderRegistry,
+        listener: SessionListener,
         new_id: Callable[[], str],
         boot_id: str,
         least_horizon_s: float = 0.0,
@@ -51,6 +53,7 @@ class Session:
     ) -> None:
         self._store = store
         self._spool = spool
+        self._orders = orders
         self._listener = listener
         self._new_id = new_id
         self._boot_id = boot_id
@@ -59,8 +62,8 @@ class Session:
         self.has_records = asyncio.Event()
         self.must_leave = asyncio.Event()
 
-    async def run(self, url: str, context: ssl.SSLContext) -> Ending:
-        """Connect, and stay until it ends. Never raises for what a network, a server or the store does.
+    async def run(self, url: str, context: ssl.SSLContext) -> SessionEnd:
+        """Connect, and stay connected until the session ends. Never raises for failures of the network, the server or the store.
 
         Cancelling closes the connection; nothing is lost by it.
         """
@@ -72,31 +75,32 @@ class Session:
                 welcome, attempt = await self._greet(socket)
             welcomed_s = time.monotonic()
             try:
-                begin = self._welcomed(url, welcome, attempt)
+                begin = self._begin(url, welcome, attempt)
             except BaseException:
                 socket.transport.abort()
                 raise
-            conversation = Conversation(socket, self._store, self._spool, self._listener, begin)
-            await conversation.run(welcome, self.has_records, self.must_leave)
-        except Over as over:
-            ending = Ending(over.verdict, over.why, over.told_s)
+            exchange = RecordExchange(socket, self._store, self._spool, self._orders, self._listener, begin)
+            await exchange.run(welcome, self.has_records, self.must_leave)
+        except ConnectionEnded as ended:
+            end = SessionEnd(ended.reason, ended.why, ended.retry_range_s)
         except TimeoutError:
-            ending = Ending(Verdict.FAILED, f"it did not answer within {self._open_s:g} s")
+            end = SessionEnd(EndReason.FAILED, f"the server did not answer within {self._open_s:g} s")
         except PrecastError as error:
-            ending = Ending(Verdict.LOCAL, f"{error.message} [{error.code}]")
-        return ending._replace(lived_s=0.0 if welcomed_s is None else time.monotonic() - welcomed_s)
+            end = SessionEnd(EndReason.LOCAL, f"{error.message} [{error.code}]")
+        return end._replace(lived_s=0.0 if welcomed_s is None else time.monotonic() - welcomed_s)
 
-    def _welcomed(self, url: str, welcome: Welcome, attempt: str) -> int:
+    def _begin(self, url: str, welcome: Welcome, attempt: str) -> int:
+        """Store what the server said in its welcome. Returns the number after which the records of this node are sent."""
         horizon_s = max(welcome.horizon_s, self.least_horizon_s)
-        begin = self._spool.welcomed(attempt, welcome.epoch, welcome.received, horizon_s, welcome.facts_digest)
+        begin = self._spool.begin_session(attempt, welcome.epoch, welcome.received, horizon_s, welcome.facts_digest)
         self._listener.on_welcome(url, welcome)
         return begin
 
     async def _greet(self, socket: ClientConnection) -> tuple[Welcome, str]:
-        """Say hello and be welcomed. Raises Over."""
+        """Send hello. Returns the welcome and the id of this attempt. Raises ConnectionEnded."""
         try:
-            attempts = self._store.attempt(self._new_id())
-            answer = await _exchange(socket, self._hello(attempts))
+            attempts = self._store.add_attempt(self._new_id())
+            answer = await _send_hello(socket, self._hello(attempts))
         except BaseException:
             socket.transport.abort()
             raise
@@ -105,31 +109,32 @@ class Session:
         await socket.close()
         if isinstance(answer, Refused):
             why = f"{answer.message} [{answer.code}]" + (f"; {answer.hint}" if answer.hint else "")
-            raise Over(Verdict.REFUSED, why, (answer.retry_s, 1.5 * answer.retry_s))
-        raise Over(Verdict.FAILED, "it does not answer hello with welcome")
+            raise ConnectionEnded(EndReason.REFUSED, why, (answer.retry_s, 1.5 * answer.retry_s))
+        raise ConnectionEnded(EndReason.FAILED, "the server did not answer hello with welcome")
 
     def _hello(self, attempts: list[str]) -> Hello:
-        standing = self._store.standing()
-        first, last = self._spool.span()
+        state = self._store.session_state()
+        first, last = self._spool.number_range()
         return Hello(
             versions=list(session.VERSIONS),
-            instance=standing.instance,
+            instance=state.instance,
             attempts=attempts,
             boot_id=self._boot_id,
             agent=__version__,
-            epoch=standing.epoch,
+            epoch=state.epoch,
             first=first,
             last=last,
-            received=standing.received,
-            received_at=standing.received_at,
+            received=state.received,
+            received_at=state.received_at,
         )
 
 
-async def _exchange(socket: ClientConnection, hello: Hello) -> FromServer:
+async def _send_hello(socket: ClientConnection, hello: Hello) -> FromServer:
+    """Send hello and return the server's answer. Raises ConnectionEnded."""
     try:
         await socket.send(session.encode(hello), text=True)
         return session.decode_from_server(await socket.recv(decode=False))
     except ConnectionClosed as end:
-        raise closed(end) from end
+        raise ended_by_close(end) from end
     except (ValueError, RecursionError) as error:
-        raise Over(Verdict.FAILED, "it does not speak our protocol") from error
+        raise ConnectionEnded(EndReason.FAILED, "the server does not speak this protocol") from error

@@ -1,7 +1,7 @@
-"""Collects all facts of a machine: what it tells of itself, then plug-ins, then external facts, each overriding the ones before.
+"""Collects all facts of a machine: built-in facts, then plug-ins, then external facts. Later sources override earlier ones.
 
-Every source is waited for only so long, and all of them together too. A source that is late, broken or too large costs its own facts and
-one warning; nothing is ever left out in silence.
+Every source has a deadline, and so has the whole collection. If a source is late, broken or too large, its facts are missing and there
+is one warning; nothing is ever left out silently.
 """
 
 from collections import deque
@@ -12,9 +12,9 @@ from precast.agent import issues
 from precast.agent.facts import external, plugins
 from precast.agent.facts import registry as groups
 from precast.agent.facts.deadlines import Deadlines, StillStuck
+from precast.agent.facts.fact_budget import FactBudget
 from precast.agent.facts.machine import Facts, Machine
-from precast.agent.facts.plain import Budget
-from precast.agent.facts.sources import Found, Source, nothing_but
+from precast.agent.facts.sources import Source, SourceResult, only_warnings
 from precast.base.clock import Clock, SystemClock
 from precast.base.errors import PrecastError
 
@@ -22,7 +22,7 @@ TOTAL_S = 30.0
 
 
 class Collection(NamedTuple):
-    """The facts by name, sorted, and what is missing from them."""
+    """The facts by name, sorted, and warnings about facts that are missing."""
 
     facts: Facts
     warnings: list[PrecastError]
@@ -33,16 +33,16 @@ def all_sources(
     external_directories: Sequence[str] = external.DIRECTORIES,
     plugin_directories: Sequence[str] = plugins.DIRECTORIES,
 ) -> list[Source]:
-    """Everything that knows facts of a machine, in order of precedence."""
+    """All sources of facts of a machine, those that override others last."""
     return [
         *groups.sources(machine),
-        *(plugins.listing(machine, path) for path in plugin_directories),
-        *(external.listing(machine, path) for path in external_directories),
+        *(plugins.directory_source(machine, path) for path in plugin_directories),
+        *(external.directory_source(machine, path) for path in external_directories),
     ]
 
 
 class Collector:
-    """Collects again and again from the same sources; remembers only which sources are stuck. Used by one thread at a time."""
+    """Collects from the same sources any number of times; it remembers only which sources are stuck. Used by one thread at a time."""
 
     def __init__(self, sources: Sequence[Source], *, total_s: float = TOTAL_S, clock: Clock | None = None) -> None:
         self._sources = sources
@@ -51,34 +51,34 @@ class Collector:
         self._deadlines = Deadlines()
 
     def collect(self) -> Collection:
-        """All facts, within the deadline. Never raises for what a source does."""
+        """Collect all facts within the deadline. Never raises for a failure of a source."""
         until_s = self._clock.monotonic_s() + self._total_s
-        budget = Budget()
+        budget = FactBudget()
         facts: Facts = {}
         warnings: list[PrecastError] = []
         waiting = deque(self._sources)
         while waiting:
-            found = self._ask(waiting.popleft(), until_s)
-            waiting.extendleft(reversed(found.more))
-            kept, left_out = budget.admit(found.facts)
-            facts |= kept
-            warnings += [*found.warnings, *left_out]
+            result = self._ask(waiting.popleft(), until_s)
+            waiting.extendleft(reversed(result.more))
+            admitted, left_out = budget.admit(result.facts)
+            facts |= admitted
+            warnings += [*result.warnings, *left_out]
         return Collection(dict(sorted(facts.items())), warnings)
 
-    def _ask(self, source: Source, until_s: float) -> Found:
+    def _ask(self, source: Source, until_s: float) -> SourceResult:
         left_s = until_s - self._clock.monotonic_s()
         if left_s <= 0:
-            return nothing_but(issues.OUT_OF_TIME.error(source=source.name, deadline_s=self._total_s))
+            return only_warnings(issues.OUT_OF_TIME.error(source=source.name, deadline_s=self._total_s))
         deadline_s = min(source.deadline_s, left_s)
         try:
             if source.keeps_deadline:
                 return source.ask(deadline_s)
             return self._deadlines.within(deadline_s, source.name, lambda: source.ask(deadline_s))
         except StillStuck:
-            return nothing_but(issues.STILL_STUCK.error(source=source.name))
+            return only_warnings(issues.STILL_STUCK.error(source=source.name))
         except TimeoutError:
-            return nothing_but(issues.SLOW.error(source=source.name, deadline_s=round(deadline_s, 1)))
+            return only_warnings(issues.SLOW.error(source=source.name, deadline_s=round(deadline_s, 1)))
         except PrecastError as error:
-            return nothing_but(error)
-        except Exception as error:  # noqa: BLE001 - the boundary to a source: whatever it raises costs only its facts
-            return nothing_but(issues.FAILED.error(source=source.name, reason=f"{type(error).__name__}: {error}"))
+            return only_warnings(error)
+        except Exception as error:  # noqa: BLE001 - the boundary to a source: its failure costs only its own facts
+            return only_warnings(issues.FAILED.error(source=source.name, reason=f"{type(error).__name__}: {error}"))

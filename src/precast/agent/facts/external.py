@@ -1,7 +1,8 @@
 """External facts: files in `facts.d`, written by people and by other programs.
 
-`.json`, `.yaml` and `.txt` (lines of key=value) are data; any other file that is executable is run and its output read. Facter's own
-directories are read first, so that what a fleet already has goes on working; ours override them, and later names earlier ones.
+`.json`, `.yaml` and `.txt` (lines of key=value) are data; any other file that is executable is run, and its output is read. Facter's own
+directories are read first, so that the facts of an existing fleet keep working. Our directory overrides them, and files override those
+earlier in the alphabet.
 """
 
 import functools
@@ -9,10 +10,10 @@ from collections.abc import Callable
 
 from precast.agent import issues
 from precast.agent.facts import formats
-from precast.agent.facts.directory import MAX_FILE_BYTES, TrustedFile, trusted_files
 from precast.agent.facts.machine import Machine
-from precast.agent.facts.sources import Found, Source
-from precast.base import commands
+from precast.agent.facts.sources import Source, SourceResult
+from precast.agent.facts.trusted_files import MAX_FILE_BYTES, TrustedFile, trusted_files
+from precast.base import programs
 from precast.base.errors import PrecastError
 
 DIRECTORIES = (
@@ -24,7 +25,7 @@ DIRECTORIES = (
 FILE_S = 5.0
 COMMAND_S = 10.0
 
-_FORMATS: dict[str, Callable[[str, bytes], Found]] = {
+_FORMATS: dict[str, Callable[[str, bytes], SourceResult]] = {
     "json": formats.from_json,
     "yaml": formats.from_yaml,
     "yml": formats.from_yaml,
@@ -32,10 +33,10 @@ _FORMATS: dict[str, Callable[[str, bytes], Found]] = {
 }
 
 
-def listing(machine: Machine, path: str) -> Source:
-    """The source that finds the sources in a directory."""
+def directory_source(machine: Machine, path: str) -> Source:
+    """Make the source that finds the files in a directory."""
 
-    def look(_: float) -> Found:
+    def list_files(_: float) -> SourceResult:
         files, warnings = trusted_files(machine, path)
         sources = []
         for file in files:
@@ -43,13 +44,13 @@ def listing(machine: Machine, path: str) -> Source:
                 sources.append(_source(machine, file))
             except PrecastError as error:
                 warnings.append(error)
-        return Found({}, warnings, sources)
+        return SourceResult({}, warnings, sources)
 
-    return Source(path, FILE_S, look)
+    return Source(path, FILE_S, list_files)
 
 
 def _source(machine: Machine, file: TrustedFile) -> Source:
-    """Raises InputError FACT-023, ConflictError FACT-028."""
+    """Make the source of one file. Raises InputError FACT-023, ConflictError FACT-028."""
     parse = _FORMATS.get(file.path.rpartition(".")[2].lower())
     if parse is not None:
         return Source(file.path, FILE_S, lambda _: parse(file.path, file.read()))
@@ -60,26 +61,26 @@ def _source(machine: Machine, file: TrustedFile) -> Source:
     return Source(file.path, COMMAND_S, functools.partial(_run, file), keeps_deadline=True)
 
 
-def _run(file: TrustedFile, deadline_s: float) -> Found:
-    return formats.from_output(file.path, printed(file.path, [file.place], deadline_s))
+def _run(file: TrustedFile, deadline_s: float) -> SourceResult:
+    return formats.from_output(file.path, run_program(file.path, [file.real_path], deadline_s))
 
 
-def printed(path: str, words: list[str], deadline_s: float) -> bytes:
-    """What a program prints. Raises InputError FACT-026 and FACT-027, TimeoutError."""
+def run_program(path: str, argv: list[str], deadline_s: float) -> bytes:
+    """Run a program and return its output. Raises InputError FACT-026 and FACT-027, TimeoutError."""
     try:
-        ended = commands.run(words, deadline_s, MAX_FILE_BYTES)
+        result = programs.run(argv, deadline_s, MAX_FILE_BYTES)
     except TimeoutError:
         raise
     except OSError as error:
         raise issues.RUN_FAILED.error(path=path, reason=error.strerror or error) from None
-    if len(ended.out) > MAX_FILE_BYTES:
+    if len(result.out) > MAX_FILE_BYTES:
         raise issues.TOO_LARGE.error(path=path, limit_bytes=MAX_FILE_BYTES)
-    if ended.code != 0:
-        raise issues.RUN_FAILED.error(path=path, reason=_end_in_words(ended))
-    return ended.out
+    if result.code != 0:
+        raise issues.RUN_FAILED.error(path=path, reason=_describe_end(result))
+    return result.out
 
 
-def _end_in_words(ended: commands.Ended) -> str:
-    how = f"it was killed by signal {-ended.code}" if ended.code < 0 else f"it ended with code {ended.code}"
-    lines = ended.error.decode("utf-8", errors="replace").strip().splitlines()
-    return f"{how}: {lines[-1].strip()[:200]}" if lines else how
+def _describe_end(result: programs.ProgramResult) -> str:
+    end = f"it was killed by signal {-result.code}" if result.code < 0 else f"it ended with code {result.code}"
+    lines = result.error.decode("utf-8", errors="replace").strip().splitlines()
+    return f"{end}: {lines[-1].strip()[:200]}" if lines else end

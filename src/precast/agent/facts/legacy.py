@@ -1,12 +1,12 @@
 """Facter's flat names, derived from the structured facts: `ipaddress_eth0` is `networking.interfaces.eth0.ip`.
 
-They are shown only on demand. Manifests ask for them by name, so they are made from whatever facts there are, overridden ones too.
+They are shown only on demand. Manifests use them by name, so they are derived from the final facts, including overridden ones.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from precast.agent.facts import paths
+from precast.agent.facts import fact_paths
 from precast.agent.facts.groups.units import mebibytes
 from precast.agent.facts.machine import Facts
 
@@ -73,7 +73,7 @@ _MEBIBYTES = {
     "swapfree_mb": "memory.swap.available_bytes",
     "swapsize_mb": "memory.swap.total_bytes",
 }
-_OF_AN_INTERFACE = {
+_INTERFACE_NAMES = {
     "ipaddress": "ip",
     "ipaddress6": "ip6",
     "macaddress": "mac",
@@ -86,18 +86,18 @@ _OF_AN_INTERFACE = {
 }
 
 
-def legacy(facts: Facts) -> Facts:
-    """Every flat name that the facts allow, sorted."""
-    found = dict(_plain(facts))
-    found |= dict(_interfaces(_mapping(facts, "networking.interfaces")))
-    found |= dict(_disks(_mapping(facts, "disks")))
-    found |= dict(_keys(_mapping(facts, "ssh")))
+def legacy_facts(facts: Facts) -> Facts:
+    """Derive every flat fact that the facts allow, sorted by name."""
+    flat = dict(_plain(facts))
+    flat |= dict(_interfaces(_mapping(facts, "networking.interfaces")))
+    flat |= dict(_disks(_mapping(facts, "disks")))
+    flat |= dict(_keys(_mapping(facts, "ssh")))
     models = _value(facts, "processors.models")
-    found |= {f"processor{at}": model for at, model in enumerate(models if isinstance(models, list) else [])}
+    flat |= {f"processor{number}": model for number, model in enumerate(models if isinstance(models, list) else [])}
     servers = _dhcp_servers(facts)
     if servers:
-        found["dhcp_servers"] = servers
-    return dict(sorted(found.items()))
+        flat["dhcp_servers"] = servers
+    return dict(sorted(flat.items()))
 
 
 def _plain(facts: Facts) -> Iterator[tuple[str, Any]]:
@@ -113,13 +113,13 @@ def _interfaces(interfaces: Facts) -> Iterator[tuple[str, Any]]:
     if interfaces:
         yield "interfaces", ",".join(sorted(map(_flat, interfaces)))
     for name, values in interfaces.items():
-        for old, new in _OF_AN_INTERFACE.items():
+        for old, new in _INTERFACE_NAMES.items():
             if isinstance(values, dict) and new in values:
                 yield f"{old}_{_flat(name)}", values[new]
 
 
 def _flat(name: str) -> str:
-    """An interface's name as part of a variable's: eth0.100 is eth0_100."""
+    """An interface's name as part of the name of a fact: eth0.100 becomes eth0_100."""
     return "".join(char if char.isalnum() else "_" for char in name)
 
 
@@ -142,14 +142,18 @@ def _keys(keys: Facts) -> Iterator[tuple[str, Any]]:
 
 def _dhcp_servers(facts: Facts) -> Facts:
     interfaces = _mapping(facts, "networking.interfaces")
-    given = {name: one["dhcp"] for name, one in interfaces.items() if isinstance(one, dict) and "dhcp" in one}
+    servers = {
+        name: interface["dhcp"]
+        for name, interface in interfaces.items()
+        if isinstance(interface, dict) and "dhcp" in interface
+    }
     system = _value(facts, "networking.dhcp")
-    return {"system": system, **given} if system else given
+    return {"system": system, **servers} if system else servers
 
 
 def _value(facts: Facts, path: str) -> Any:
     try:
-        return paths.find(facts, path)
+        return fact_paths.find(facts, path)
     except LookupError:
         return None
 

@@ -1,8 +1,9 @@
-"""The machine that facts are about: its files under a root, and what only its kernel can tell.
+"""The machine that facts are about: its files under a root, and its kernel.
 
-Every path goes through the root, and links are followed inside it as the machine itself would: `/etc/localtime` of an image leads to the
-image's zone, never to ours. Files are read with a limit and only if they are regular, so that no pipe or device can hold the
-collection up; what cannot be read is None. Under a root other than / nothing is asked of the running kernel: it runs another machine.
+Every path is below the root, and links are followed inside it as the machine itself would: `/etc/localtime` of an image leads to the
+image's zone, never to ours. Files are read up to a limit and only if they are regular, so that no pipe or device can block the
+collection; the result is None if a file cannot be read. Under a root other than / the running kernel is not asked, because it is the
+kernel of another machine.
 """
 
 import os
@@ -45,7 +46,7 @@ class Usage(NamedTuple):
 
 
 class Account(NamedTuple):
-    """Who runs us. Names are None where nobody knows them."""
+    """The account that this process runs as. Names are None if they are unknown."""
 
     uid: int
     gid: int
@@ -54,7 +55,7 @@ class Account(NamedTuple):
 
 
 class Kernel(Protocol):
-    """What no file tells. Everything may be None: not known."""
+    """What cannot be read from files. Every method may return None for unknown."""
 
     def hardware(self) -> str | None: ...
     def links(self) -> list[Link] | None: ...
@@ -65,7 +66,7 @@ class Kernel(Protocol):
 
 
 class NoKernel:
-    """For an image or a mounted disk: nobody to ask."""
+    """The kernel of an image or a mounted disk, which does not run: everything is unknown."""
 
     def hardware(self) -> str | None:
         return None
@@ -96,11 +97,11 @@ class Machine:
 
     @property
     def is_running(self) -> bool:
-        """Whether this is the machine that we run on."""
+        """Whether this is the machine that this process runs on."""
         return not self._prefix
 
-    def place(self, path: str) -> str:
-        """Where a path of the machine is, for a system call. Raises OSError for a circle of links."""
+    def resolve(self, path: str) -> str:
+        """Resolve a path of the machine to a path for a system call. Raises OSError for a loop of links."""
         if not self._prefix:
             return path
         parts, done, links = path.split("/")[::-1], "", 0
@@ -124,9 +125,9 @@ class Machine:
         return self._prefix + (done or "/")
 
     def read_bytes(self, path: str, limit: int = MAX_FILE_BYTES) -> bytes | None:
-        """The content of a regular file, up to a limit; None if there is none to be had."""
+        """Read a regular file up to a limit; None if it cannot be read."""
         try:
-            handle = os.open(self.place(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+            handle = os.open(self.resolve(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         except (OSError, ValueError):
             return None
         try:
@@ -137,33 +138,33 @@ class Machine:
             os.close(handle)
 
     def read_text(self, path: str) -> str | None:
-        """The text of a file; bytes that are no UTF-8 become U+FFFD."""
+        """Read a file as text; bytes that are not UTF-8 become U+FFFD."""
         data = self.read_bytes(path)
         return None if data is None else data.decode("utf-8", errors="replace")
 
     def read_line(self, path: str) -> str | None:
-        """What a file of one value says, without blanks around; None if that is nothing."""
+        """Read a file with one value, without white space around it; None if it is empty."""
         return (self.read_text(path) or "").strip("\0 \t\r\n") or None
 
     def read_number(self, path: str) -> int | None:
-        return whole_number(self.read_line(path) or "")
+        return parse_number(self.read_line(path) or "")
 
     def names_in(self, path: str) -> list[str]:
-        """The sorted names in a directory, none if there is no such directory."""
+        """List the names in a directory, sorted; empty if there is no such directory."""
         try:
-            return sorted(entry.name for entry in Path(self.place(path)).iterdir() if entry.name.isprintable())
+            return sorted(entry.name for entry in Path(self.resolve(path)).iterdir() if entry.name.isprintable())
         except (OSError, ValueError):
             return []
 
     def exists(self, path: str) -> bool:
         try:
-            return Path(self.place(path)).exists()
+            return Path(self.resolve(path)).exists()
         except (OSError, ValueError):
             return False
 
 
 def read_up_to(handle: int, limit: int) -> bytes:
-    """What an open file has, up to a limit: /proc gives it in pieces."""
+    """Read an open file up to a limit, in several reads, because files in /proc return their content in pieces."""
     pieces, left = [], limit
     while left > 0 and (piece := os.read(handle, left)):
         pieces.append(piece)
@@ -171,13 +172,13 @@ def read_up_to(handle: int, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def whole_number(text: str) -> int | None:
-    """A decimal number as the kernel writes it; None for anything else, also for one that no counter can have."""
+def parse_number(text: str) -> int | None:
+    """Parse a decimal number as the kernel writes it; None for any other text, and for a number beyond 64 bits."""
     text = text.strip()
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
 
 
 def present(**values: Any) -> Facts:
-    """The values that are known. An absent fact has no key: null would say that it is known to be nothing."""
+    """Drop the values that are unknown. An unknown fact has no key: null would say that it is known to be nothing."""
     return {name: value for name, value in values.items() if value is not None}

@@ -1,6 +1,6 @@
-"""The program that runs one plug-in: `python -I plugin_child.py FILE`. It imports nothing of Precast.
+"""The program that runs one plug-in: `python -I plugin_child.py FILE`. It imports no module of Precast.
 
-It prints the facts as one JSON document. What the plug-in itself prints goes to standard error, and an error in it is one line there.
+It prints the facts as one JSON document. The output of the plug-in itself goes to standard error, and an error of it is one line there.
 """
 
 import json
@@ -21,7 +21,7 @@ def main(path: str) -> int:
     os.dup2(2, 1)
     try:
         data = json.dumps(_facts(path), allow_nan=False).encode()
-    except BaseException as error:  # noqa: BLE001 - the boundary to the plug-in: also its SystemExit is an error
+    except BaseException as error:  # noqa: BLE001 - the boundary to the plug-in: even its SystemExit is an error
         print(f"{type(error).__name__}: {error}{_line(error, path)}", file=sys.stderr)  # noqa: T201
         return 1
     with os.fdopen(answer, "wb") as out:
@@ -29,26 +29,26 @@ def main(path: str) -> int:
     return 0
 
 
-def _limit(what: int, most: int) -> None:
-    """Lower a limit, unless it is lower already."""
-    _, hard = resource.getrlimit(what)
-    if hard == resource.RLIM_INFINITY or hard > most:
-        resource.setrlimit(what, (most, most))
+def _limit(kind: int, limit: int) -> None:
+    """Lower a resource limit, unless it is lower already."""
+    _, hard = resource.getrlimit(kind)
+    if hard == resource.RLIM_INFINITY or hard > limit:
+        resource.setrlimit(kind, (limit, limit))
 
 
 def _facts(path: str) -> dict[str, Any]:
     function = runpy.run_path(path).get("facts")
     if not callable(function):
         raise TypeError("it has no function facts()")
-    found = function()
-    if not isinstance(found, dict):
-        raise TypeError(f"facts() returned a {type(found).__name__}, not a dict")
-    return found
+    facts = function()
+    if not isinstance(facts, dict):
+        raise TypeError(f"facts() returned a {type(facts).__name__}, not a dict")
+    return facts
 
 
 def _line(error: BaseException, path: str) -> str:
-    """Where in the plug-in it happened."""
-    lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == path]
+    """The line of the plug-in that raised an error, for the message."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return f" (line {lines[-1]})" if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""The groups of facts that a machine tells of itself."""
+"""The groups of built-in facts."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ from precast.agent.facts.groups import (
     virtualization,
 )
 from precast.agent.facts.machine import Facts, Machine
-from precast.agent.facts.sources import Source, only
+from precast.agent.facts.sources import Source, only_facts
 
 GROUP_S = 5.0
 
@@ -44,4 +44,4 @@ def sources(machine: Machine) -> list[Source]:
 
 
 def _source(machine: Machine, name: str, collect: Callable[[Machine], Facts]) -> Source:
-    return Source(f"the group {name}", GROUP_S, lambda _: only(collect(machine)))
+    return Source(f"the group {name}", GROUP_S, lambda _: only_facts(collect(machine)))

@@ -1,4 +1,4 @@
-"""The kernel that we run on, asked by system call."""
+"""The running kernel, asked by system call."""
 
 import grp
 import os
@@ -8,7 +8,7 @@ from precast.agent.facts.deadlines import Deadlines
 from precast.agent.facts.groups import netlink
 from precast.agent.facts.machine import Account, Address, Link, Usage
 
-# A server that is gone lets statvfs wait for ever: only that mount shall have no sizes.
+# If their server is unreachable, statvfs waits for ever: then only that mount has no sizes.
 REMOTE = frozenset({"9p", "afs", "ceph", "cifs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"})
 REMOTE_S = 1.0
 
@@ -35,7 +35,7 @@ class RunningKernel:
             return None
 
     def usage(self, path: str, filesystem: str) -> Usage | None:
-        """The space of what is mounted there; None if it cannot be told, or not soon enough."""
+        """The space of the file system mounted at a path; None if it cannot be read in time."""
         try:
             if filesystem in REMOTE or filesystem.startswith("fuse"):
                 return self._deadlines.within(REMOTE_S, path, lambda: _usage(path))
@@ -63,6 +63,6 @@ def _group(gid: int) -> str | None:
 
 
 def _usage(path: str) -> Usage:
-    found = os.statvfs(path)
-    block = found.f_frsize or found.f_bsize
-    return Usage(found.f_blocks * block, found.f_bfree * block, found.f_bavail * block)
+    status = os.statvfs(path)
+    block_bytes = status.f_frsize or status.f_bsize
+    return Usage(status.f_blocks * block_bytes, status.f_bfree * block_bytes, status.f_bavail * block_bytes)

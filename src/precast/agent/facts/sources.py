@@ -1,4 +1,4 @@
-"""What facts come from: something with a name, a deadline, and an answer."""
+"""A source of facts: it has a name and a deadline, and returns facts, warnings and further sources."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,8 +7,8 @@ from precast.agent.facts.machine import Facts
 from precast.base.errors import PrecastError
 
 
-class Found(NamedTuple):
-    """What a source answers: facts, warnings about what is missing from them, and sources that it led to."""
+class SourceResult(NamedTuple):
+    """The result of a source: facts, warnings about facts that are missing, and further sources that it has found."""
 
     facts: Facts
     warnings: list[PrecastError]
@@ -16,20 +16,20 @@ class Found(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Asked with the seconds it may take. It may raise: PrecastError and TimeoutError become warnings, others are bugs and say so.
+    """`ask` is called with the seconds it may take. PrecastError and TimeoutError become warnings; other exceptions are reported as bugs.
 
-    One that keeps its deadline itself is asked in the thread of who collects, so that an interrupt also ends what it has started.
+    A source that keeps its deadline itself is called in the collector's thread, so that an interrupt also ends the program it has started.
     """
 
     name: str
     deadline_s: float
-    ask: Callable[[float], Found]
+    ask: Callable[[float], SourceResult]
     keeps_deadline: bool = False
 
 
-def nothing_but(*warnings: PrecastError) -> Found:
-    return Found({}, list(warnings), [])
+def only_warnings(*warnings: PrecastError) -> SourceResult:
+    return SourceResult({}, list(warnings), [])
 
 
-def only(facts: Facts) -> Found:
-    return Found(facts, [], [])
+def only_facts(facts: Facts) -> SourceResult:
+    return SourceResult(facts, [], [])

@@ -1,7 +1,7 @@
-"""Facts on their way to a server: digest and volatile part first, the rest only if it is wanted.
+"""Sends facts to a server: the digest and the volatile part first, the stable part only if the server wants it.
 
-By hand they are sent at once, over a request of their own. The daemon's go through its spool, whole only if the server is not known
-to have them.
+`precast agent facts` sends them at once, in a request of their own. The daemon's facts go through its spool, with the stable part only
+if the server is not known to have it.
 """
 
 from typing import Any
@@ -13,20 +13,20 @@ from precast.agent.facts.collection import Collection
 from precast.agent.facts.machine import Facts
 from precast.agent.facts.volatile import is_volatile
 from precast.agent.identity.credentials import Credentials
-from precast.agent.state.notes import FactsNote
 from precast.agent.state.spool import Importance, Spool
+from precast.agent.state.status_notes import FactsNote
 from precast.agent.state.store import LocalStore
 from precast.base import digests, https
-from precast.wire.facts import FactsAnswer, FactsBody, facts_body
+from precast.wire.facts import FactsAnswer, FactUpload, make_upload
 from precast.wire.sessions import FACTS
 
 
-def send(credentials: Credentials, url: str, facts: Facts) -> bool:
-    """Send facts; whether the server wanted the stable part. Returns when they are acknowledged.
+def send_facts(credentials: Credentials, url: str, facts: Facts) -> bool:
+    """Send facts and wait until they are acknowledged; whether the server wanted the stable part.
 
-    Raises NotFoundError AGENT-003 if this machine is no node, and what the server says.
+    Raises NotFoundError AGENT-003 if this machine is not enrolled, and the server's error.
     """
-    body = facts_body(*split(facts))
+    body = make_upload(*split_facts(facts))
     if not _ask(credentials, url, body.without_stable()).wants_stable:
         return False
     if _ask(credentials, url, body).wants_stable:
@@ -34,38 +34,39 @@ def send(credentials: Credentials, url: str, facts: Facts) -> bool:
     return True
 
 
-def spool(store: LocalStore, records: Spool, collected: Collection) -> bool:
-    """Have the daemon send facts; whether whole. They are on the disk when this returns.
+def spool_facts(store: LocalStore, records: Spool, collected: Collection) -> bool:
+    """Put facts into the spool, flushed to the disk; whether the stable part is included.
 
     Raises InputError AGENT-013 if they are too large, UnavailableError as the store does.
     """
-    body = facts_body(*split(collected.facts))
-    is_whole = store.standing().facts_digest != body.digest
+    body = make_upload(*split_facts(collected.facts))
+    is_whole = store.session_state().facts_digest != body.digest
     sent = msgspec.json.encode(body if is_whole else body.without_stable())
     records.put(FACTS, sent, Importance.ROUTINE, supersedes=True)
-    store.note(FactsNote(store.clock.now(), body.digest, len(collected.warnings)))
+    store.write_note(FactsNote(store.clock.now(), body.digest, len(collected.warnings)))
     return is_whole
 
 
 def note_sent(store: LocalStore, records: Spool, collected: Collection) -> None:
-    """Facts were sent by hand: older ones must not follow them."""
-    stable, _ = split(collected.facts)
+    """Note that facts were sent outside the spool, and withdraw older facts from the spool."""
+    stable, _ = split_facts(collected.facts)
     digest = digests.of_value(stable)
     records.withdraw(FACTS)
-    store.know_facts(digest)
-    store.note(FactsNote(store.clock.now(), digest, len(collected.warnings)))
+    store.set_facts_digest(digest)
+    store.write_note(FactsNote(store.clock.now(), digest, len(collected.warnings)))
 
 
-def split(facts: Facts) -> tuple[Facts, Facts]:
-    """What stays as it is, and what changes by nature."""
+def split_facts(facts: Facts) -> tuple[Facts, Facts]:
+    """Split facts into the stable and the volatile part."""
     stable: Facts = {}
     volatile: Facts = {}
     for name, value in facts.items():
-        _sort(value, (name,), stable, volatile)
+        _add_fact(value, (name,), stable, volatile)
     return stable, volatile
 
 
-def _sort(value: Any, path: tuple[str, ...], stable: Facts, volatile: Facts) -> None:
+def _add_fact(value: Any, path: tuple[str, ...], stable: Facts, volatile: Facts) -> None:
+    """Add a fact to the part it belongs to; the members of a mapping may belong to both."""
     name = path[-1]
     if is_volatile(path):
         volatile[name] = value
@@ -73,8 +74,8 @@ def _sort(value: Any, path: tuple[str, ...], stable: Facts, volatile: Facts) -> 
         inner_stable: Facts = {}
         inner_volatile: Facts = {}
         for key, item in value.items():
-            _sort(item, (*path, key), inner_stable, inner_volatile)
-        # A mapping stays where something of it does, also if it was empty.
+            _add_fact(item, (*path, key), inner_stable, inner_volatile)
+        # An empty mapping is stable.
         if inner_stable or not inner_volatile:
             stable[name] = inner_stable
         if inner_volatile:
@@ -83,6 +84,6 @@ def _sort(value: Any, path: tuple[str, ...], stable: Facts, volatile: Facts) -> 
         stable[name] = value
 
 
-def _ask(credentials: Credentials, url: str, body: FactsBody) -> FactsAnswer:
-    came = https.call(url, credentials.context(), "POST", "/v1/facts", msgspec.json.encode(body))
-    return https.read_answer(url, came, FactsAnswer)
+def _ask(credentials: Credentials, url: str, body: FactUpload) -> FactsAnswer:
+    response = https.call(url, credentials.context(), "POST", "/v1/facts", msgspec.json.encode(body))
+    return https.read_answer(url, response, FactsAnswer)

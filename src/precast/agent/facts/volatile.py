@@ -1,4 +1,4 @@
-"""Which facts change by themselves. A hint for who stores them: the history of these is of no use, and a change of only these is small."""
+"""Which facts are volatile: they change by themselves. The server keeps no history of them, and sends of only these are small."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ VOLATILE: tuple[tuple[str, ...], ...] = (
 
 
 def is_volatile(path: Sequence[str]) -> bool:
-    """Whether a leaf at this path changes by nature."""
+    """Whether the fact at this path is volatile."""
     return any(
-        len(pattern) == len(path) and all(one in ("*", name) for one, name in zip(pattern, path, strict=True))
+        len(pattern) == len(path) and all(part in ("*", name) for part, name in zip(pattern, path, strict=True))
         for pattern in VOLATILE
     )

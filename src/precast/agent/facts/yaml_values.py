@@ -1,6 +1,6 @@
-"""Loads YAML safely: only plain values, with bounded aliases, which can multiply. Dates stay the text they are written as.
+"""Loads YAML safely: only plain values, and a bounded number of aliases, because aliases can multiply. Dates are loaded as text.
 
-It is the loader in Python, not libyaml: that one ends the process on deep nesting.
+It uses PyYAML's loader in Python instead of libyaml, which crashes the process on deep nesting.
 """
 
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import yaml  # type: ignore[import-untyped]
 
 MAX_ALIASES = 32
-# What loading raises for text that is no such YAML.
+# The exceptions that `load` raises for invalid YAML.
 BAD_YAML = (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError)
 
 
@@ -33,5 +33,5 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def load(text: str) -> Any:
-    """The value of one document. Raises one of BAD_YAML."""
+    """Load the value of one document. Raises one of BAD_YAML."""
     return yaml.load(text, _Loader)  # noqa: S506 - it is a SafeLoader

@@ -1,8 +1,8 @@
-"""How a machine becomes a node: a key of its own, a request, a certificate.
+"""Enrols this machine as a node: it makes a key, requests a certificate, and renews it.
 
-The key is made once and kept, and written before anyone is asked: a machine that was cut off asks again with the same key and
-is given its certificate. The authority is known by its fingerprint, from the token or from an operator, before anything is
-trusted.
+The key is made once, and written to the disk before the first request: a machine that was interrupted repeats the request with the same
+key and gets its certificate. The authority is verified by its fingerprint, which comes from the token or from an operator, before the
+machine trusts anything.
 """
 
 import base64
@@ -36,38 +36,40 @@ OwnKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Identity(Credentials):
-    """Makes what the directory holds."""
+    """Credentials that can be made and renewed."""
 
     def enrol(self, url: str, token: str, name: str) -> x509.Certificate:
-        """Ask for the first certificate and keep it.
+        """Request the first certificate with a token and store it.
 
-        Raises ConflictError AGENT-001 if there is one, DeniedError AGENT-002 if the server is not of the token's authority,
-        and what the server says.
+        Raises ConflictError AGENT-001 if there is one, DeniedError AGENT-002 if the server does not have the token's authority,
+        and the server's error.
         """
-        shown = parse_enrolment(token)
+        parsed = parse_enrolment(token)
         key = self._first_key(name)
-        context = https.trusting(_trusted_authority(url, shown.fingerprint))
-        return self._keep(_post(url, context, "/v1/enrolments", EnrolBody(_request_pem(key, name), token.strip())), key)
+        context = https.trust_authority(_trusted_authority(url, parsed.fingerprint))
+        return self._store(
+            _post(url, context, "/v1/enrolments", EnrolBody(_request_pem(key, name), token.strip())), key
+        )
 
     def request(self, url: str, fingerprint: Digest, name: str) -> x509.Certificate:
-        """Ask for the first certificate without a token, of the authority with this fingerprint, and keep it if it is signed.
+        """Request the first certificate without a token, from the authority with this fingerprint, and store it if it is signed.
 
-        Raises UnavailableError AGENT-006 while it waits for an operator: asking again is how to learn more. Otherwise as `enrol`.
+        Raises UnavailableError AGENT-006 while the request waits for an operator: the caller repeats it later. Otherwise as `enrol`.
         """
         key = self._first_key(name)
-        context = https.trusting(_trusted_authority(url, fingerprint))
+        context = https.trust_authority(_trusted_authority(url, fingerprint))
         body = msgspec.json.encode(RequestBody(_request_pem(key, name)))
-        came = https.read_answer(url, https.call(url, context, "POST", "/v1/requests", body), RequestAnswer)
-        if came.certificate is None:
+        answer = https.read_answer(url, https.call(url, context, "POST", "/v1/requests", body), RequestAnswer)
+        if answer.certificate is None:
             raise issues.WAITS.error(name=name, fingerprint=_key_digest(key))
-        return self._keep(came.certificate, key)
+        return self._store(answer.certificate, key)
 
     def current(self) -> x509.Certificate:
-        """The certificate that there is. Raises NotFoundError AGENT-003 before the first."""
+        """The current certificate. Raises NotFoundError AGENT-003 if the machine is not enrolled."""
         return self._load()[1]
 
     def name(self) -> str:
-        """For whom the certificate is."""
+        """The node's name, from its certificate."""
         return _name(self.current())
 
     def due_at(self) -> datetime:
@@ -77,12 +79,12 @@ class Identity(Credentials):
         return begin + (end - begin) * 2 / 3
 
     def renew(self, url: str) -> x509.Certificate:
-        """Ask for the next certificate, with a new key, by proof of the old one. Raises NotFoundError AGENT-003 before the first."""
+        """Request the next certificate for a new key, signed with the old one. Raises NotFoundError AGENT-003 if not enrolled."""
         old_key, old = self._load()
-        return self._renew(url, self.trusting(), old_key, old)
+        return self._renew(url, self.anonymous_context(), old_key, old)
 
     def adopt(self, url: str, puppet: Path, name: str) -> x509.Certificate:
-        """Ask for the first certificate by proof of the key that Puppet's agent has, in its `ssldir`, and keep it.
+        """Request the first certificate, signed with the key of Puppet's agent in its `ssldir`, and store it.
 
         Raises as `renew`, ConflictError AGENT-001 if there is one, UnavailableError AGENT-004 if Puppet's files cannot be used.
         """
@@ -94,7 +96,7 @@ class Identity(Credentials):
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             old = x509.load_pem_x509_certificate((puppet / "certs" / file).read_bytes())
             old_key = _load_key(puppet / "private_keys" / file)
-            context = https.trusting((puppet / "certs" / "ca.pem").read_text(encoding="utf-8"))
+            context = https.trust_authority((puppet / "certs" / "ca.pem").read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise issues.CANNOT_KEEP.error(path=puppet, reason=reason_of(error)) from error
         return self._renew(url, context, old_key, old)
@@ -107,7 +109,7 @@ class Identity(Credentials):
             old.public_bytes(serialization.Encoding.PEM).decode(),
             base64.b64encode(_sign(old_key, request.public_bytes(serialization.Encoding.DER))).decode(),
         )
-        return self._keep(_post(url, context, "/v1/renewals", body), key)
+        return self._store(_post(url, context, "/v1/renewals", body), key)
 
     def _first_key(self, name: str) -> ec.EllipticCurvePrivateKey:
         check_name(name)
@@ -116,13 +118,13 @@ class Identity(Credentials):
         return self._own_key()
 
     def _own_key(self) -> ec.EllipticCurvePrivateKey:
-        """The key of an enrolment that was cut off, or a new one, on the disk before it is used."""
+        """The key of an interrupted enrolment, or a new key, which is written to the disk before it is used."""
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self.key.exists():
                 key = _load_key(self.key)
                 if not isinstance(key, ec.EllipticCurvePrivateKey):
-                    raise ValueError("it is not a key of ours")
+                    raise ValueError("it is not a key on an elliptic curve")
                 return key
             key = ec.generate_private_key(ec.SECP256R1())
             write_private(self.key, _key_pem(key))
@@ -133,7 +135,7 @@ class Identity(Credentials):
     def _load(self) -> tuple[OwnKey, x509.Certificate]:
         try:
             certificate = x509.load_pem_x509_certificate(self.certificate.read_bytes())
-            # A renewal that was cut off after its certificate came: the key that belongs to it waits beside the old one.
+            # A renewal was interrupted after its certificate was written: the key of the new certificate is beside the old key.
             if self.next_key.exists() and _load_key(self.next_key).public_key() == certificate.public_key():
                 self.next_key.replace(self.key)
             return _load_key(self.key), certificate
@@ -142,13 +144,13 @@ class Identity(Credentials):
         except (OSError, ValueError) as error:
             raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
 
-    def _keep(self, came: CertificateBody, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
-        """Put everything in its place. A crash at any point leaves a certificate with its key, the old pair or the new one."""
+    def _store(self, issued: CertificateBody, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+        """Store a certificate and its key. A crash at any point leaves a certificate with its key: the old pair or the new one."""
         try:
-            certificate = x509.load_pem_x509_certificate(came.certificate.encode())
-            write_private(self.authority, came.authority.encode())
+            certificate = x509.load_pem_x509_certificate(issued.certificate.encode())
+            write_private(self.authority, issued.authority.encode())
             write_private(self.next_key, _key_pem(key))
-            write_private(self.certificate, came.certificate.encode())
+            write_private(self.certificate, issued.certificate.encode())
             self.next_key.replace(self.key)
         except (OSError, ValueError) as error:
             raise issues.CANNOT_KEEP.error(path=self.directory, reason=reason_of(error)) from error
@@ -156,14 +158,14 @@ class Identity(Credentials):
 
 
 def _trusted_authority(url: str, fingerprint: Digest) -> str:
-    """The authority's certificate, taken from anyone, kept only if it has this fingerprint."""
-    came = https.call(url, https.trusting_nobody(), "GET", "/v1/authority")
+    """Fetch the authority's certificate from an untrusted server, and trust it only if it has this fingerprint."""
+    response = https.call(url, https.trust_any(), "GET", "/v1/authority")
     try:
-        pem = msgspec.json.decode(came.body, type=AuthorityBody).certificates
-        found = x509.load_pem_x509_certificates(pem.encode())
+        pem = msgspec.json.decode(response.body, type=AuthorityBody).certificates
+        certificates = x509.load_pem_x509_certificates(pem.encode())
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
         raise issues.OTHER_AUTHORITY.error(url=url) from None
-    for certificate in found:
+    for certificate in certificates:
         if digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER)) == fingerprint:
             return certificate.public_bytes(serialization.Encoding.PEM).decode()
     raise issues.OTHER_AUTHORITY.error(url=url)
@@ -187,7 +189,7 @@ def _pem(request: x509.CertificateSigningRequest) -> str:
 
 
 def _key_digest(key: ec.EllipticCurvePrivateKey) -> Digest:
-    """What an operator compares: reckoned here, not taken from the server."""
+    """The fingerprint that an operator compares: computed here, not taken from the server."""
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
     return digests.of_bytes(key.public_key().public_bytes(serialization.Encoding.DER, spki))
 
@@ -203,7 +205,7 @@ def _sign(key: OwnKey, data: bytes) -> bytes:
 
 
 def _load_key(path: Path) -> OwnKey:
-    """Ours are on a curve; those of Puppet's agents are RSA."""
+    """Load a key: ours are on an elliptic curve, those of Puppet's agents are RSA."""
     key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     if not isinstance(key, OwnKey):
         raise ValueError("it is not a key on an elliptic curve, nor RSA")

@@ -1,34 +1,32 @@
-"""Runs one command to its end, in a session of its own, and hands over what it says while it runs.
+"""Runs one ordered command to its end and passes its output on while it runs.
 
-There is no shell and no input. A command that takes too long is asked to end with everything it started, then made to. One that has
-ended while something it left behind holds its output is not waited for.
+There is no shell and no input. A command that takes too long gets SIGTERM together with everything it started, and SIGKILL after a grace
+period. A command that has ended while a process that it left behind keeps the output open is not waited for. `base.programs` starts,
+reads and kills it; this module adds the lines, their batches and the grace period.
 """
 
-import contextlib
-import os
-import selectors
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from precast.agent.orders.command_output import Output, Stream
-from precast.wire.jobs.orders import Line
+from precast.agent.orders.command_output import CommandOutput
+from precast.base.programs import RunningProgram, StartOptions, Stream
+from precast.wire.jobs.orders import OutputLine
 
-# Lines are handed over together: so many bytes, or after so long.
+# Lines are passed on in batches: of this many bytes, or after this time.
 BATCH_BYTES = 32 * 1024
 BATCH_S = 0.2
-# Between asking and making, and for what is still in a pipe after the end.
+# Between SIGTERM and SIGKILL, and for output that is still in a pipe after the end.
 GRACE_S = 5.0
 DRAIN_S = 1.0
-READ_BYTES = 64 * 1024
 
-Tell = Callable[[int, list[Line]], None]
+# Called with the number of the first line, and the lines.
+OnLines = Callable[[int, list[OutputLine]], None]
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     """How a command ended."""
 
     code: int | None
@@ -42,84 +40,66 @@ def run_command(
     argv: Sequence[str],
     timeout_s: float,
     output_bytes: int,
-    tell: Tell,
+    on_lines: OnLines,
     *,
     directory: Path,
     environment: Mapping[str, str],
-) -> Ran:
-    """Run it; `tell` hears lines with the number of the first. Raises OSError if it cannot be started."""
-    process = subprocess.Popen(
-        list(argv),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=directory,
-        env=dict(environment),
-        start_new_session=True,
-    )
-    with process:
-        run = _Run(process, Output(output_bytes), tell)
-        try:
-            is_overdue = run.until_over(time.monotonic() + timeout_s)
-        finally:
-            _kill(process, signal.SIGKILL)
-    code = process.returncode
-    return Ran(
-        None if code < 0 else code, -code if code < 0 else None, is_overdue, run.output.count, run.output.cut_bytes
+) -> CommandResult:
+    """Run the command; `on_lines` is called with its output. Raises OSError if it cannot be started."""
+    options = StartOptions(environment=dict(environment), directory=str(directory))
+    with RunningProgram(list(argv), options) as program:
+        follower = _Follower(program, CommandOutput(output_bytes), on_lines)
+        is_overdue = follower.wait_until(time.monotonic() + timeout_s)
+        program.wait(None)
+    code = program.code
+    assert code is not None, "the program was waited for"
+    output = follower.output
+    return CommandResult(
+        None if code < 0 else code, -code if code < 0 else None, is_overdue, output.count, output.cut_bytes
     )
 
 
-class _Run:
-    def __init__(self, process: "subprocess.Popen[bytes]", output: Output, tell: Tell) -> None:
-        self._process = process
+class _Follower:
+    """Reads a command's output until it has ended, and ends it when it is late."""
+
+    def __init__(self, program: RunningProgram, output: CommandOutput, on_lines: OnLines) -> None:
+        self._program = program
         self.output = output
-        self._tell = tell
-        self._told_s = time.monotonic()
+        self._on_lines = on_lines
+        self._flushed_s = time.monotonic()
 
-    def until_over(self, end_s: float) -> bool:
-        """Read until it has ended; whether it had to be ended."""
-        made_to_s: float | None = None
+    def wait_until(self, deadline_s: float) -> bool:
+        """Read the output until the command has ended; whether it missed the deadline and was terminated."""
+        kill_s: float | None = None
         ended_s: float | None = None
-        with selectors.DefaultSelector() as selector:
-            for pipe, stream in ((self._process.stdout, "out"), (self._process.stderr, "err")):
-                assert pipe is not None, "it was asked for"
-                os.set_blocking(pipe.fileno(), False)
-                selector.register(pipe, selectors.EVENT_READ, stream)
-            while True:
-                for key, _ in selector.select(BATCH_S / 2):
-                    data = os.read(key.fd, READ_BYTES)
-                    if data:
-                        stream_: Stream = key.data
-                        self.output.add(stream_, data)
-                    else:
-                        selector.unregister(key.fileobj)
-                self._hand_over()
-                now_s = time.monotonic()
-                if self._process.poll() is not None:
-                    ended_s = ended_s or now_s
-                    if not selector.get_map() or now_s > ended_s + DRAIN_S:
-                        break
-                elif made_to_s is None and now_s > end_s:
-                    made_to_s = now_s + GRACE_S
-                    _kill(self._process, signal.SIGTERM)
-                elif made_to_s is not None and now_s > made_to_s:
-                    _kill(self._process, signal.SIGKILL)
-                elif not selector.get_map():
-                    time.sleep(BATCH_S / 2)  # it has closed its output and goes on
+        while True:
+            self._read()
+            self._flush()
+            now_s = time.monotonic()
+            if self._program.has_ended():
+                ended_s = ended_s or now_s
+                if not self._program.has_open_streams or now_s > ended_s + DRAIN_S:
+                    break
+            elif kill_s is None and now_s > deadline_s:
+                kill_s = now_s + GRACE_S
+                self._program.signal(signal.SIGTERM)
+            elif kill_s is not None and now_s > kill_s:
+                self._program.signal(signal.SIGKILL)
         self.output.finish()
-        self._hand_over(is_last=True)
-        return made_to_s is not None
+        self._flush(is_last=True)
+        return kill_s is not None
 
-    def _hand_over(self, *, is_last: bool = False) -> None:
+    def _read(self) -> None:
+        data: dict[Stream, bytearray] = {"out": bytearray(), "err": bytearray()}
+        self._program.serve(BATCH_S / 2, data)
+        for stream, piece in data.items():
+            if piece:
+                self.output.add(stream, bytes(piece))
+
+    def _flush(self, *, is_last: bool = False) -> None:
         now_s = time.monotonic()
-        if is_last or self.output.ready_bytes >= BATCH_BYTES or now_s - self._told_s >= BATCH_S:
-            self._told_s = now_s
+        if is_last or self.output.ready_bytes >= BATCH_BYTES or now_s - self._flushed_s >= BATCH_S:
+            self._flushed_s = now_s
             first, lines = self.output.take()
             if lines:
-                self._tell(first, lines)
-
-
-def _kill(process: "subprocess.Popen[bytes]", number: int) -> None:
-    """End it with all that it started, as far as that has not left its session."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
+                self._on_lines(first, lines)

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Routes about environments, their content, and the webhooks that deploy them."""

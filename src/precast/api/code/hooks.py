@@ -1,47 +1,42 @@
-"""The route that forges call when something was pushed."""
+"""The route that forges call after a push."""
 
 import asyncio
 
 from aiohttp import web
 
 from precast.api.http import issues
-from precast.api.http.routes import PUBLIC, Call, Route, Routes
-from precast.services.code import issues as issues_environments
+from precast.api.http.routes import PUBLIC, Call, route
+from precast.services.code import issues as code_issues
 from precast.services.code.hooks import HookService
 from precast.wire.code.environments import HookAnswer
 
-# A forge describes what was pushed at length.
+# Forges describe a push at length.
 MAX_BODY_BYTES = 1024 * 1024
 BODY_S = 30.0
-# As GitHub, Gitea and Forgejo sign.
+# GitHub, Gitea and Forgejo send their signature in this header.
 SIGNATURE = "X-Hub-Signature-256"
 
 
 class HooksApi:
-    """Joins hooks to their route."""
+    """Handles the route of hooks."""
 
     def __init__(self, hooks: HookService) -> None:
         self._hooks = hooks
 
-    def declare(self, routes: Routes) -> None:
-        routes.add(
-            Route(
-                "POST",
-                "/v1/hooks/{environment}",
-                self.call,
-                PUBLIC,
-                f"Deploy an environment from its repository; the body is signed in {SIGNATURE}",
-                HookAnswer,
-                errors=(
-                    *(issues.BAD_CREDENTIALS, issues.TOO_LARGE, issues.TOO_SLOW, issues.BAD_BODY),
-                    issues_environments.HOOK_TOO_OFTEN,
-                ),
-                is_stream=True,
-            )
-        )
-
+    @route(
+        "POST",
+        "/v1/hooks/{environment}",
+        PUBLIC,
+        f"Deploy an environment from its repository; the header {SIGNATURE} signs the body",
+        HookAnswer,
+        errors=(
+            *(issues.BAD_CREDENTIALS, issues.TOO_LARGE, issues.TOO_SLOW, issues.BAD_BODY),
+            code_issues.HOOK_TOO_OFTEN,
+        ),
+        is_stream=True,
+    )
     async def call(self, call: Call) -> HookAnswer:
-        """Who has not signed well learns nothing, not even whether there is such a hook."""
+        """Start a deployment. A caller without a valid signature does not learn whether the hook exists."""
         request: web.BaseRequest = call.body
         environment = call.path["environment"]
         body = await _read(request)
@@ -61,5 +56,5 @@ async def _read(request: web.BaseRequest) -> bytes:
     except TimeoutError:
         raise issues.TOO_SLOW.error(limit_s=BODY_S) from None
     except (web.RequestPayloadError, ConnectionError):
-        raise issues.BAD_BODY.error(reason="it is cut off") from None
+        raise issues.BAD_BODY.error(reason="it is incomplete") from None
     return bytes(body)

@@ -1,12 +1,12 @@
-"""Counts for Prometheus, and the health of this process."""
+"""Metrics for Prometheus, and the health of this process."""
 
 import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from precast.api.http.board import Board
-from precast.api.http.routes import PUBLIC, Call, Route, Routes, Text
+from precast.api.http.metrics_exchange import MetricsExchange
+from precast.api.http.routes import PUBLIC, Call, Text, route
 from precast.store.engine.database import Database
 from precast.store.schema.check import ping
 
@@ -16,30 +16,39 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """What this process has done since it started. Bounded: there is one count for each route and status."""
+    """Counts the requests of this process. Memory is bounded: there is one counter per route and status."""
 
-    def __init__(self, database: Database, board: Board | None = None) -> None:
-        """With a board, the figures of the other processes of this server are told as well."""
+    def __init__(self, database: Database, exchange: MetricsExchange | None = None) -> None:
+        """With an exchange, `/metrics` also shows the other workers of this server."""
         self._database = database
-        self._board = board
+        self._exchange = exchange
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._started_s = time.time()
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self._ready_until_s = float("-inf")
-        self.under_way = 0
+        self.in_progress = 0
 
-    def declare(self, routes: Routes) -> None:
-        state = dict[str, str]
-        for route in (
-            Route("GET", "/metrics", self.show, PUBLIC, "Counts for Prometheus", Text, is_free=True),
-            Route("GET", "/health/live", self.live, PUBLIC, "Whether this process runs", state, is_free=True),
-            Route("GET", "/health/ready", self.ready, PUBLIC, "Whether the database answers", state, is_free=True),
-        ):
-            routes.add(route)
+    @route("GET", "/metrics", PUBLIC, "Counts for Prometheus", Text, is_free=True)
+    async def show(self, call: Call) -> Text:
+        own = self._text()
+        return Text(TEXT, own if self._exchange is None else self._exchange.gather(own))
+
+    @route("GET", "/health/live", PUBLIC, "Whether this process runs", dict[str, str], is_free=True)
+    async def live(self, call: Call) -> dict[str, str]:
+        return {"status": "live"}
+
+    @route("GET", "/health/ready", PUBLIC, "Whether the database answers", dict[str, str], is_free=True)
+    async def ready(self, call: Call) -> dict[str, str]:
+        """Ping the database, at most once a second however many requests there are."""
+        now_s = self._database.clock.monotonic_s()
+        if self._ready_until_s <= now_s:
+            await ping(self._database)
+            self._ready_until_s = now_s + READY_FOR_S
+        return {"status": "ready"}
 
     def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """A figure that is read when it is asked for."""
+        """Add a gauge whose value is read at each scrape."""
         self._gauges[name] = (meaning, read)
 
     def count(self, route: str, status: int, seconds: float) -> None:
@@ -47,14 +56,10 @@ class Metrics:
         self._seconds[route] += seconds
 
     async def run(self) -> None:
-        """Lay our figures down for the other processes, once a second, for ever."""
-        while self._board is not None:
-            self._board.publish(self._text())
+        """Publish the metrics for the other workers once a second, for ever."""
+        while self._exchange is not None:
+            self._exchange.publish(self._text())
             await asyncio.sleep(PUBLISH_EVERY_S)
-
-    async def show(self, call: Call) -> Text:
-        own = self._text()
-        return Text(TEXT, own if self._board is None else self._board.gather(own))
 
     def _text(self) -> str:
         lines = [
@@ -64,7 +69,7 @@ class Metrics:
                 f'precast_requests_total{{route="{route}",status="{status}"}} {count}'
                 for (route, status), count in sorted(self._requests.items())
             ),
-            "# HELP precast_request_seconds_total Time spent on them.",
+            "# HELP precast_request_seconds_total Time spent on requests.",
             "# TYPE precast_request_seconds_total counter",
             *(
                 f'precast_request_seconds_total{{route="{route}"}} {spent:.6f}'
@@ -72,7 +77,7 @@ class Metrics:
             ),
             "# HELP precast_requests_under_way Requests being answered now.",
             "# TYPE precast_requests_under_way gauge",
-            f"precast_requests_under_way {self.under_way}",
+            f"precast_requests_under_way {self.in_progress}",
             "# HELP precast_start_time_seconds When this process started.",
             "# TYPE precast_start_time_seconds gauge",
             f"precast_start_time_seconds {self._started_s:.3f}",
@@ -83,14 +88,3 @@ class Metrics:
             ),
         ]
         return "\n".join(lines) + "\n"
-
-    async def live(self, call: Call) -> dict[str, str]:
-        return {"status": "live"}
-
-    async def ready(self, call: Call) -> dict[str, str]:
-        """Asked of the database once a second at most, however many ask."""
-        now_s = self._database.clock.monotonic_s()
-        if self._ready_until_s <= now_s:
-            await ping(self._database)
-            self._ready_until_s = now_s + READY_FOR_S
-        return {"status": "ready"}

@@ -1,4 +1,4 @@
-"""The API's description, OpenAPI 3.1, from the declarations that serve it: so it cannot be wrong."""
+"""Describes the API in OpenAPI 3.1, from the same declarations that serve it, so that the description cannot be wrong."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ from precast.store import issues as store_issues
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What is wrong, as RFC 9457 has it, with our code and the next step."""
+    """An error in the form of RFC 9457, with Precast's error code and a hint."""
 
     type: str
     title: str
@@ -67,8 +67,8 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": re.sub(r"\W+", "_", route.name.lower()).strip("_"),
         "responses": {**_answer(route), **_problems(route)},
     }
-    if route.requires.sort != "public":
-        operation["security"] = [{route.requires.sort: []}]
+    if route.requires.kind != "public":
+        operation["security"] = [{route.requires.kind: []}]
         operation["description"] = f"Needs {route.requires}."
     names = re.findall(r"{(\w+)}", route.path)
     operation["parameters"] = [
@@ -89,9 +89,9 @@ def _answer(route: Route) -> dict[str, Any]:
     if route.answer is Content:
         return {
             "200": {"description": "The content.", "content": _BYTES},
-            "206": {"description": "The part of it that a header Range asks for.", "content": _BYTES},
+            "206": {"description": "The part of the content that the header Range asks for.", "content": _BYTES},
             "416": {
-                "description": "It has no such part; the header Content-Range says how long it is.",
+                "description": "The content has no such part; the header Content-Range says how long it is.",
                 "content": _BYTES,
             },
         }
@@ -111,22 +111,22 @@ def _schema(of: Any) -> Any:
 
 
 def _problems(route: Route) -> dict[str, Any]:
-    """By status, what can go wrong, with its codes."""
+    """The error responses by status, with the codes of their errors."""
     possible: list[Issue] = [*route.errors, *ALWAYS]
     if route.body is not None:
         possible += [issues.BAD_BODY, issues.TOO_LARGE, issues.TOO_SLOW]
-    if route.requires.sort != "public":
+    if route.requires.kind != "public":
         possible += [issues.NO_CREDENTIALS, issues.BAD_CREDENTIALS, issues.NOT_ALLOWED]
     if "{" in route.path or route.query:
-        possible.append(issues.NO_ROUTE)  # for a parameter that cannot be one
+        possible.append(issues.NO_ROUTE)  # for a parameter that cannot be printed
     by_kind: dict[Kind, list[Issue]] = {}
     for issue in possible:
         by_kind.setdefault(issue.kind, []).append(issue)
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {
         str(CONSEQUENCES[kind].http_status): {
-            "description": "; ".join(f"{issue.code}: {issue.text}" for issue in found),
+            "description": "; ".join(f"{issue.code}: {issue.text}" for issue in kind_issues),
             "content": content,
         }
-        for kind, found in by_kind.items()
+        for kind, kind_issues in by_kind.items()
     }

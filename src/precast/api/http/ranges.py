@@ -1,6 +1,6 @@
-"""Parts of a content, as HTTP has them: one range of bytes, of the content that the caller has begun to fetch.
+"""Serves byte ranges of content, so that a caller can resume a download.
 
-What is no range, or several at once, is passed over, as the specification allows: then the whole is sent.
+An invalid range, or several ranges at once, is ignored, as the HTTP specification allows: the whole content is sent.
 """
 
 import re
@@ -14,8 +14,8 @@ _RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*", re.IGNORECASE)
 NOT_SATISFIABLE = 416
 
 
-class Part(NamedTuple):
-    """From a byte to before another."""
+class ByteRange(NamedTuple):
+    """A range of bytes; `end` is exclusive."""
 
     start: int
     end: int
@@ -25,34 +25,35 @@ class NotSatisfiable(Exception):
     """No byte of the content is in the range."""
 
 
-def read_range(text: str, size: int) -> Part | None:
-    """The part that a header `Range` asks for; None for all of it. Raises NotSatisfiable."""
-    found = _RANGE.fullmatch(text)
-    if found is None or not (found[1] or found[2]):
+def read_range(text: str, size: int) -> ByteRange | None:
+    """The range that a header `Range` asks for; None for the whole content. Raises NotSatisfiable."""
+    match = _RANGE.fullmatch(text)
+    if match is None or not (match[1] or match[2]):
         return None
-    if not found[1]:
-        start, end = max(size - int(found[2]), 0), size
+    first, last = match[1], match[2]
+    if not first:
+        start, end = max(size - int(last), 0), size
     else:
-        start, end = int(found[1]), min(int(found[2] or size), size - 1) + 1
-        if found[2] and int(found[2]) < start:
+        start, end = int(first), min(int(last or size), size - 1) + 1
+        if last and int(last) < start:
             return None
-    if start >= size or (not found[1] and int(found[2]) == 0):
+    if start >= size or (not first and int(last) == 0):
         raise NotSatisfiable
-    return Part(start, end)
+    return ByteRange(start, end)
 
 
 async def send_content(request: web.BaseRequest, blobs: Blobs, digest: str, size: int) -> web.StreamResponse:
-    """Answer with content, or the part of it that is asked for, a chunk at a time."""
-    mark = f'"{digest}"'
-    headers = {"Content-Type": "application/octet-stream", "ETag": mark, "Accept-Ranges": "bytes"}
-    asked = request.headers.get("Range", "")
-    if request.headers.get("If-Range", mark) != mark:
-        asked = ""
+    """Respond with the content, or the range of it that the request asks for, a chunk at a time."""
+    etag = f'"{digest}"'
+    headers = {"Content-Type": "application/octet-stream", "ETag": etag, "Accept-Ranges": "bytes"}
+    range_header = request.headers.get("Range", "")
+    if request.headers.get("If-Range", etag) != etag:
+        range_header = ""
     try:
-        part = read_range(asked, size)
+        part = read_range(range_header, size)
     except NotSatisfiable:
         return web.Response(status=NOT_SATISFIABLE, headers={**headers, "Content-Range": f"bytes */{size}"})
-    start, end = part or Part(0, size)
+    start, end = part or ByteRange(0, size)
     response = web.StreamResponse(status=200 if part is None else 206, headers=headers)
     if part is not None:
         response.headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"

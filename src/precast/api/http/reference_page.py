@@ -1,4 +1,4 @@
-"""The API's reference for people: one page made from the description, without scripts and without anything from elsewhere."""
+"""Renders the API's reference for people: one HTML page made from the OpenAPI document, without scripts and without external files."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ th { border-bottom: 1px solid #ccc; } nav li { list-style: none; } nav ul { padd
 }
 """
 _DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-# Only our one style sheet; no script, no frame, no form, nothing from anywhere.
+# The policy allows our one style sheet and nothing else: no script, no frame, no form, no external file.
 HEADERS = {
     "Content-Security-Policy": (
         f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -29,13 +29,13 @@ HEADERS = {
 
 
 INTRODUCTION = (
-    '<p>Made from the same declarations that serve it. For programs: <a href="/v1/openapi.json">openapi.json</a> (OpenAPI 3.1). '
-    "People send <code>Authorization: Bearer TOKEN</code>, nodes show their client certificate.</p>"
+    '<p>The server generates this page from the declarations of its routes. Programs read <a href="/v1/openapi.json">openapi.json</a> '
+    "(OpenAPI 3.1). People send <code>Authorization: Bearer TOKEN</code>, nodes present their client certificate.</p>"
 )
 
 
 def render(document: dict[str, Any]) -> str:
-    """The whole page for an OpenAPI document of ours."""
+    """The whole page for one of our OpenAPI documents."""
     operations = [
         (method.upper(), path, operation)
         for path, methods in sorted(document["paths"].items())
@@ -66,9 +66,12 @@ def render(document: dict[str, Any]) -> str:
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
     yield f'<h2 id="{_text(operation["operationId"])}"><code><span class="method">{method}</span> {_text(path)}</code></h2>'
-    yield f"<p>{_text(operation['summary'])}. {_text(operation.get('description', 'Needs nothing.'))}</p>"
+    yield f"<p>{_text(operation['summary'])}. {_text(operation.get('description', 'Needs no credentials.'))}</p>"
     if operation["parameters"]:
-        rows = [(f"<code>{_text(one['name'])}</code>", f"in the {_text(one['in'])}") for one in operation["parameters"]]
+        rows = [
+            (f"<code>{_text(parameter['name'])}</code>", f"in the {_text(parameter['in'])}")
+            for parameter in operation["parameters"]
+        ]
         yield _table(("parameter", "where"), rows)
     if "requestBody" in operation:
         yield f"<p>Takes {_content(operation['requestBody'])}.</p>"
@@ -86,9 +89,10 @@ def _schema(name: str, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _content(holder: dict[str, Any]) -> str:
-    """What a body is: its media type, with a link to its type."""
+    """The media types of a body, each with a link to its schema."""
     return ", ".join(
-        f"<code>{_text(media)}</code> {_type(one['schema'])}" for media, one in holder.get("content", {}).items()
+        f"<code>{_text(media)}</code> {_type(content['schema'])}"
+        for media, content in holder.get("content", {}).items()
     )
 
 
@@ -102,7 +106,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    head = "".join(f"<th>{one}</th>" for one in heads)
+    head = "".join(f"<th>{title}</th>" for title in heads)
     lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 

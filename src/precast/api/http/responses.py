@@ -1,4 +1,7 @@
-"""What handlers answer, as HTTP responses."""
+"""Turns the answers of handlers into HTTP responses.
+
+`NotModified` is part of the hot path that `precast.api.sessions` describes: most answers to nodes are 304.
+"""
 
 import time
 from email.utils import formatdate
@@ -15,8 +18,8 @@ from precast.base.errors import PrecastError
 
 
 class NotModified(web.StreamResponse):
-    """The caller has it: a head and nothing else. A fleet asks for little else, so it is written as it is, in one step: no cookie and no
-    other change of mind is looked at."""
+    """A 304 response, which has no body. Nodes receive few other responses, so it is written in one step, without aiohttp's checks for
+    cookies, compression and a body."""
 
     def __init__(self, headers: dict[str, str]) -> None:
         super().__init__(status=304, headers=headers)
@@ -27,7 +30,7 @@ class NotModified(web.StreamResponse):
         return not self._is_last
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
-        """Write it all: there is no body to wait for."""
+        """Write the whole response, since no body follows."""
         headers, writer = self.headers, request.writer
         headers["Date"] = _date(int(time.time()))
         if not request.keep_alive or request.version != HttpVersion11:
@@ -37,7 +40,7 @@ class NotModified(web.StreamResponse):
         return writer
 
     async def write_eof(self, data: bytes = b"") -> None:
-        assert not data, "it has no body"
+        assert not data, "a 304 response has no body"
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +49,7 @@ def _date(time_s: int) -> str:
 
 
 def respond(answer: Any) -> web.StreamResponse:
-    # First what most ask for: whether something is a response is a long question.
+    # The most frequent answer first: isinstance for aiohttp's responses is slow.
     if isinstance(answer, Document):
         headers = {"ETag": f'"{answer.digest}"', "Cache-Control": "private, no-cache", **answer.headers}
         if answer.body is None:
@@ -63,12 +66,12 @@ def respond(answer: Any) -> web.StreamResponse:
 
 def problem(error: PrecastError, status: int | None = None) -> web.Response:
     status = status or error.consequence.http_status
-    told = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
-    # A bucket has at least one again within a second.
+    body = openapi.Problem("about:blank", error.kind.value, status, error.message, error.code, error.hint)
+    # A token bucket is not empty for longer than a second.
     headers = {"Retry-After": "1"} if error.consequence.retry else {}
     response = web.Response(
-        status=status, body=msgspec.json.encode(told), content_type="application/problem+json", headers=headers
+        status=status, body=msgspec.json.encode(body), content_type="application/problem+json", headers=headers
     )
     if issues.TOO_SLOW.matches(error):
-        response.force_close()  # the rest of the body would be taken for the next request
+        response.force_close()  # otherwise the rest of the body would be read as the next request
     return response

@@ -1,8 +1,9 @@
-"""What the API offers, as declarations: everything a route needs to be served, guarded and documented."""
+"""Declarations of routes. A declaration stands as the decorator `@route` at its handler, and has what serves, protects and documents it."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -11,8 +12,8 @@ from precast.services.identity.people import Person
 from precast.services.identity.roles import ROLES
 
 
-class Node(NamedTuple):
-    """A machine that has shown a good certificate."""
+class NodeCaller(NamedTuple):
+    """A node that has presented a valid certificate."""
 
     name: str
     extensions: dict[str, str]
@@ -24,17 +25,17 @@ class Node(NamedTuple):
         return f"node:{self.name}"
 
 
-Caller = Person | Node | None
+Caller = Person | NodeCaller | None
 
 
-# What a route concerns: the whole site, one environment that its path names, or whatever the caller may see.
+# The scope of a route: the whole site, the environment that its path names, or the environments that the caller may see.
 SITE, ENVIRONMENT, OWN = "site", "environment", "own"
 
 
 class Requirement(NamedTuple):
-    """What a caller must be. `role` and `scope` are for people: a token for some environments opens nothing of the whole site."""
+    """Which caller a route requires. `role` and `scope` are for people: a token for some environments opens no route of the whole site."""
 
-    sort: str  # public, node, person
+    kind: str  # public, node, person
     role: str = ""
     scope: str = SITE
 
@@ -42,10 +43,10 @@ class Requirement(NamedTuple):
     def is_known(self) -> bool:
         if self.scope not in (SITE, ENVIRONMENT, OWN):
             return False
-        return self.role in ROLES if self.sort == "person" else self.sort in ("public", "node") and not self.role
+        return self.role in ROLES if self.kind == "person" else self.kind in ("public", "node") and not self.role
 
     def __str__(self) -> str:
-        return f"the role {self.role}" if self.sort == "person" else "a node's certificate"
+        return f"the role {self.role}" if self.kind == "person" else "a node's certificate"
 
 
 PUBLIC = Requirement("public")
@@ -56,37 +57,40 @@ def person(role: str, scope: str = SITE) -> Requirement:
     return Requirement("person", role, scope)
 
 
+VIEWER, OPERATOR, ADMIN = person("viewer"), person("operator"), person("admin")
+
+
 class Call(NamedTuple):
-    """One request, as a handler sees it."""
+    """A request, as the server passes it to a handler."""
 
     caller: Caller
     path: dict[str, str]
     query: dict[str, str]
     body: Any
-    address: str = ""  # where the request comes from
-    headers: dict[str, str] = {}  # noqa: RUF012 - those the route names; never changed
-    cookie: str = ""  # the session of a browser, if the caller is known by that
+    address: str = ""  # of the client
+    headers: dict[str, str] = {}  # noqa: RUF012 - those that the route declares; never modified
+    cookie: str = ""  # of the browser session, if it has authenticated the caller
 
     @property
     def actor(self) -> str:
-        assert self.caller is not None, "a route that notes who did it is never public"
+        assert self.caller is not None, "a route that records its actor is never public"
         return self.caller.actor
 
     @property
     def environments(self) -> list[str]:
-        """The environments that the caller is held to; empty for all."""
+        """The environments that the caller's token is limited to; empty for all."""
         return self.caller.environments if isinstance(self.caller, Person) else []
 
 
 class Text(NamedTuple):
-    """An answer that is not JSON."""
+    """An answer in plain text."""
 
     content_type: str
     text: str
 
 
 class Document(NamedTuple):
-    """Stored bytes that are known by their digest; none if the caller has them already."""
+    """A stored document and its digest; `body` is None if the caller has this version already."""
 
     digest: str
     body: bytes | None
@@ -94,21 +98,24 @@ class Document(NamedTuple):
 
 
 class Page(NamedTuple):
-    """An answer for people, in HTML, with the headers that keep it harmless."""
+    """An answer in HTML, with its security headers."""
 
     html: str
     headers: dict[str, str]
 
 
 class Content:
-    """Bytes, in a body or an answer."""
+    """Marks a request or answer whose body is plain bytes."""
 
 
 Handler = Callable[[Call], Awaitable[Any]]
+HandlerMethod = TypeVar("HandlerMethod", bound=Callable[..., Awaitable[Any]])
+# The attribute of a handler method that holds its declaration.
+_DECLARATION = "__precast_route__"
 
 
 class Route(NamedTuple):
-    """One thing the API offers."""
+    """One operation of the API."""
 
     method: str
     path: str
@@ -120,12 +127,10 @@ class Route(NamedTuple):
     query: tuple[str, ...] = ()
     errors: tuple[Issue, ...] = ()
     headers: tuple[str, ...] = ()
-    is_free: bool = False  # of quotas: what watches the server is always answered
-    is_socket: bool = False  # then the handler is given the request instead of a body, and answers by itself
-    is_stream: bool = (
-        False  # the same for content: the handler reads or writes it a part at a time, and holds to its own limits
-    )
-    limit_s: float | None = None  # for what may take longer than others
+    is_free: bool = False  # exempt from quotas: monitoring is always answered
+    is_socket: bool = False  # the handler gets the request instead of a body and answers it itself
+    is_stream: bool = False  # the same for content: the handler reads or writes it in parts, with limits of its own
+    limit_s: float | None = None  # instead of the usual limit, for slow operations
 
     @property
     def takes_request(self) -> bool:
@@ -136,15 +141,44 @@ class Route(NamedTuple):
         return f"{self.method} {self.path}"
 
     def is_at(self, path: str) -> bool:
-        """Whether this is the route's address, whatever the method."""
-        parts, wanted = path.split("/"), self.path.split("/")
-        return len(parts) == len(wanted) and all(
-            (part and one.startswith("{")) or part == one for part, one in zip(parts, wanted, strict=True)
+        """Whether the path matches this route, whatever the method."""
+        parts, patterns = path.split("/"), self.path.split("/")
+        return len(parts) == len(patterns) and all(
+            (part and pattern.startswith("{")) or part == pattern for part, pattern in zip(parts, patterns, strict=True)
         )
 
 
+def route(
+    method: str,
+    path: str,
+    requires: Requirement,
+    summary: str,
+    answer: Any,
+    *,
+    body: type[msgspec.Struct] | None = None,
+    query: tuple[str, ...] = (),
+    errors: tuple[Issue, ...] = (),
+    headers: tuple[str, ...] = (),
+    is_free: bool = False,
+    is_socket: bool = False,
+    is_stream: bool = False,
+    limit_s: float | None = None,
+) -> Callable[[HandlerMethod], HandlerMethod]:
+    """Declare the method below as the handler of a route; the parameters are the fields of `Route`. `Routes.collect` finds it."""
+
+    def declare(handler: HandlerMethod) -> HandlerMethod:
+        declaration = Route(
+            method, path, handler, requires, summary, answer, body, query, errors, headers,
+            is_free, is_socket, is_stream, limit_s,
+        )  # fmt: skip
+        setattr(handler, _DECLARATION, declaration)
+        return handler
+
+    return declare
+
+
 class Routes:
-    """All routes. A route without a requirement cannot be added, so a server that forgets one does not start."""
+    """All routes of a server. A route without a requirement cannot be added, so a server that has one does not start."""
 
     def __init__(self) -> None:
         self._routes: dict[str, Route] = {}
@@ -152,12 +186,31 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes.values())
 
+    def collect(self, api: object) -> None:
+        """Add every route that a method of `api` declares, in the order of the methods.
+
+        Raises TypeError for a handler that declares no route, or no requirement: a server that has one does not start.
+        """
+        for name, method in vars(type(api)).items():
+            declaration: Route | None = getattr(method, _DECLARATION, None)
+            if declaration is not None:
+                self.add(declaration._replace(handler=getattr(api, name)))
+            elif not name.startswith("_") and _is_handler(method):
+                raise TypeError(f"{type(api).__name__}.{name} is a handler and declares no route")
+
     def add(self, route: Route) -> None:
         requires: object = route.requires
         if not isinstance(requires, Requirement) or not requires.is_known:
-            raise TypeError(f"{route.name} does not say whom it requires")
+            raise TypeError(f"{route.name} does not declare which caller it requires")
         if requires.scope == ENVIRONMENT and "{environment}" not in route.path:
-            raise TypeError(f"{route.name} is inside an environment and does not name it")
+            raise TypeError(f"{route.name} has the scope of an environment, and its path does not name one")
         if route.name in self._routes:
             raise ValueError(f"{route.name} is declared twice")
         self._routes[route.name] = route
+
+
+def _is_handler(method: object) -> bool:
+    """Whether a method takes a call and nothing else, as handlers do."""
+    if not inspect.iscoroutinefunction(method):
+        return False
+    return [kind for name, kind in method.__annotations__.items() if name != "return"] == [Call]

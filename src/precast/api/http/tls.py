@@ -1,8 +1,8 @@
-"""The server's side of TLS: a key and certificate of this process alone, in memory, made anew while it runs.
+"""The server's side of TLS: each process has its own key and certificate, keeps them in memory, and renews them while it runs.
 
-Nothing of it is a file, so processes that share a data directory cannot get in each other's way. A connection takes what is
-current when it begins; those that are open go on with what they have. What is trusted changes the same way, so an authority that
-was retired is refused by the next handshake.
+There are no files, so processes that share a data directory cannot disturb each other. A connection uses the certificate that is current
+when it begins, and open connections continue with theirs. The set of trusted authorities changes the same way, so the next handshake
+refuses a retired authority.
 """
 
 import asyncio
@@ -18,35 +18,37 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from precast.base.clock import Clock
 from precast.base.errors import PrecastError
 from precast.services.identity import certificates
-from precast.services.identity.authority_files import HeldAuthority
+from precast.services.identity.authority_files import LoadedAuthority
 
 log = logging.getLogger("precast.api")
 
-# Long before the end: clocks differ, and a server may be suspended for weeks.
+# Long before the expiry: clocks differ, and a server may be suspended for weeks.
 RENEW_BEFORE = timedelta(days=30)
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 
 
 class ServerTls:
-    """What this server shows and whom it trusts, kept current by `run`."""
+    """The server's certificate and the authorities it trusts; `run` keeps them current."""
 
-    def __init__(self, authority: HeldAuthority, hosts: Sequence[str], clock: Clock) -> None:
+    def __init__(self, authority: LoadedAuthority, hosts: Sequence[str], clock: Clock) -> None:
         self._authority = authority
         self._hosts = hosts
         self._clock = clock
         self._current, self.certificate = self._make()
         self._signed_by = authority.current
-        # OpenSSL asks this at every handshake, also when the client names nobody: it is the one moment to choose.
+        # OpenSSL calls this at every handshake, also if the client sends no server name: only here can the certificate be chosen.
         self.context = self._current
         self.context.sni_callback = self._choose
 
-    def look(self) -> bool:
-        """Make a new certificate if the present one nears its end or the authority has changed; whether that was so."""
+    def renew_if_due(self) -> bool:
+        """Renew the certificate if it expires soon or the authority has changed. Returns whether it did."""
         try:
-            self._authority.look()
+            self._authority.reload()
         except PrecastError as error:
-            # Somebody may be copying the directory at this moment; the next look sees all of it.
-            log.warning("the authority is left as it was: %s [%s]", error.message, error.code)
+            # Another process may be copying the directory now; the next check sees all of it.
+            log.warning(
+                "cannot reload the authority, the previous one stays in use: %s [%s]", error.message, error.code
+            )
         is_due = self.certificate.not_valid_after_utc - RENEW_BEFORE <= self._clock.now()
         if not is_due and self._authority.current is self._signed_by:
             return False
@@ -58,13 +60,13 @@ class ServerTls:
         self._current, self.certificate = self._make()
 
     async def run(self) -> None:
-        """Look once a second, for ever."""
+        """Check once a second, for ever."""
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
-            self.look()
+            await asyncio.sleep(CHECK_EVERY_S)
+            self.renew_if_due()
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, listening: ssl.SSLContext) -> None:
-        # Who has just been told that an authority took over or is retired finds it so.
+        # A client that was just told about a new or retired authority must find it in effect.
         if self._authority.current is not self._signed_by:
             self._renew()
         connection.context = self._current
@@ -78,12 +80,12 @@ class ServerTls:
 
 
 def _context(chain: bytes, key: bytes, authority_pem: str) -> ssl.SSLContext:
-    """TLS 1.3 with our certificate; a client may show one of our authority's."""
+    """A context for TLS 1.3 with our certificate; a client may present a certificate of our authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.num_tickets = 0  # nobody resumes here, and two tickets cost a third of the handshake
+    context.num_tickets = 0  # sessions are never resumed, and two tickets cost a third of the handshake
     context.verify_mode = ssl.CERT_OPTIONAL
-    # The standard library reads certificates only from files: these are in memory and have no name.
+    # The ssl module reads certificates only from files: these are anonymous files in memory.
     handles = [_in_memory(chain), _in_memory(key)]
     try:
         context.load_cert_chain(*(f"/proc/self/fd/{handle}" for handle in handles))

@@ -1,61 +1,47 @@
-"""Routes about the authority: whom to trust, and its rotation."""
+"""Routes about the authority: the certificates to trust, and the rotation of the authority."""
 
-from precast.api.http.routes import PUBLIC, Call, Route, Routes, person
-from precast.services import issues
-from precast.services.identity.authority_files import HeldAuthority
+from precast.api.http.routes import ADMIN, PUBLIC, VIEWER, Call, route
+from precast.services.identity import issues as identity_issues
+from precast.services.identity.authority_files import LoadedAuthority
 from precast.services.identity.rotation import RotationService
-from precast.wire.identity.bodies import AuthorityBody, Retire, Rotate, RotationBody
+from precast.wire.identity.bodies import AuthorityBody, RetireBody, RotateBody, RotationBody
 
 
 class AuthorityApi:
-    """Joins authority and rotation to their routes."""
+    """Handles the routes of the authority."""
 
-    def __init__(self, authority: HeldAuthority, rotation: RotationService) -> None:
+    def __init__(self, authority: LoadedAuthority, rotation: RotationService) -> None:
         self._authority = authority
         self._rotation = rotation
 
-    def declare(self, routes: Routes) -> None:
-        for route in (
-            Route("GET", "/v1/authority", self.show, PUBLIC, "The certificates to trust", AuthorityBody),
-            Route(
-                "GET",
-                "/v1/authority/rotation",
-                self.status,
-                person("viewer"),
-                "How far a rotation of the authority is",
-                RotationBody,
-            ),
-            Route(
-                "POST",
-                "/v1/authority/rotation",
-                self.rotate,
-                person("admin"),
-                "Let a new authority take the place of the present one",
-                RotationBody,
-                body=Rotate,
-                errors=(issues.ROTATING,),
-            ),
-            Route(
-                "POST",
-                "/v1/authority/retirement",
-                self.finish,
-                person("admin"),
-                "Trust the new authority alone",
-                RotationBody,
-                body=Retire,
-                errors=(issues.ROTATING, issues.STILL_IN_USE, issues.NOT_ROTATING),
-            ),
-        ):
-            routes.add(route)
-
+    @route("GET", "/v1/authority", PUBLIC, "The certificates to trust", AuthorityBody)
     async def show(self, call: Call) -> AuthorityBody:
         return AuthorityBody(self._authority.current.pem)
 
-    async def status(self, call: Call) -> RotationBody:
+    @route("GET", "/v1/authority/rotation", VIEWER, "The progress of a rotation of the authority", RotationBody)
+    async def show_rotation(self, call: Call) -> RotationBody:
         return await self._rotation.status()
 
+    @route(
+        "POST",
+        "/v1/authority/rotation",
+        ADMIN,
+        "Replace the authority by a new one",
+        RotationBody,
+        body=RotateBody,
+        errors=(identity_issues.ROTATION_IN_PROGRESS,),
+    )
     async def rotate(self, call: Call) -> RotationBody:
         return await self._rotation.rotate(call.actor, prepare_only=call.body.prepare_only)
 
+    @route(
+        "POST",
+        "/v1/authority/retirement",
+        ADMIN,
+        "Retire the old authority: only the new one is trusted",
+        RotationBody,
+        body=RetireBody,
+        errors=(identity_issues.ROTATION_IN_PROGRESS, identity_issues.STILL_IN_USE, identity_issues.NOT_ROTATING),
+    )
     async def finish(self, call: Call) -> RotationBody:
         return await self._rotation.finish(call.actor, is_forced=call.body.is_forced)

@@ -2,19 +2,20 @@
 
 import msgspec
 
-from precast.api.http.routes import PUBLIC, Call, Route, Routes, person
-from precast.services import issues
+from precast.api.http.routes import ADMIN, OPERATOR, PUBLIC, VIEWER, Call, route
+from precast.services.identity import issues as identity_issues
 from precast.services.identity.enrolment import EnrolmentService
 from precast.services.identity.people import PeopleService
+from precast.services.issues import BAD_VALUE, NO_SUCH_NODE, UNPRINTABLE
 from precast.store.identity.audit import END, AuditLog
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.wire import issues as wire_issues
 from precast.wire.identity.bodies import (
+    ActionResult,
+    AuditReason,
     AuditRow,
     CertificateBody,
     CertificateRow,
-    Deed,
-    Done,
     EnrolBody,
     NewEnrolmentToken,
     NewPersonToken,
@@ -27,147 +28,114 @@ PAGE = 500
 
 
 class IdentityApi:
-    """Joins the services of identity to their routes."""
+    """Handles the routes of enrolment, certificates, tokens and the audit log."""
 
-    def __init__(self, enrolment: EnrolmentService, people: PeopleService, nodes: Nodes, audit: AuditLog) -> None:
+    def __init__(
+        self, enrolment: EnrolmentService, people: PeopleService, nodes: NodeCertificates, audit: AuditLog
+    ) -> None:
         self._enrolment = enrolment
         self._people = people
         self._nodes = nodes
         self._audit = audit
 
-    def declare(self, routes: Routes) -> None:
-        for route in (
-            Route(
-                "POST",
-                "/v1/enrolments",
-                self.enrol,
-                PUBLIC,
-                "Give a node its first certificate",
-                CertificateBody,
-                body=EnrolBody,
-                errors=(
-                    issues.BAD_REQUEST,
-                    issues.NAME_TAKEN,
-                    issues.ENROLMENT_DENIED,
-                    wire_issues.BAD_NAME,
-                    wire_issues.BAD_TOKEN,
-                ),
-            ),
-            Route(
-                "POST",
-                "/v1/renewals",
-                self.renew,
-                PUBLIC,
-                "Give a node its next certificate, by proof of its key",
-                CertificateBody,
-                body=RenewBody,
-                errors=(issues.BAD_REQUEST, issues.RENEWAL_DENIED, wire_issues.BAD_NAME),
-            ),
-            Route(
-                "GET",
-                "/v1/certificates",
-                self.certificates,
-                person("viewer"),
-                "Certificates by node and age",
-                list[CertificateRow],
-                query=("after",),
-            ),
-            Route(
-                "POST",
-                "/v1/certificates/{node}/revocation",
-                self.revoke,
-                person("operator"),
-                "Take a node's certificates back",
-                Done,
-                body=Deed,
-                errors=(issues.NO_SUCH_NODE, issues.BAD_VALUE, issues.UNPRINTABLE),
-            ),
-            Route(
-                "POST",
-                "/v1/certificates/{node}/cleaning",
-                self.clean,
-                person("operator"),
-                "Let a name be enrolled anew",
-                Done,
-                body=Deed,
-                errors=(issues.NO_SUCH_NODE, issues.BAD_VALUE, issues.UNPRINTABLE),
-            ),
-            Route(
-                "POST",
-                "/v1/tokens/enrolment",
-                self.create_enrolment,
-                person("operator"),
-                "Make a token that enrols nodes",
-                TokenBody,
-                body=NewEnrolmentToken,
-                errors=(issues.BAD_VALUE, issues.UNKNOWN_EXTENSION, issues.UNPRINTABLE),
-            ),
-            Route(
-                "POST",
-                "/v1/tokens/person",
-                self.create_person,
-                person("admin"),
-                "Make a token for a person",
-                TokenBody,
-                body=NewPersonToken,
-                errors=(issues.BAD_ROLE, issues.BAD_VALUE, issues.UNPRINTABLE),
-            ),
-            Route(
-                "GET", "/v1/tokens", self.tokens, person("admin"), "All tokens, without their secrets", list[TokenRow]
-            ),
-            Route(
-                "DELETE",
-                "/v1/tokens/{id}",
-                self.revoke_token,
-                person("admin"),
-                "End a token",
-                Done,
-                errors=(issues.NO_SUCH_TOKEN,),
-            ),
-            Route(
-                "GET",
-                "/v1/audit",
-                self.audit,
-                person("admin"),
-                "Deeds, newest first",
-                list[AuditRow],
-                query=("before",),
-            ),
-        ):
-            routes.add(route)
-
+    @route(
+        "POST",
+        "/v1/enrolments",
+        PUBLIC,
+        "Enrol a node: issue its first certificate",
+        CertificateBody,
+        body=EnrolBody,
+        errors=(
+            identity_issues.BAD_REQUEST,
+            identity_issues.NAME_TAKEN,
+            identity_issues.ENROLMENT_DENIED,
+            wire_issues.BAD_NAME,
+            wire_issues.BAD_TOKEN,
+        ),
+    )
     async def enrol(self, call: Call) -> CertificateBody:
         return await self._enrolment.enrol(call.body)
 
+    @route(
+        "POST",
+        "/v1/renewals",
+        PUBLIC,
+        "Renew a node's certificate; the node proves that it has its key",
+        CertificateBody,
+        body=RenewBody,
+        errors=(identity_issues.BAD_REQUEST, identity_issues.RENEWAL_DENIED, wire_issues.BAD_NAME),
+    )
     async def renew(self, call: Call) -> CertificateBody:
         return await self._enrolment.renew(call.body)
 
-    async def certificates(self, call: Call) -> list[CertificateRow]:
-        after = await self._nodes.certificate(call.query["after"]) if "after" in call.query else None
+    @route("GET", "/v1/certificates", VIEWER, "Certificates by node and age", list[CertificateRow], query=("after",))
+    async def list_certificates(self, call: Call) -> list[CertificateRow]:
+        after = await self._nodes.find(call.query["after"]) if "after" in call.query else None
         return [
-            msgspec.convert(one, CertificateRow, from_attributes=True)
-            for one in await self._nodes.certificates(after, PAGE)
+            msgspec.convert(certificate, CertificateRow, from_attributes=True)
+            for certificate in await self._nodes.list_certificates(after, PAGE)
         ]
 
-    async def revoke(self, call: Call) -> Done:
-        return Done(await self._enrolment.revoke(call.path["node"], call.actor, call.body.why))
+    @route(
+        "POST",
+        "/v1/certificates/{node}/revocation",
+        OPERATOR,
+        "Revoke a node's certificates",
+        ActionResult,
+        body=AuditReason,
+        errors=(NO_SUCH_NODE, BAD_VALUE, UNPRINTABLE),
+    )
+    async def revoke(self, call: Call) -> ActionResult:
+        return ActionResult(await self._enrolment.revoke(call.path["node"], call.actor, call.body.why))
 
-    async def clean(self, call: Call) -> Done:
-        return Done(await self._enrolment.clean(call.path["node"], call.actor, call.body.why))
+    @route(
+        "POST",
+        "/v1/certificates/{node}/cleaning",
+        OPERATOR,
+        "Revoke a node's certificates and allow its name to be enrolled again",
+        ActionResult,
+        body=AuditReason,
+        errors=(NO_SUCH_NODE, BAD_VALUE, UNPRINTABLE),
+    )
+    async def clean(self, call: Call) -> ActionResult:
+        return ActionResult(await self._enrolment.clean(call.path["node"], call.actor, call.body.why))
 
-    async def create_enrolment(self, call: Call) -> TokenBody:
+    @route(
+        "POST",
+        "/v1/tokens/enrolment",
+        OPERATOR,
+        "Create a token that enrols nodes",
+        TokenBody,
+        body=NewEnrolmentToken,
+        errors=(BAD_VALUE, identity_issues.UNKNOWN_EXTENSION, UNPRINTABLE),
+    )
+    async def create_enrolment_token(self, call: Call) -> TokenBody:
         return await self._enrolment.create_token(call.body, call.actor)
 
-    async def create_person(self, call: Call) -> TokenBody:
+    @route(
+        "POST",
+        "/v1/tokens/person",
+        ADMIN,
+        "Create a token for a person",
+        TokenBody,
+        body=NewPersonToken,
+        errors=(identity_issues.BAD_ROLE, BAD_VALUE, UNPRINTABLE),
+    )
+    async def create_person_token(self, call: Call) -> TokenBody:
         return await self._people.create(call.body, call.actor)
 
-    async def tokens(self, call: Call) -> list[TokenRow]:
+    @route("GET", "/v1/tokens", ADMIN, "All tokens, without their secrets", list[TokenRow])
+    async def list_tokens(self, call: Call) -> list[TokenRow]:
         return [*await self._people.list(), *await self._enrolment.list_tokens()]
 
-    async def revoke_token(self, call: Call) -> Done:
+    @route("DELETE", "/v1/tokens/{id}", ADMIN, "Revoke a token", ActionResult, errors=(identity_issues.NO_SUCH_TOKEN,))
+    async def revoke_token(self, call: Call) -> ActionResult:
         await self._enrolment.revoke_token(call.path["id"], call.actor)
-        return Done([call.path["id"]])
+        return ActionResult([call.path["id"]])
 
-    async def audit(self, call: Call) -> list[AuditRow]:
-        entries = await self._audit.latest(call.query.get("before", END), PAGE)
-        return [AuditRow(one.id, one.at, one.actor, one.action, one.target, one.detail) for one in entries]
+    @route("GET", "/v1/audit", ADMIN, "The audit log, newest first", list[AuditRow], query=("before",))
+    async def list_audit(self, call: Call) -> list[AuditRow]:
+        entries = await self._audit.read_latest(call.query.get("before", END), PAGE)
+        return [
+            AuditRow(entry.id, entry.at, entry.actor, entry.action, entry.target, entry.detail) for entry in entries
+        ]

@@ -1,91 +1,79 @@
-"""Routes about requests that an operator decides on."""
+"""Routes about certificate requests that an operator signs or rejects."""
 
-from precast.api.http.routes import PUBLIC, Call, Route, Routes, person
-from precast.services import issues
+from precast.api.http.routes import OPERATOR, PUBLIC, VIEWER, Call, route
+from precast.services.identity import issues as identity_issues
 from precast.services.identity.requests import RequestService
+from precast.services.issues import BAD_VALUE, UNPRINTABLE
 from precast.wire import issues as wire_issues
-from precast.wire.identity.bodies import Done, Rejection, RequestAnswer, RequestBody, RequestRow, Signature
+from precast.wire.identity.bodies import ActionResult, RejectBody, RequestAnswer, RequestBody, RequestRow, SignBody
 
 PAGE = 500
 
 
 class RequestsApi:
-    """Joins the service to its routes."""
+    """Handles the routes of certificate requests."""
 
     def __init__(self, requests: RequestService) -> None:
         self._requests = requests
 
-    def declare(self, routes: Routes) -> None:
-        for route in (
-            Route(
-                "POST",
-                "/v1/requests",
-                self.ask,
-                PUBLIC,
-                "Ask for a certificate that an operator decides on, or what came of it",
-                RequestAnswer,
-                body=RequestBody,
-                errors=(
-                    issues.BAD_REQUEST,
-                    issues.NAME_TAKEN,
-                    issues.REQUEST_REJECTED,
-                    issues.TOO_MANY_REQUESTS,
-                    wire_issues.BAD_NAME,
-                ),
-            ),
-            Route(
-                "GET",
-                "/v1/requests",
-                self.waiting,
-                person("viewer"),
-                "Requests that wait, by name and key",
-                list[RequestRow],
-                query=("after",),
-            ),
-            Route(
-                "POST",
-                "/v1/requests/{node}/signature",
-                self.sign,
-                person("operator"),
-                "Give a waiting request its certificate",
-                Done,
-                body=Signature,
-                errors=(
-                    issues.NO_SUCH_REQUEST,
-                    issues.WHICH_REQUEST,
-                    issues.NAME_TAKEN,
-                    issues.UNKNOWN_EXTENSION,
-                    issues.BAD_VALUE,
-                    issues.UNPRINTABLE,
-                ),
-            ),
-            Route(
-                "POST",
-                "/v1/requests/{node}/rejection",
-                self.reject,
-                person("operator"),
-                "Turn a waiting request down",
-                Done,
-                body=Rejection,
-                errors=(issues.NO_SUCH_REQUEST, issues.BAD_VALUE, issues.UNPRINTABLE),
-            ),
-        ):
-            routes.add(route)
+    @route(
+        "POST",
+        "/v1/requests",
+        PUBLIC,
+        "Request a certificate from an operator, or ask for the decision",
+        RequestAnswer,
+        body=RequestBody,
+        errors=(
+            identity_issues.BAD_REQUEST,
+            identity_issues.NAME_TAKEN,
+            identity_issues.REQUEST_REJECTED,
+            identity_issues.TOO_MANY_REQUESTS,
+            wire_issues.BAD_NAME,
+        ),
+    )
+    async def submit(self, call: Call) -> RequestAnswer:
+        return await self._requests.submit(call.body, call.address)
 
-    async def ask(self, call: Call) -> RequestAnswer:
-        return await self._requests.ask(call.body, call.address)
-
-    async def waiting(self, call: Call) -> list[RequestRow]:
+    @route("GET", "/v1/requests", VIEWER, "The pending requests, by name and key", list[RequestRow], query=("after",))
+    async def list_pending(self, call: Call) -> list[RequestRow]:
         node, _, key = call.query.get("after", "").partition(":")
         return [
-            RequestRow(one.node, one.key_digest, one.address, one.requested_at, one.expires_at)
-            for one in await self._requests.waiting((node, key), PAGE)
+            RequestRow(request.node, request.key_digest, request.address, request.requested_at, request.expires_at)
+            for request in await self._requests.list_pending((node, key), PAGE)
         ]
 
-    async def sign(self, call: Call) -> Done:
-        wanted: Signature = call.body
-        return Done([await self._requests.sign(call.path["node"], wanted.fingerprint, wanted.extensions, call.actor)])
+    @route(
+        "POST",
+        "/v1/requests/{node}/signature",
+        OPERATOR,
+        "Sign a pending request",
+        ActionResult,
+        body=SignBody,
+        errors=(
+            identity_issues.NO_SUCH_REQUEST,
+            identity_issues.AMBIGUOUS_REQUEST,
+            identity_issues.NAME_TAKEN,
+            identity_issues.UNKNOWN_EXTENSION,
+            BAD_VALUE,
+            UNPRINTABLE,
+        ),
+    )
+    async def sign(self, call: Call) -> ActionResult:
+        signature: SignBody = call.body
+        node, fingerprint = call.path["node"], signature.fingerprint
+        return ActionResult([await self._requests.sign(node, fingerprint, signature.extensions, call.actor)])
 
-    async def reject(self, call: Call) -> Done:
-        wanted: Rejection = call.body
-        return Done(await self._requests.reject(call.path["node"], wanted.fingerprint, wanted.why, call.actor))
+    @route(
+        "POST",
+        "/v1/requests/{node}/rejection",
+        OPERATOR,
+        "Reject a pending request",
+        ActionResult,
+        body=RejectBody,
+        errors=(identity_issues.NO_SUCH_REQUEST, BAD_VALUE, UNPRINTABLE),
+    )
+    async def reject(self, call: Call) -> ActionResult:
+        rejection: RejectBody = call.body
+        return ActionResult(
+            await self._requests.reject(call.path["node"], rejection.fingerprint, rejection.why, call.actor)
+        )

@@ -1,72 +1,58 @@
-"""Routes about the rules of classification, and about asking anew."""
+"""Routes about the rules that classify nodes, and about classifying nodes again."""
 
-from precast.api.http.routes import Call, Route, Routes, person
+from precast.api.http.routes import ADMIN, OPERATOR, VIEWER, Call, route
 from precast.api.nodes.nodes import TARGETS
-from precast.services import issues
-from precast.services.code import issues as more_issues
+from precast.services.identity import issues as identity_issues
+from precast.services.issues import BAD_VALUE, UNPRINTABLE
+from precast.services.nodes import issues as node_issues
 from precast.services.nodes.rules import RuleService
-from precast.wire.nodes.bodies import NodesDeed, NodesDone, RuleBody, RuleRow
+from precast.wire.nodes.bodies import NodesAction, NodesActionResult, RuleBody, RuleRow
 
 
 class RulesApi:
-    """Joins the rules to their routes."""
+    """Handles the routes of classification rules."""
 
     def __init__(self, rules: RuleService) -> None:
         self._rules = rules
 
-    def declare(self, routes: Routes) -> None:
-        for route in (
-            Route("GET", "/v1/rules", self.list, person("viewer"), "The rules that say what nodes are", list[RuleRow]),
-            Route(
-                "POST",
-                "/v1/rules/{number}",
-                self.put,
-                person("admin"),
-                "Put a rule in the place of this number",
-                RuleRow,
-                body=RuleBody,
-                errors=(
-                    *(issues.BAD_CLASSIFICATION, issues.UNKNOWN_EXTENSION),
-                    *(more_issues.BAD_RULE, more_issues.TOO_MUCH_SAID, more_issues.NO_RULE),
-                ),
-            ),
-            Route(
-                "DELETE",
-                "/v1/rules/{number}",
-                self.remove,
-                person("admin"),
-                "Remove a rule",
-                RuleRow,
-                errors=(more_issues.NO_RULE,),
-            ),
-            Route(
-                "POST",
-                "/v1/refreshes",
-                self.refresh,
-                person("operator"),
-                "Find out anew what nodes are: by the rules now, by the external classifier soon",
-                NodesDone,
-                body=NodesDeed,
-                errors=(*TARGETS, issues.BAD_VALUE, issues.UNPRINTABLE),
-            ),
-        ):
-            routes.add(route)
+    @route("GET", "/v1/rules", VIEWER, "The rules that classify nodes", list[RuleRow])
+    async def list_rules(self, call: Call) -> list[RuleRow]:
+        return await self._rules.list_rules()
 
-    async def list(self, call: Call) -> list[RuleRow]:
-        return await self._rules.everything()
-
+    @route(
+        "POST",
+        "/v1/rules/{number}",
+        ADMIN,
+        "Create or replace the rule with this number",
+        RuleRow,
+        body=RuleBody,
+        errors=(
+            *(node_issues.BAD_CLASSIFICATION, identity_issues.UNKNOWN_EXTENSION),
+            *(node_issues.BAD_RULE, node_issues.CLASSIFICATION_TOO_LARGE, node_issues.NO_RULE),
+        ),
+    )
     async def put(self, call: Call) -> RuleRow:
         return await self._rules.put(_number(call), call.body, call.actor)
 
+    @route("DELETE", "/v1/rules/{number}", ADMIN, "Remove a rule", RuleRow, errors=(node_issues.NO_RULE,))
     async def remove(self, call: Call) -> RuleRow:
         return await self._rules.remove(_number(call), call.actor)
 
-    async def refresh(self, call: Call) -> NodesDone:
+    @route(
+        "POST",
+        "/v1/refreshes",
+        OPERATOR,
+        "Classify nodes again: by the rules at once, by the external node classifier soon",
+        NodesActionResult,
+        body=NodesAction,
+        errors=(*TARGETS, BAD_VALUE, UNPRINTABLE),
+    )
+    async def refresh(self, call: Call) -> NodesActionResult:
         return await self._rules.refresh(call.body, call.actor)
 
 
 def _number(call: Call) -> int:
     text = call.path["number"]
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise more_issues.NO_RULE.error(number=text[:80])
+        raise node_issues.NO_RULE.error(number=text[:80])
     return int(text)

@@ -1,6 +1,6 @@
-"""One node's open connection on this server: its frames, what waits to be stored, how far it was sent to.
+"""The open connection of one node: the records that it has sent and that are not stored yet, and its position in the stream of orders.
 
-It is small, because there are thousands of it: no task and no timer of its own while nothing happens.
+A server has thousands of connections, so each is small: an idle one has no task and no timer.
 """
 
 import asyncio
@@ -12,34 +12,36 @@ from typing import NamedTuple, Protocol
 
 from aiohttp import web
 
-from precast.api.http.routes import Node
+from precast.api.http.routes import NodeCaller
 from precast.api.sessions import frames
-from precast.api.sessions.arrivals import Arrivals
-from precast.api.sessions.intake import Intake
+from precast.api.sessions.receive_budget import ReceiveBudget
+from precast.api.sessions.store_batch import StoreBatch
 from precast.base.errors import PrecastError
-from precast.services.sessions.served import Served
-from precast.services.sessions.sessions import Begun, RecordKind, SessionService, SetBack, Source, Taken
+from precast.services.sessions.orders import OrderService, StreamRewound
+from precast.services.sessions.record_intake import RecordIntake, RecordKind, RecordSource, StoredRecords
+from precast.services.sessions.served_state import ServedState
+from precast.services.sessions.sessions import AcceptedSession
 from precast.wire import sessions as session
 from precast.wire.sessions import Ack, Message, Record, Released, Resend
 
 log = logging.getLogger("precast.sessions")
 
-# Beyond this many records, or bytes, nothing more is read from a node until they are stored.
+# A node with this many records or bytes that are not stored yet is not read until they are.
 MAX_PENDING = 256
 MAX_PENDING_BYTES = 1024 * 1024
-# What one node may have stored: so many records and bytes in a second, with this much of it at once. Beyond that it is read slowly.
+# The rate limit of one node: records and bytes per second, with a burst of this many seconds. Beyond it the node is read slowly.
 RECORDS_PER_S = 500
 BYTES_PER_S = 2 * 1024 * 1024
 BURST_S = 4.0
-# Records sent to a node and not confirmed; more wait in the database.
+# The send window: at most this many records to a node are unconfirmed; further ones stay in the database.
 WINDOW = 64
-# A node that does not take what is sent for this long is cut off.
+# A node that reads nothing for this long is disconnected.
 SEND_S = 20.0
-LOOK_EVERY_S = 0.1
+WRITABLE_CHECK_S = 0.1
 
 
-class Wire(Protocol):
-    """What brings the node's bytes, and ours to the node."""
+class HttpProtocol(Protocol):
+    """The flow control of aiohttp's protocol object for a connection."""
 
     transport: asyncio.Transport | None
 
@@ -51,122 +53,123 @@ class Wire(Protocol):
     def resume_reading(self) -> None: ...
 
 
-class Shared(NamedTuple):
-    """What the connections of a process have in common."""
+class SharedState(NamedTuple):
+    """The state that all connections of a process share."""
 
-    intake: Intake
-    arrivals: Arrivals
+    budget: ReceiveBudget
+    batch: StoreBatch
 
 
 class Connection:
-    """Owned by the handler of its websocket, known to the hub. Whoever stores its records tells it what became of them."""
+    """Owned by the handler of its websocket, and registered at the endpoint. It is also the `Completion` of its own writes: the committer
+    calls `set_result` or `set_exception` directly."""
 
     __slots__ = (
-        "_allowed_s",
-        "_arrivals",
-        "_ending",
-        "_held_bytes",
-        "_intake",
-        "_is_settled",
+        "_batch",
+        "_budget",
+        "_budgeted_bytes",
+        "_close_task",
+        "_is_detached",
+        "_is_pushing",
         "_is_storing",
         "_kinds",
+        "_next_allowed_s",
+        "_orders",
         "_pending",
         "_pending_bytes",
-        "_pushing",
-        "_room",
-        "_service",
+        "_position",
+        "_protocol",
+        "_records",
+        "_reply_task",
         "_socket",
-        "_stand",
+        "_space_freed",
         "_storing_bytes",
         "_stream",
-        "_telling",
         "_trimmed",
-        "_wire",
+        "announced",
         "confirmed",
         "epoch",
-        "heard_s",
-        "hears_hints",
-        "is_held_up",
+        "is_paused",
+        "last_heard_s",
         "node",
         "sent",
-        "served",
     )
 
     def __init__(
         self,
         socket: web.WebSocketResponse,
-        node: Node,
+        node: NodeCaller,
         instance: str,
-        begun: Begun,
+        accepted: AcceptedSession,
         received: int,
-        service: SessionService,
+        records: RecordIntake,
+        orders: OrderService,
         kinds: Mapping[str, RecordKind],
-        shared: Shared,
-        wire: Wire,
+        shared: SharedState,
+        protocol: HttpProtocol,
     ) -> None:
         self._socket = socket
-        self._service = service
+        self._records = records
+        self._orders = orders
         self._kinds = kinds
-        self._intake, self._arrivals = shared
-        self._wire = wire
-        self._held_bytes = 0
+        self._budget, self._batch = shared
+        self._protocol = protocol
+        self._budgeted_bytes = 0
         self.node = node
         self._stream = (node.name, instance)
-        self.epoch = begun.epoch
-        self._stand = begun.stand
-        self.hears_hints = begun.version >= session.WITH_HINTS
-        self.served = begun.served  # as it was told
-        self.heard_s = time.monotonic()
-        self.is_held_up = False  # by us: nothing is read of it for lack of room
+        self.epoch = accepted.epoch
+        self._position = accepted.position
+        self.announced = accepted.served  # the catalog and policy that the node was told about
+        self.last_heard_s = time.monotonic()
+        self.is_paused = False  # the server does not read from the node, because the receive budget is used up
         self.sent = self.confirmed = received
-        self._trimmed = 0  # what was confirmed through this number is removed
+        self._trimmed = 0  # records up to this number are confirmed and deleted
         self._pending: list[Record] = []
         self._pending_bytes = 0
-        self._is_storing = False  # or is about to, or is answering
-        self._is_settled = False
+        self._is_storing = False  # from the first pending record until the reply is written
+        self._is_detached = False
         self._storing_bytes = 0
-        self._telling: asyncio.Task[None] | None = None  # what the node did not take at once
-        self._ending: asyncio.Task[None] | None = None
-        self._pushing = False
-        self._room: asyncio.Event | None = None
-        self._allowed_s = self.heard_s
+        self._reply_task: asyncio.Task[None] | None = None  # sends a reply while writing is paused
+        self._close_task: asyncio.Task[None] | None = None
+        self._is_pushing = False
+        self._space_freed: asyncio.Event | None = None
+        self._next_allowed_s = self.last_heard_s
 
     async def send(self, message: Message) -> None:
-        """Send; who takes nothing is waited for until the deadline. What cannot be sent ends the connection, which is repeated from what
-        is stored."""
+        """Send a message. If the node does not read within `SEND_S`, the connection ends, and the next one repeats what is stored."""
         try:
-            if self.is_clogged:
-                await self._until_taken()
+            if self.is_write_paused:
+                await self._wait_until_writable()
             self._write(message)
         except (TimeoutError, ConnectionError):
-            self._end(session.CLOSE_SILENT, "nothing can be sent")
+            self._end(session.CLOSE_SILENT, "the node does not read")
 
     def _write(self, message: Message) -> None:
-        """Write, which waits for nobody: whoever calls has seen to it that the node takes what is sent. Raises ConnectionError."""
-        transport = self._wire.transport
+        """Write a frame without waiting; callers check `is_write_paused` first. Raises ConnectionError."""
+        transport = self._protocol.transport
         if transport is None or transport.is_closing() or self._socket.closed:
             raise ConnectionResetError("the connection is being closed")
-        transport.write(frames.binary(session.encode(message)))
+        transport.write(frames.encode_binary(session.encode(message)))
 
     @property
-    def is_clogged(self) -> bool:
-        """Whether the node does not take what is sent."""
-        return self._wire.writing_paused
+    def is_write_paused(self) -> bool:
+        """Whether the node does not read, so that the write buffer is above its limit."""
+        return self._protocol.writing_paused
 
-    async def _until_taken(self) -> None:
+    async def _wait_until_writable(self) -> None:
         """Raises TimeoutError."""
         async with asyncio.timeout(SEND_S):
-            while self.is_clogged:  # noqa: ASYNC110 - the wire tells nobody that it goes on
-                await asyncio.sleep(LOOK_EVERY_S)
+            while self.is_write_paused:  # noqa: ASYNC110 - aiohttp's protocol has no event for it
+                await asyncio.sleep(WRITABLE_CHECK_S)
 
-    def lacks(self, now: Served) -> bool:
-        """Whether the node was not told of what it has now."""
-        digest, policy = self.served
-        return self.hears_hints and ((now.digest or digest) != digest or (now.policy or policy) != policy)
+    def needs_announcement(self, now: ServedState) -> bool:
+        """Whether the node has not been told about this catalog or policy."""
+        digest, policy = self.announced
+        return (now.digest or digest) != digest or (now.policy or policy) != policy
 
-    async def tell(self, now: Served, spread_s: float) -> None:
-        """Tell the node what it has now; what is not said is as it was."""
-        self.served = Served(now.digest or self.served.digest, now.policy or self.served.policy)
+    async def announce(self, now: ServedState, spread_s: float) -> None:
+        """Tell the node about a new catalog or policy. An empty field has not changed."""
+        self.announced = ServedState(now.digest or self.announced.digest, now.policy or self.announced.policy)
         await self.send(Released(now.digest, now.policy, spread_s))
 
     async def close(self, code: int, why: str) -> None:
@@ -175,202 +178,206 @@ class Connection:
                 await self._socket.close(code=code, message=why.encode()[:120], drain=False)
 
     def _end(self, code: int, why: str) -> None:
-        """Close, without waiting for it; nothing more is taken in."""
-        if self._ending is None:
-            self._ending = asyncio.create_task(self.close(code, why), name="precast-session-end")
-        self._make_room()
+        """Close the connection in the background. No further record is accepted."""
+        if self._close_task is None:
+            self._close_task = asyncio.create_task(self.close(code, why), name="precast-session-end")
+        self._signal_space()
 
-    async def settle(self) -> None:
-        """Let go of what is under way; the node repeats what was not acknowledged."""
-        self._is_settled = True
-        if self._telling is not None:
-            self._telling.cancel()
+    async def detach(self) -> None:
+        """Drop all records that are not acknowledged, and free their budget; the node sends them again."""
+        self._is_detached = True
+        if self._reply_task is not None:
+            self._reply_task.cancel()
         self._pending, self._pending_bytes, self._storing_bytes = [], 0, 0
-        self._give_back(self._held_bytes)
-        if self._ending is not None:
-            await self._ending  # so that the node is told why
+        self._free_budget(self._budgeted_bytes)
+        if self._close_task is not None:
+            await self._close_task  # so that the node receives the close code
 
-    def _give_back(self, size_bytes: int) -> None:
-        self._held_bytes -= size_bytes
-        self._intake.give(size_bytes)
+    def _free_budget(self, size_bytes: int) -> None:
+        self._budgeted_bytes -= size_bytes
+        self._budget.release(size_bytes)
 
-    def hear(self, data: bytes) -> bool:
-        """Take a record right when it comes, if nobody has to wait for that; False for everything else, which is the handler's."""
-        if self._is_settled or self._intake.is_full or (self._pending and self._is_full):
+    def accept_record(self, data: bytes) -> bool:
+        """Accept a record within the call that has received it, if that needs no waiting. False leaves the message to the handler."""
+        if self._is_detached or self._budget.is_full or (self._pending and self._is_full):
             return False
         try:
             record = session.decode_from_node(data)
         except (ValueError, RecursionError):
             return False
         now_s = time.monotonic()
-        if type(record) is not Record or self._allowed_s > now_s + BURST_S:
+        if type(record) is not Record or self._next_allowed_s > now_s + BURST_S:
             return False
-        self.heard_s = now_s
+        self.last_heard_s = now_s
         size_bytes = len(memoryview(record.body))
-        self._pace(now_s, size_bytes)
-        self._keep(record, size_bytes)
+        self._charge(now_s, size_bytes)
+        self._enqueue(record, size_bytes)
         return True
 
-    async def take(self, record: Record) -> None:
-        """Have a record stored soon, together with those that come meanwhile. Waits while there are too many."""
-        if self._ending is not None:
+    async def receive(self, record: Record) -> None:
+        """Queue a record for the next batch. Waits while the node exceeds its rate, or too many records are pending."""
+        if self._close_task is not None:
             return
         size_bytes = len(memoryview(record.body))
-        if (ahead_s := self._pace(time.monotonic(), size_bytes)) > 0:
+        if (ahead_s := self._charge(time.monotonic(), size_bytes)) > 0:
             await asyncio.sleep(ahead_s)
-        if self._intake.is_full:
-            await self._wait_for_room()
-        self._keep(record, size_bytes)
-        if self._is_full and self._ending is None:
-            self._room = asyncio.Event()
-            await self._room.wait()
+        if self._budget.is_full:
+            await self._wait_for_budget()
+        self._enqueue(record, size_bytes)
+        if self._is_full and self._close_task is None:
+            self._space_freed = asyncio.Event()
+            await self._space_freed.wait()
 
-    def _keep(self, record: Record, size_bytes: int) -> None:
-        if self._ending is not None:
+    def _enqueue(self, record: Record, size_bytes: int) -> None:
+        if self._close_task is not None:
             return
-        self._intake.take(size_bytes)
-        self._held_bytes += size_bytes
+        self._budget.acquire(size_bytes)
+        self._budgeted_bytes += size_bytes
         self._pending.append(record)
         self._pending_bytes += size_bytes
         if not self._is_storing:
             self._is_storing = True
-            self._arrivals.add(self)
+            self._batch.add(self)
 
     @property
     def _is_full(self) -> bool:
         return len(self._pending) >= MAX_PENDING or self._pending_bytes >= MAX_PENDING_BYTES
 
-    async def _wait_for_room(self) -> None:
-        """Read nothing of this node until there is room: what it sends stays with the kernel, and then with the node."""
-        self._wire.pause_reading()
-        self.is_held_up = True
+    async def _wait_for_budget(self) -> None:
+        """Stop reading from this node until budget is free. Backpressure: first the kernel's buffers fill, then the node waits."""
+        self._protocol.pause_reading()
+        self.is_paused = True
         try:
-            await self._intake.wait()
+            await self._budget.wait_for_space()
         finally:
-            self.is_held_up, self.heard_s = False, time.monotonic()
-            self._wire.resume_reading()
+            self.is_paused, self.last_heard_s = False, time.monotonic()
+            self._protocol.resume_reading()
 
-    def _pace(self, now_s: float, size_bytes: int) -> float:
-        """How long to wait until the node may have one more record of this size."""
-        self._allowed_s = max(self._allowed_s, now_s) + 1 / RECORDS_PER_S + size_bytes / BYTES_PER_S
-        return self._allowed_s - now_s - BURST_S
+    def _charge(self, now_s: float, size_bytes: int) -> float:
+        """Charge a record to the node's rate limit and return how long to wait before accepting it."""
+        self._next_allowed_s = max(self._next_allowed_s, now_s) + 1 / RECORDS_PER_S + size_bytes / BYTES_PER_S
+        return self._next_allowed_s - now_s - BURST_S
 
     async def confirm(self, through: int) -> None:
-        """The node has stored what was for it."""
+        """Handle the node's acknowledgement: it has stored the records up to this number."""
         if self.confirmed < through <= self.sent:
             self.confirmed = through
-            await self._service.confirm(self.node.name, through)
+            await self._orders.confirm(self.node.name, through)
             self._trimmed = through
             await self.push()
 
-    async def repeat(self, after: int) -> None:
-        """The node has not got what came after this number."""
+    async def resend(self, after: int) -> None:
+        """Send the records after this number again, because the node has not received them."""
         self.sent = max(self.confirmed, min(after, self.sent))
         await self.push()
 
     async def push(self) -> None:
-        """Send what is for the node and was not sent yet, as far as the window reaches."""
-        if self._pushing:
+        """Send the node's pending records, as far as the send window allows."""
+        if self._is_pushing:
             return
-        self._pushing = True
+        self._is_pushing = True
         try:
-            while (room := WINDOW - (self.sent - self.confirmed)) > 0:
+            while (window := WINDOW - (self.sent - self.confirmed)) > 0:
                 after = self.sent
-                records = await self._service.outgoing(self.node.name, after, room, self._trimmed)
+                records = await self._orders.read(self.node.name, after, window, self._trimmed)
                 if not records and self.sent == after:
                     return
                 for record in records:
                     if self.sent != after:
-                        break  # meanwhile the node has asked for earlier ones
+                        break  # meanwhile the node has asked for earlier records
                     self.sent = after = record.number
                     await self.send(record)
-        except SetBack:
-            log.warning("what is for %s was set back to an earlier time; it has to come anew", self.node.name)
-            self._end(session.CLOSE_UNSTORED, "the database was set back")
+        except StreamRewound:
+            log.warning(
+                "the order stream of %s was restored to an earlier state; the node has to reconnect", self.node.name
+            )
+            self._end(session.CLOSE_UNSTORED, "the database was restored to an earlier state")
         finally:
-            self._pushing = False
+            self._is_pushing = False
 
     def store(self) -> None:
-        """Have what has come stored; `set_result` or `set_exception` goes on. The boundary of storing: a failure ends the connection."""
-        if self._is_settled:
+        """Submit the pending records; `set_result` or `set_exception` is called when they are stored. A failure ends the connection."""
+        if self._is_detached:
             return
         records, self._storing_bytes = self._pending, self._pending_bytes
         self._pending, self._pending_bytes = [], 0
-        self._make_room()
+        self._signal_space()
         try:
-            self._service.take_in(Source(self._stream, self.epoch, self._stand), records, self._kinds, self)
+            self._records.submit(RecordSource(self._stream, self.epoch, self._position), records, self._kinds, self)
         except Exception as error:  # noqa: BLE001 - the boundary
-            self._give_up(error)
+            self._fail(error)
 
     def done(self) -> bool:
-        """Whether nobody waits for what is being stored."""
-        return self._is_settled
+        """Whether the result of the current write is no longer needed."""
+        return self._is_detached
 
-    def set_result(self, taken: Taken | None) -> None:
-        """It is stored; or the node has come anew, and it is not."""
-        self._give_back_stored()
-        if taken is None:
-            self._end(session.CLOSE_FENCED, "the node has come anew")
+    def set_result(self, stored: StoredRecords | None) -> None:
+        """Reply that the records are stored. None means that a newer connection of the node has fenced this one."""
+        self._free_stored()
+        if stored is None:
+            self._end(session.CLOSE_FENCED, "the node has reconnected")
         else:
-            self._stand = taken.stand
-            self._answer(taken)
+            self._position = stored.position
+            self._reply(stored)
 
     def set_exception(self, error: BaseException) -> None:
-        """It is not stored."""
-        self._give_back_stored()
-        self._give_up(error)
+        """End the connection: the records are not stored."""
+        self._free_stored()
+        self._fail(error)
 
-    def _give_back_stored(self) -> None:
-        self._give_back(self._storing_bytes)
+    def _free_stored(self) -> None:
+        self._free_budget(self._storing_bytes)
         self._storing_bytes = 0
 
-    def _give_up(self, error: BaseException) -> None:
-        """What could not be stored or answered ends the connection; the node repeats it."""
+    def _fail(self, error: BaseException) -> None:
+        """End the connection because records could not be stored or acknowledged; the node sends them again."""
         if isinstance(error, PrecastError):
             log.warning("records of %s are not stored: %s", self.node.name, error)
             self._end(session.CLOSE_UNSTORED, error.message)
         else:
-            log.error("records of %s are not stored or not answered", self.node.name, exc_info=error)
-            self._end(session.CLOSE_UNSTORED, "something went wrong here")
+            log.error("records of %s are not stored or not acknowledged", self.node.name, exc_info=error)
+            self._end(session.CLOSE_UNSTORED, "internal error")
 
-    def _answer(self, taken: Taken) -> None:
-        """Tell the node what became of its records, then have those stored that came meanwhile. The boundary of telling: what a node does
-        not take at once, it is told by a task of its own."""
-        messages: list[Message] = [Ack(taken.stand.received), *taken.wants]
-        if taken.has_gap:
-            self._give_back(self._pending_bytes)
+    def _reply(self, stored: StoredRecords) -> None:
+        """Acknowledge the stored records, then store those that arrived meanwhile. If writing is paused, a task sends the rest of the
+        reply. This is the boundary of replies: a failure ends the connection."""
+        messages: list[Message] = [Ack(stored.position.received), *stored.wants]
+        if stored.has_gap:
+            self._free_budget(self._pending_bytes)
             self._pending, self._pending_bytes = [], 0
-            self._make_room()
-            messages.append(Resend(taken.stand.received))
+            self._signal_space()
+            messages.append(Resend(stored.position.received))
         try:
-            while messages and not self.is_clogged:
+            while messages and not self.is_write_paused:
                 self._write(messages.pop(0))
         except ConnectionError:
-            self._end(session.CLOSE_SILENT, "nothing can be sent")
+            self._end(session.CLOSE_SILENT, "the node does not read")
         except Exception as error:  # noqa: BLE001 - the boundary
-            self._give_up(error)
+            self._fail(error)
         else:
             if messages:
-                self._telling = asyncio.create_task(self._tell(messages), name="precast-session-answer")
+                self._reply_task = asyncio.create_task(
+                    self._reply_when_writable(messages), name="precast-session-answer"
+                )
             else:
-                self._go_on()
+                self._store_next()
 
-    async def _tell(self, messages: Iterable[Message]) -> None:
+    async def _reply_when_writable(self, messages: Iterable[Message]) -> None:
         try:
             for message in messages:
                 await self.send(message)
         except Exception as error:  # noqa: BLE001 - the same boundary
-            self._give_up(error)
+            self._fail(error)
         else:
-            self._go_on()
+            self._store_next()
 
-    def _go_on(self) -> None:
+    def _store_next(self) -> None:
         if self._pending:
-            self._arrivals.add(self)
+            self._batch.add(self)
         else:
             self._is_storing = False
 
-    def _make_room(self) -> None:
-        if self._room is not None:
-            self._room.set()
-            self._room = None
+    def _signal_space(self) -> None:
+        if self._space_freed is not None:
+            self._space_freed.set()
+            self._space_freed = None

@@ -1,48 +1,34 @@
-"""Routes about where nodes are."""
+"""Routes about the presence of nodes and servers."""
 
 import msgspec
 
-from precast.api.http.routes import Call, Route, Routes, person
-from precast.services import issues
+from precast.api.http.routes import VIEWER, Call, route
+from precast.services.sessions import issues as session_issues
 from precast.store.sessions.sessions import Sessions
 from precast.wire.nodes.presence import ServerRow, SessionView
 
 
 class SessionsApi:
-    """Joins sessions to their routes."""
+    """Handles the routes of presence."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
-    def declare(self, routes: Routes) -> None:
-        for route in (
-            Route(
-                "GET",
-                "/v1/nodes/{node}/session",
-                self.show,
-                person("viewer"),
-                "Where a node is connected, or since when it is away",
-                SessionView,
-                errors=(issues.NEVER_CAME,),
-            ),
-            Route(
-                "GET",
-                "/v1/servers",
-                self.servers,
-                person("viewer"),
-                "The servers of this site, by id",
-                list[ServerRow],
-                query=("after",),
-            ),
-        ):
-            routes.add(route)
-
+    @route(
+        "GET",
+        "/v1/nodes/{node}/session",
+        VIEWER,
+        "The server to which a node is connected, or the time since which it is offline",
+        SessionView,
+        errors=(session_issues.NEVER_CONNECTED,),
+    )
     async def show(self, call: Call) -> SessionView:
-        found = await self._sessions.presence(call.path["node"])
-        if found is None:
-            raise issues.NEVER_CAME.error(node=call.path["node"])
-        return msgspec.convert(found, SessionView, from_attributes=True)
+        presence = await self._sessions.read_presence(call.path["node"])
+        if presence is None:
+            raise session_issues.NEVER_CONNECTED.error(node=call.path["node"])
+        return msgspec.convert(presence, SessionView, from_attributes=True)
 
-    async def servers(self, call: Call) -> list[ServerRow]:
-        rows = await self._sessions.servers(call.query.get("after", ""))
+    @route("GET", "/v1/servers", VIEWER, "The servers of this site, by id", list[ServerRow], query=("after",))
+    async def list_servers(self, call: Call) -> list[ServerRow]:
+        rows = await self._sessions.list_servers(call.query.get("after", ""))
         return [msgspec.convert(row, ServerRow, from_attributes=True) for row in rows]

@@ -1,36 +1,42 @@
-"""What nodes send over their sessions, and who takes it."""
+"""Declares the messages and the kinds of records that nodes send over sessions: what each requires, and which service handles it."""
 
-from collections.abc import Sequence
+from typing import TypeVar
 
 from precast.api.http.routes import NODE
-from precast.api.sessions.messages import Messages
-from precast.base.errors import PrecastError
-from precast.services.facts.facts import FactService, Submission
+from precast.api.sessions.messages import SessionMessages
+from precast.services.facts.records import FactRecords
+from precast.services.jobs import records as order_records
+from precast.services.jobs.records import OrderRecords
 from precast.services.reports import reports as report_service
 from precast.services.reports.reports import ReportService
-from precast.services.sessions.sessions import RecordKind, SessionService
-from precast.store.engine.query import Transaction
+from precast.services.sessions.record_intake import RecordIntake, RecordKind
 from precast.wire import sessions as session
-from precast.wire.facts import FactsBody
+from precast.wire.facts import FactUpload
 from precast.wire.reports import records as wire_reports
 from precast.wire.reports.records import RunBegan, RunEnded, RunEvents
-from precast.wire.sessions import Ack, Hello, LossBody, Record, Resend, Want
+from precast.wire.sessions import Ack, Hello, LossBody, Record, Resend
+
+T = TypeVar("T")
 
 
-def messages_of(facts: FactService, sessions: SessionService, reports: ReportService) -> Messages:
-    """Everything that may be said, each with what it requires."""
-
-    def taking_facts(came: Sequence[tuple[str, Submission]]) -> Transaction[Sequence[Want | PrecastError | None]]:
-        answers = yield from facts.taking(came)
-        return [
-            answer if isinstance(answer, PrecastError) else Want(submission.digest) if answer.wants_stable else None
-            for (_, submission), answer in zip(came, answers, strict=True)
-        ]
-
-    messages = Messages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
-    messages.add(session.FACTS, NODE, RecordKind(FactsBody, facts.prepare, taking_facts))
-    messages.add(session.LOSS, NODE, RecordKind(LossBody, lambda node, body: body, sessions.losing))
-    messages.add(wire_reports.BEGAN, NODE, RecordKind(RunBegan, report_service.prepare_began, reports.taking))
-    messages.add(wire_reports.EVENTS, NODE, RecordKind(RunEvents, report_service.prepare_events, reports.taking))
-    messages.add(wire_reports.ENDED, NODE, RecordKind(RunEnded, report_service.prepare_ended, reports.taking))
+def declare_messages(
+    facts: FactRecords, records: RecordIntake, reports: ReportService, orders: OrderRecords
+) -> SessionMessages:
+    """The messages that a server accepts."""
+    messages = SessionMessages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
+    messages.add(session.FACTS, NODE, RecordKind(FactUpload, facts.prepare, facts.store))
+    messages.add(session.LOSS, NODE, RecordKind(LossBody, _unchanged, records.count_losses))
+    messages.add(wire_reports.BEGAN, NODE, RecordKind(RunBegan, report_service.prepare_began, reports.store))
+    messages.add(wire_reports.EVENTS, NODE, RecordKind(RunEvents, report_service.prepare_events, reports.store))
+    messages.add(wire_reports.ENDED, NODE, RecordKind(RunEnded, report_service.prepare_ended, reports.store))
+    declare_order_records(messages, orders)
     return messages
+
+
+def declare_order_records(messages: SessionMessages, orders: OrderRecords) -> None:
+    for name, body in order_records.BODIES.items():
+        messages.add(name, NODE, RecordKind(body, _unchanged, orders.store, rank=order_records.RANK))
+
+
+def _unchanged(node: str, body: T) -> T:
+    return body

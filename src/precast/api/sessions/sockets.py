@@ -1,8 +1,8 @@
-"""A websocket whose messages are handed over as they come.
+"""A websocket that delivers messages directly, within the call that has received them.
 
-aiohttp keeps a message until a task asks for it, and wakes that task: for a short record that costs a good part of what storing it does.
-Here whoever has the connection gets each message first, within the call that has read it, and takes it or leaves it to the task. What
-aiohttp offers for that is the queue its reader writes to; it is replaced where it is made, and nothing else is touched.
+aiohttp queues a message and wakes the task that waits for it, which costs a good part of what storing a short record does. Here a consumer
+gets each message first and accepts it or leaves it to the task. For that, the queue to which aiohttp's reader writes is replaced where
+aiohttp creates it; nothing else of aiohttp is changed. `tests/unit/api/sessions/test_sockets.py` checks it over a real socket.
 """
 
 from collections.abc import Callable
@@ -12,41 +12,41 @@ from aiohttp import WSMsgType, web
 from aiohttp._websocket.reader import WebSocketDataQueue
 from aiohttp.http import WebSocketReader, WebSocketWriter
 
-# As much of what was not asked for yet is kept before nothing more is read.
-KEPT_BYTES = 64 * 1024
+# Reading stops while more than this is queued.
+QUEUE_BYTES = 64 * 1024
 
 
-class Inlet(WebSocketDataQueue):
-    """Messages as they come. While it is open, `take` may take one at once; what it leaves is kept, and everything behind it."""
+class DirectDeliveryQueue(WebSocketDataQueue):
+    """Offers each message to `consumer` while it is open. A message that the consumer leaves is queued, and so is everything behind it."""
 
-    __slots__ = ("_is_open", "take")
+    __slots__ = ("_is_open", "consumer")
 
-    take: Callable[[bytes], bool] | None
+    consumer: Callable[[bytes], bool] | None
     _is_open: bool
 
     def open(self) -> None:
-        """Whoever asks for messages is at nothing else from now on, until one is kept for it."""
+        """Deliver directly from now on: the task waits for the next message and handles no other. A queued message closes it again."""
         self._is_open = not self._buffer
 
     def feed_data(self, data: Any, size: int) -> None:
-        if self._is_open and self.take is not None and data.type is WSMsgType.BINARY and self.take(data.data):
+        if self._is_open and self.consumer is not None and data.type is WSMsgType.BINARY and self.consumer(data.data):
             return
-        # Until whoever asks has got this and all behind it: to give one may bring more that was read before.
+        # Closed until the task has received this message and all behind it, so that messages stay in order.
         self._is_open = False
         super().feed_data(data, size)
 
 
 class SessionSocket(web.WebSocketResponse):
-    """One node's websocket."""
+    """A node's websocket, with direct delivery."""
 
-    inlet: Inlet
+    queue: DirectDeliveryQueue
 
     def _post_start(self, request: web.BaseRequest, protocol: str | None, writer: WebSocketWriter) -> None:
-        """As aiohttp does it, with a queue of ours; there is no heartbeat of its own."""
-        assert self._loop is not None, "it was prepared"
+        """Do what aiohttp does, with our own queue and without aiohttp's heartbeat."""
+        assert self._loop is not None, "the response has been prepared"
         self._ws_protocol, self._writer = protocol, writer
-        self.inlet = self._reader = Inlet(request.protocol, KEPT_BYTES, loop=self._loop)
-        self.inlet.take, self.inlet._is_open = None, False
-        self._parser = WebSocketReader(self.inlet, self._max_msg_size, compress=False, decode_text=self._decode_text)
+        self.queue = self._reader = DirectDeliveryQueue(request.protocol, QUEUE_BYTES, loop=self._loop)
+        self.queue.consumer, self.queue._is_open = None, False
+        self._parser = WebSocketReader(self.queue, self._max_msg_size, compress=False, decode_text=self._decode_text)
         request.protocol.set_parser(self._parser)
         request.protocol.keep_alive(False)

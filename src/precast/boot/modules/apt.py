@@ -18,7 +18,7 @@ from precast.boot.modules.contract import After, Module
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import os_release
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Number, Table, Text, Unused
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 _MIRRORS = {
     "debian": ("http://deb.debian.org/debian", "http://deb.debian.org/debian-security"),
@@ -49,7 +49,7 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def run(context: Context) -> Outcome:
     wanted = settings(context.config)
-    if not context.is_there("/etc/apt") and not is_there("apt-get", context.machine.root):
+    if not context.is_there("/etc/apt") and not has_program("apt-get", context.machine.root):
         context.outcome.not_run = "there is no apt here"
         return context.outcome
     words = _words(context, wanted)
@@ -98,7 +98,7 @@ def _mirror(context: Context, entries: Any, default: str) -> str:
 
 
 def _architecture(context: Context) -> str:
-    if context.has_programs and is_there("dpkg", context.machine.root):
+    if context.has_programs and has_program("dpkg", context.machine.root):
         return context.ask(["dpkg", "--print-architecture"]).output.strip()
     return "default"
 
@@ -191,7 +191,7 @@ def _write_source(
         return
     text = _filled(source, {**words, "KEY_FILE": key or ""}).strip()
     if pattern.search(text):
-        if not context.has_programs or not is_there("add-apt-repository", context.machine.root):
+        if not context.has_programs or not has_program("add-apt-repository", context.machine.root):
             raise issues.NO_PROGRAM.error(program="add-apt-repository", what=text)
         context.must_run(["add-apt-repository", "--no-update", "--yes", text], deadline_s=300)
         return

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from precast.boot import fetching
+from precast.boot import downloads
 from precast.boot.modules import issues, pgp
 from precast.boot.modules.context import Context
 
@@ -39,7 +39,7 @@ def _received(context: Context, given: Mapping[str, Any]) -> str:
             raise ValueError(
                 "a key is asked for by its fingerprint: 40 hexadecimal digits, or the last 8 or 16 of them"
             )
-        return pgp.only(fetching.fetch(url, max_bytes=_MAX_BYTES), number)
+        return pgp.only(downloads.fetch(url, max_bytes=_MAX_BYTES), number)
     except (OSError, ValueError) as error:
         raise issues.NOT_FETCHED.error(url=f"key {number} from {url}", reason=error) from None
 

@@ -7,7 +7,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Fields, Flag, Items, Text
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 
 class Store(NamedTuple):
@@ -35,7 +35,7 @@ def run(context: Context) -> Outcome:
         has_changed |= context.write(path, f"{certificate.strip()}\n".encode())
     if not has_changed:
         return context.outcome
-    if context.has_programs and is_there(store.command[0], context.machine.root):
+    if context.has_programs and has_program(store.command[0], context.machine.root):
         context.must_run(list(store.command), deadline_s=120)
     else:
         context.warn(f"the certificates are written, but not taken in: there is no {store.command[0]} to run")

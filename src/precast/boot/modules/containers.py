@@ -6,7 +6,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Fields, Number, Text, Unused
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 _DEADLINE_S = 600.0
 _SECRET = "trust_password"  # noqa: S105 - the key it has
@@ -23,7 +23,7 @@ _WORDS = {
 
 def set_up(context: Context) -> Outcome:
     given = context.config["lxd"]
-    if not context.has_programs or not is_there("lxd", context.machine.root):
+    if not context.has_programs or not has_program("lxd", context.machine.root):
         context.outcome.not_run = "there is no lxd on this system; add it to packages or to snap"
         return context.outcome
     if "preseed" in given:

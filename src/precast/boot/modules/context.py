@@ -17,8 +17,8 @@ from precast.boot.modules import issues
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.userdata.documents import Script
 from precast.resources import registry
-from precast.resources.contract import Change, Completed, Wanted
-from precast.resources.files import places
+from precast.resources.contract import Change, CommandResult, DesiredResource
+from precast.resources.files import safe_paths
 
 Log = Callable[[str, str], None]  # level and text; where it goes only root can read
 _MAX_SHOWN = 200
@@ -71,7 +71,7 @@ class Context:
     def read(self, path: str) -> bytes | None:
         """The content of a file below the root; None if there is none."""
         try:
-            return Path(places.inside(self.machine.root, path, is_followed=True)).read_bytes()
+            return Path(safe_paths.resolve(self.machine.root, path, is_followed=True)).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
@@ -80,7 +80,7 @@ class Context:
         return (self.read(path) or b"").decode(errors="surrogateescape")
 
     def is_there(self, path: str) -> bool:
-        return Path(places.inside(self.machine.root, path, is_followed=True)).exists()
+        return Path(safe_paths.resolve(self.machine.root, path, is_followed=True)).exists()
 
     def write(self, path: str, data: bytes, mode: int = 0o644, owner: str = "root", group: str = "") -> bool:
         """Set a file in place, with the directories that lead to it; whether something changed."""
@@ -124,8 +124,8 @@ class Context:
         found = registry.find(type_name)
         if found is None:
             raise issues.NO_TYPE.error(type=type_name)
-        wanted = Wanted(type_name, title, parameters, frozenset(secrets))
-        handler = found(wanted, self.machine)
+        resource = DesiredResource(type_name, title, parameters, frozenset(secrets))
+        handler = found(resource, self.machine)
         changes = handler.compare(handler.read())
         for change in changes:
             said = None
@@ -135,18 +135,18 @@ class Context:
                     said = handler.apply(change)
                 finally:
                     self.machine.snapshots.forget(handler.invalidates)
-            self.changed(f"{wanted.ref}: {_told(change, said)}")
+            self.changed(f"{resource.ref}: {_told(change, said)}")
         if changes and not self.is_dry_run:
             handler.flush()
-        for level, text in handler.said():
-            self.log(level, f"{wanted.ref}: {text}")
+        for level, text in handler.take_logs():
+            self.log(level, f"{resource.ref}: {text}")
         return bool(changes)
 
     # Commands
 
     def run(
         self, command: Sequence[str] | str, *, what: str = "", deadline_s: float | None = None, **options: Any
-    ) -> Completed:
+    ) -> CommandResult:
         """Run a command that changes something: argv, or a text for the shell. In a dry run it is only told, and has succeeded.
 
         `what` is told instead of the command itself, if that could hold a secret. Raises InputError BOOT-200 below a root without
@@ -157,11 +157,13 @@ class Context:
         self.changed(f"run {text}")
         return self.run_untold(command, deadline_s=deadline_s, **options)
 
-    def run_untold(self, command: Sequence[str] | str, *, deadline_s: float | None = None, **options: Any) -> Completed:
+    def run_untold(
+        self, command: Sequence[str] | str, *, deadline_s: float | None = None, **options: Any
+    ) -> CommandResult:
         """The same without a word: for who sees by itself whether something changed, and tells that. Raises as `run` does."""
         self.check_programs(shown(command))
         if self.is_dry_run:
-            return Completed(0, "")
+            return CommandResult(0, "")
         self.machine.snapshots.forget(None)
         try:
             done = self.machine.run(_words(command), deadline_s=deadline_s, **options)
@@ -171,7 +173,7 @@ class Context:
             self.log("info", line)
         return done
 
-    def must_run(self, command: Sequence[str] | str, **options: Any) -> Completed:
+    def must_run(self, command: Sequence[str] | str, **options: Any) -> CommandResult:
         """The same, and it must succeed. Raises UnavailableError BOOT-201 if it does not."""
         done = self.run(command, **options)
         if not done.is_success:
@@ -180,7 +182,7 @@ class Context:
             raise issues.FAILED.error(command=text, code=done.exit_code, output=output)
         return done
 
-    def ask(self, argv: Sequence[str], **options: Any) -> Completed:
+    def ask(self, argv: Sequence[str], **options: Any) -> CommandResult:
         """Run a command that only looks: in a dry run too."""
         self.check_programs(shown(argv))
         return self.machine.run(argv, **options)

@@ -6,7 +6,7 @@ import urllib.parse
 from collections.abc import Mapping
 
 from precast import __version__
-from precast.boot import fetching
+from precast.boot import downloads
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues
 from precast.boot.modules.context import Context
@@ -64,7 +64,7 @@ def call_home(context: Context) -> Outcome:
     context.changed(f"post {', '.join(form)} to {_without_secret(url)}")
     if not context.is_dry_run:
         try:
-            fetching.fetch(url, data=urllib.parse.urlencode(form).encode(), tries=given.get("tries", 10), timeout_s=5)
+            downloads.fetch(url, data=urllib.parse.urlencode(form).encode(), tries=given.get("tries", 10), timeout_s=5)
         except (OSError, ValueError) as error:
             raise issues.NOT_FETCHED.error(url=_without_secret(url), reason=error) from None
     return context.outcome

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from precast.agent.identity.credentials import Credentials
-from precast.base import commands
-from precast.base.digests import plain_fingerprint
+from precast.base import programs
+from precast.base.digests import parse_fingerprint
 from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
 from precast.boot.modules import issues, packages
@@ -73,7 +73,7 @@ def _enrol(context: Context, given: Mapping[str, Any], url: str, name: str) -> b
     if token is not None:
         identity.enrol(url, token, name)
         return True
-    digest = plain_fingerprint(str(fingerprint))
+    digest = parse_fingerprint(str(fingerprint))
     if digest is None:
         raise issues.BAD_FINGERPRINT.error(fingerprint=fingerprint)
     _patiently(lambda: identity.request(url, digest, name), given.get("wait", _WAIT_S))
@@ -120,11 +120,11 @@ def _try_agent(context: Context, words: Sequence[str]) -> int:
     argv = [sys.executable, "-m", "precast", "agent", *words]
     argv += ["--root", str(context.root)] if context.machine.root else []
     surroundings = {name: os.environ[name] for name in _PYTHON if name in os.environ}
-    start = commands.Start(
-        environment={**commands.ENVIRONMENT, **surroundings}, directory=str(Path("/")), is_joined=True
+    options = programs.StartOptions(
+        environment={**programs.ENVIRONMENT, **surroundings}, directory=str(Path("/")), is_joined=True
     )
     context.changed(f"run precast agent {words[0]}")
-    ended = commands.run(argv, _APPLY_S, 1 << 20, start)
+    ended = programs.run(argv, _APPLY_S, 1 << 20, options)
     for line in ended.out.decode(errors="replace").splitlines():
         context.log("info", line)
     return ended.code

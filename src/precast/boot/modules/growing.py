@@ -11,7 +11,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Frequency, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 _SLACK_BYTES = 8 << 20  # less than this behind a partition is alignment, not room
 _SECTOR_BYTES = 512  # of what the kernel tells, whatever the disk's own are
@@ -48,7 +48,7 @@ def place_of(context: Context, path: str) -> Placed | None:
     if path.startswith("/dev/"):
         source, fstype = path, ""
     else:
-        if not is_there("findmnt"):
+        if not has_program("findmnt"):
             return None
         done = context.ask(["findmnt", "-n", "-o", "SOURCE,FSTYPE", path], is_split=True)
         words = done.output.split()
@@ -87,7 +87,7 @@ def _grow(context: Context, path: str) -> None:
     if found is None or not found.disk or room_behind(found) <= _SLACK_BYTES:
         return
     what = f"partition {found.number} of {found.disk}"
-    if not is_there("sfdisk"):
+    if not has_program("sfdisk"):
         context.warn(f"growpart: there is room behind {what}, but no sfdisk to run")
         return
     if context.is_dry_run:
@@ -120,7 +120,7 @@ def _resize(context: Context, path: str) -> None:
         "btrfs": ["btrfs", "filesystem", "resize", "max", path],
     }
     argv = commands.get(found.fstype)
-    if argv is None or not is_there(argv[0]):
+    if argv is None or not has_program(argv[0]):
         return
     if context.is_dry_run:
         if context.outcome.changes:

@@ -9,7 +9,7 @@ import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
 
-from precast.boot import fetching
+from precast.boot import downloads
 from precast.boot.modules import issues, keys_files
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Part
@@ -51,7 +51,7 @@ def add(user: str, names: Sequence[str], context: Context) -> Outcome:
             context.changed(told)
             continue
         try:
-            text = fetching.fetch(url).decode(errors="replace")
+            text = downloads.fetch(url).decode(errors="replace")
         except (OSError, ValueError) as error:
             failed.append(f"{url} cannot be fetched: {error}")
             continue

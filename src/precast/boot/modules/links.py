@@ -5,7 +5,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Frequency, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Fields, Flag, Items, Text
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 _METADATA, _METADATA_6 = "169.254.169.254", "fd00:ec2::254"
 _IPV6 = "/proc/net/if_inet6"  # not there where the kernel has no IPv6
@@ -23,7 +23,7 @@ def set_up_wireguard(context: Context) -> Outcome:
     if context.machine.root:
         context.warn("the interfaces are not brought up: only the machine itself has a network")
         return context.outcome
-    if not is_there("wg-quick"):
+    if not has_program("wg-quick"):
         packages.need(context, "wireguard-tools")
     for each in interfaces:
         context.must_run(["systemctl", "enable", "--now", f"wg-quick@{each['name']}.service"], deadline_s=120)

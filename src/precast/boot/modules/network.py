@@ -14,10 +14,10 @@ from precast.boot.capabilities import Capability
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
-from precast.boot.network import deciding, issues
-from precast.boot.network.devices import links, naming, renaming
+from precast.boot.network import issues, precedence
+from precast.boot.network.devices import device_names, links, renames
 from precast.boot.network.model import Network
-from precast.boot.network.renderers import choosing
+from precast.boot.network.renderers import selection
 
 _DEADLINE_S = 30.0
 
@@ -25,7 +25,7 @@ _DEADLINE_S = 30.0
 def configure(context: Context) -> Outcome:
     """Write the network's files, and remove those of an earlier instance. Raises PrecastError BOOTNET-*."""
     refused: list[tuple[str, PrecastError]] = []
-    for word in deciding.words(_said(context)):
+    for word in precedence.list_candidates(_said(context)):
         if word.read is None:
             context.outcome.not_run = word.origin
             return context.outcome
@@ -45,8 +45,8 @@ def configure(context: Context) -> Outcome:
     return context.outcome
 
 
-def _said(context: Context) -> deciding.Said:
-    return deciding.Said(
+def _said(context: Context) -> precedence.NetworkInputs:
+    return precedence.NetworkInputs(
         context.root,
         context.read_text("/proc/cmdline"),
         image.read(context.root).get("network"),
@@ -56,15 +56,15 @@ def _said(context: Context) -> deciding.Said:
 
 
 def _write(context: Context, origin: str, network: Network) -> None:
-    renderer = choosing.choose(context.root, _order(context.config))
+    renderer = selection.choose_renderer(context.root, _order(context.config))
     if renderer == "eni":
-        network = naming.with_names(network, links.present(context.root), renderer)
-    files, warnings = choosing.RENDERERS[renderer](network)
+        network = device_names.resolve_names(network, links.list_links(context.root), renderer)
+    files, warnings = selection.RENDERERS[renderer](network)
     for warning in (*network.warnings, *warnings):
         context.warn(warning.message)
     context.log("info", f"network from {origin}, for {renderer}")
     has_changed = [context.write(f"/{file.path}", file.text.encode(), file.mode) for file in files]
-    removed = [context.remove(f"/{path}") for path in choosing.left_over(context.root, files)]
+    removed = [context.remove(f"/{path}") for path in selection.find_stale_files(context.root, files)]
     if any((*has_changed, *removed)):
         _tell(context, renderer, network)
 
@@ -75,7 +75,7 @@ def _order(config: Config) -> tuple[str, ...]:
     for key in ("system_info", "network", "renderers"):
         given = given.get(key) if isinstance(given, Mapping) else None
     words = [str(name) for name in given] if isinstance(given, list) else []
-    return tuple(name for name in words if name in choosing.RENDERERS)
+    return tuple(name for name in words if name in selection.RENDERERS)
 
 
 def _tell(context: Context, renderer: str, network: Network) -> None:
@@ -91,9 +91,9 @@ def _tell(context: Context, renderer: str, network: Network) -> None:
 def _rename(context: Context, network: Network) -> None:
     """Give devices that are there already the names they shall have: udev's rules are only for those that come."""
     wanted = {one.match.mac: one.set_name for one in network.devices if one.match and one.match.mac and one.set_name}
-    there = [link for link in links.present(context.root) if link.is_real]
+    there = [link for link in links.list_links(context.root) if link.is_real]
     moves = {link.name: name for link in there if (name := wanted.get(link.mac)) not in (None, link.name)}
-    for old, name, reason in renaming.rename({old: name for old, name in moves.items() if name}):
+    for old, name, reason in renames.rename_devices({old: name for old, name in moves.items() if name}):
         if reason:
             context.warn(f"{old} could not be named {name}: {reason}")
         else:

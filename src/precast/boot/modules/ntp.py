@@ -10,7 +10,7 @@ from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import os_release
 from precast.boot.modules.shapes import Fields, Flag, Items, Text, Unused
 from precast.boot.userdata import templates
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 
 class Client(NamedTuple):
@@ -45,7 +45,7 @@ def run(context: Context) -> Outcome:
         return context.outcome
     name = _client(context, wanted)
     client = CLIENTS[name]
-    if context.has_programs and not is_there(client.program, context.machine.root):
+    if context.has_programs and not has_program(client.program, context.machine.root):
         packages.need(context, client.package)
     own = wanted.get("config", {})
     path = own.get("confpath") or _path(context, client)
@@ -61,7 +61,7 @@ def _client(context: Context, wanted: Mapping[str, Any]) -> str:
     asked = wanted.get("ntp_client", "auto")
     if asked in CLIENTS:
         return str(asked)
-    here = [name for name, client in CLIENTS.items() if is_there(client.program, context.machine.root)]
+    here = [name for name, client in CLIENTS.items() if has_program(client.program, context.machine.root)]
     return [*here, *CLIENTS][0]
 
 

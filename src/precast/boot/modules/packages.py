@@ -14,9 +14,9 @@ from precast.boot.modules.contract import After, Config, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text
 from precast.boot.modules.user_commands import SCRIPTS
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 from precast.resources.package import managers
-from precast.resources.package.manager import Manager, Request, last_words
+from precast.resources.package.manager import InstallRequest, Manager, last_lines
 
 LOCK = "apt"
 # Of every module that installs something: packages make users too, and what is offered must be settled before.
@@ -112,7 +112,7 @@ def need(context: Context, name: str) -> None:
 def _try(context: Context, argv: Sequence[str]) -> list[str]:
     """Run a command of the package manager; why it failed. One source that is away must not cost what others offer."""
     done = context.run(argv, deadline_s=_DEADLINE_S, environment=_QUIET)
-    return [] if done.is_success else [f"{' '.join(argv)}: {last_words(done.output)}"]
+    return [] if done.is_success else [f"{' '.join(argv)}: {last_lines(done.output)}"]
 
 
 def _any(config: Config, keys: Sequence[str]) -> bool:
@@ -128,7 +128,7 @@ def _is_installed(manager: Manager, name: str, version: str | None) -> bool:
 
 def _install(context: Context, manager: Manager, packages: Sequence[tuple[str, str | None]]) -> list[str]:
     """Install all at once, or if that fails one by one; what could not be installed, and why."""
-    requests = [Request(name, version) for name, version in packages]
+    requests = [InstallRequest(name, version) for name, version in packages]
     for request in requests:
         version = f" {request.version}" if request.version else ""
         context.changed(f"Package[{request.name}]: installed{version}")
@@ -151,7 +151,7 @@ def _install(context: Context, manager: Manager, packages: Sequence[tuple[str, s
 
 
 def _install_snap(context: Context, words: Sequence[str]) -> list[str]:
-    if not is_there("snap", context.machine.root):
+    if not has_program("snap", context.machine.root):
         return [f"snap {words[0]}: there is no snap on this system"]
     done = context.run(["snap", "install", *words], deadline_s=_DEADLINE_S)
     return [] if done.is_success else [f"snap {words[0]}: {' '.join(done.output.split())}"]

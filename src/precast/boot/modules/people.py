@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from precast.resources.files import places
+from precast.resources.files import safe_paths
 
 _RULE = ["ALL=(ALL) NOPASSWD:ALL"]
 _GROUPS = {
@@ -44,7 +44,7 @@ def os_release(root: Path) -> dict[str, str]:
     """What the system says it is; nothing if it does not."""
     for path in ("/etc/os-release", "/usr/lib/os-release"):
         try:
-            text = Path(places.inside(str(root).rstrip("/"), path, is_followed=True)).read_text(errors="replace")
+            text = Path(safe_paths.resolve(str(root).rstrip("/"), path, is_followed=True)).read_text(errors="replace")
         except OSError:
             continue
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))

@@ -7,7 +7,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Fields, Items, Shape, Table, Text
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 _FIRST = (After("bootcmd", "bootcmd comes before everything that configures"),)
 
@@ -62,7 +62,7 @@ def write_zypper(context: Context) -> Outcome:
 
 
 def _has_any(context: Context, *programs: str) -> bool:
-    return any(is_there(program, context.machine.root) for program in programs)
+    return any(has_program(program, context.machine.root) for program in programs)
 
 
 MODULES = (

@@ -19,7 +19,7 @@ from precast.boot.modules.contract import Frequency, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.user_commands import RUNCMD, last, run_program, run_script
 from precast.boot.userdata.documents import Script, ScriptKind
-from precast.resources.files import places
+from precast.resources.files import safe_paths
 
 PLACE = "/var/lib/cloud/scripts"
 _Choice = Callable[[Context, Script], bool]
@@ -65,14 +65,14 @@ def _of_image(context: Context, directory: str) -> Iterable[_Program]:
     """Programs in a directory; what cannot be executed is no program."""
     if not directory:
         return
-    place = Path(places.inside(context.machine.root, f"{PLACE}/{directory}", is_followed=True))
+    place = Path(safe_paths.resolve(context.machine.root, f"{PLACE}/{directory}", is_followed=True))
     try:
         names = sorted(path.name for path in place.iterdir())
     except OSError:
         return
     for name in names:
         path = f"{PLACE}/{directory}/{name}"
-        file = Path(places.inside(context.machine.root, path, is_followed=True))
+        file = Path(safe_paths.resolve(context.machine.root, path, is_followed=True))
         if file.is_file() and os.access(file, os.X_OK):
             yield _Program(name, functools.partial(run_program, context, [path], path))
         elif file.is_file():

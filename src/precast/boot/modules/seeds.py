@@ -8,8 +8,8 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Binary, Fields, Flag, Items, Text
-from precast.boot.userdata import packing
-from precast.resources.commands import is_there
+from precast.boot.userdata import encodings
+from precast.resources.commands import has_program
 
 
 def run(context: Context) -> Outcome:
@@ -25,7 +25,7 @@ def run(context: Context) -> Outcome:
     elif content and path != "/dev/urandom":
         context.write(path, content, 0o600)
     command = given.get("command")
-    if command and (not context.has_programs or not is_there(command[0], context.machine.root)):
+    if command and (not context.has_programs or not has_program(command[0], context.machine.root)):
         if given.get("command_required"):
             raise issues.NO_PROGRAM.error(program=command[0], what="random_seed.command")
         context.warn(f"random_seed.command: there is no {command[0]} to run")
@@ -40,7 +40,7 @@ def _decoded(data: bytes, encoding: str) -> bytes:
             return base64.b64decode(data)
         except binascii.Error as error:
             raise issues.BAD_CONTENT.error(path="random_seed", encoding=encoding, reason=error) from None
-    return packing.gunzip(data, "random_seed") if encoding in ("gzip", "gz") else data
+    return encodings.gunzip(data, "random_seed") if encoding in ("gzip", "gz") else data
 
 
 MODULES = (

@@ -5,14 +5,14 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Items, Table, Text
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 _DEADLINE_S = 1800.0
 
 
 def run(context: Context) -> Outcome:
     given = context.config["snap"]
-    if not context.has_programs or not is_there("snap", context.machine.root):
+    if not context.has_programs or not has_program("snap", context.machine.root):
         context.outcome.not_run = "there is no snap on this system"
         return context.outcome
     failures: list[str] = []

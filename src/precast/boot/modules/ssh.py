@@ -17,7 +17,7 @@ from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.people import default_user, people
 from precast.boot.modules.shapes import Either, Fields, Flag, Items, Text, Unused
 from precast.boot.modules.users import exists
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 KINDS = ("rsa", "ecdsa", "ed25519", "dsa")
 _DEFAULT_KINDS = ("rsa", "ecdsa", "ed25519")
@@ -30,7 +30,7 @@ def host_keys(context: Context) -> Outcome:
     """Keys that are given, or new ones. What the image has is removed first, once for an instance."""
     config = context.config
     given = config.get("ssh_keys", {})
-    has_ssh = is_there("ssh-keygen", context.machine.root) or context.is_there("/etc/ssh")
+    has_ssh = has_program("ssh-keygen", context.machine.root) or context.is_there("/etc/ssh")
     if not has_ssh and not given:
         context.outcome.not_run = "there is no ssh here"
         return context.outcome
@@ -38,7 +38,7 @@ def host_keys(context: Context) -> Outcome:
         _delete(context)
     if given:
         _write(context, given)
-    elif context.has_programs and is_there("ssh-keygen", context.machine.root):
+    elif context.has_programs and has_program("ssh-keygen", context.machine.root):
         _make(context, config.get("ssh_genkeytypes", _DEFAULT_KINDS))
     elif "ssh_genkeytypes" in config:
         context.warn("host keys cannot be made here: there is no ssh-keygen to run")
@@ -106,7 +106,7 @@ def _with_line(text: str, line: str) -> str:
 
 
 def _derive(context: Context, path: str) -> None:
-    if not context.has_programs or not is_there("ssh-keygen", context.machine.root):
+    if not context.has_programs or not has_program("ssh-keygen", context.machine.root):
         context.warn(f"{path}.pub cannot be made here: there is no ssh-keygen to run")
     elif not context.is_dry_run:
         found = context.ask(["ssh-keygen", "-y", "-f", path], is_split=True)

@@ -7,7 +7,7 @@ from precast.boot.modules.context import Context
 from precast.boot.modules.contract import After, Module
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Either, Fields, Flag, Text
-from precast.resources.commands import is_there
+from precast.resources.commands import has_program
 
 _FIRST = (After("bootcmd", "bootcmd comes before everything that configures"),)
 _ZONES = "/usr/share/zoneinfo"
@@ -60,7 +60,7 @@ def _generate(context: Context, locale: str) -> None:
     else:
         lines[commented] = line
     context.write("/etc/locale.gen", ("\n".join(lines) + "\n").encode(errors="surrogateescape"))
-    if context.has_programs and is_there("locale-gen", context.machine.root):
+    if context.has_programs and has_program("locale-gen", context.machine.root):
         context.run(["locale-gen"], deadline_s=600)
     else:
         context.warn(f"the locale {locale} is not made: there is no locale-gen to run")
@@ -89,7 +89,7 @@ def set_keyboard(context: Context) -> Outcome:
 
 
 def _has(context: Context, program: str) -> bool:
-    return not context.machine.root and is_there(program)
+    return not context.machine.root and has_program(program)
 
 
 def _is_debian(context: Context) -> bool:

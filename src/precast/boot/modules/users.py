@@ -173,7 +173,7 @@ def _parameters(context: Context, name: str, entry: Mapping[str, Any]) -> dict[s
 def _shell(context: Context, entry: Mapping[str, Any]) -> str | None:
     """The shell that is asked for. One that is not there yet (a package brings it later) must not cost the user."""
     shell: str | None = entry.get("shell")
-    if shell is None or commands.is_there(shell, context.machine.root):
+    if shell is None or commands.has_program(shell, context.machine.root):
         return shell
     context.warn(f"the shell {shell} is not there, so the default one is used")
     return None
@@ -228,7 +228,7 @@ def _write_rules(context: Context, path: str, text: str) -> None:
     """A file for sudo. One wrong rule would keep everybody from it, so visudo looks at it first, where there is one."""
     context.make_directories("/etc/sudoers.d", 0o750)
     wanted: dict[str, Any] = {"ensure": "file", "content": text, "mode": "0440", **context.ownership("root", "root")}
-    if context.has_programs and commands.is_there("visudo", context.machine.root):
+    if context.has_programs and commands.has_program("visudo", context.machine.root):
         wanted["validate_cmd"] = "visudo -cf %"
     try:
         context.ensure("file", path, wanted)

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from precast.base.errors import PrecastError
-from precast.boot import fetching
+from precast.boot import downloads
 from precast.boot.modules import issues
 from precast.boot.modules.context import Context
 from precast.boot.modules.contract import FILES_OF_ROOT, After, Config, Module, Part, Stage
 from precast.boot.modules.outcomes import Outcome
 from precast.boot.modules.shapes import Binary, Fields, Flag, Items, Mode, Table, Text
 from precast.boot.modules.users import exists
-from precast.boot.userdata import packing
+from precast.boot.userdata import encodings
 
 _PACKED = ("gz", "gzip")
 _CODED = ("b64", "base64")
@@ -48,7 +48,7 @@ def decoded(file: Mapping[str, Any], content: bytes) -> bytes:
     if encoding.startswith(_PACKED):
         if content[:2] != b"\x1f\x8b":
             raise issues.BAD_CONTENT.error(path=file["path"], encoding=encoding, reason="it is not compressed")
-        content = packing.gunzip(content, file["path"])
+        content = encodings.gunzip(content, file["path"])
     return content
 
 
@@ -81,7 +81,7 @@ def _content(context: Context, file: Mapping[str, Any]) -> bytes:
     source = file.get("source")
     if source is not None:
         try:
-            return fetching.fetch(source["uri"], source.get("headers", {}))
+            return downloads.fetch(source["uri"], source.get("headers", {}))
         except (OSError, ValueError) as error:
             if "content" not in file:
                 raise issues.NOT_FETCHED.error(url=source["uri"], reason=error) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.boot.network import issues
-from precast.resources.files import places
+from precast.resources.files import safe_paths
 
 PLACE, PATTERNS = "/run", ("net-*.conf", "net6-*.conf")
 ISCSI = "/run/initramfs/open-iscsi.interface"  # firmware can configure the network without `ip=`
@@ -21,46 +21,46 @@ _KINDS = {"none": "static", "static": "static", "dhcp": "dhcp", "dhcp6": "dhcp6"
 
 def has_configured(root: Path, command_line: str) -> bool:
     """Whether the initramfs was asked to bring the network up, and did."""
-    is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split()) or _inside(root, ISCSI).exists()
-    return is_asked and bool(_paths(root))
+    is_asked = any(word.startswith(("ip=", "ip6=")) for word in command_line.split()) or _resolve(root, ISCSI).exists()
+    return is_asked and bool(_list_paths(root))
 
 
-def _paths(root: Path) -> list[Path]:
+def _list_paths(root: Path) -> list[Path]:
     """The files, wherever below the root links lead; what is none (a pipe nobody writes to) is left alone."""
-    names = [path.name for pattern in PATTERNS for path in sorted(_inside(root, PLACE).glob(pattern))]
-    return [path for path in (_inside(root, f"{PLACE}/{name}") for name in names) if path.is_file()][:MAX_FILES]
+    names = [path.name for pattern in PATTERNS for path in sorted(_resolve(root, PLACE).glob(pattern))]
+    return [path for path in (_resolve(root, f"{PLACE}/{name}") for name in names) if path.is_file()][:MAX_FILES]
 
 
-def _inside(root: Path, path: str) -> Path:
-    return Path(places.inside("" if root == Path("/") else str(root), path, is_followed=True))
+def _resolve(root: Path, path: str) -> Path:
+    return Path(safe_paths.resolve("" if root == Path("/") else str(root), path, is_followed=True))
 
 
-def document(root: Path, macs: Mapping[str, str]) -> dict[str, Any]:
+def read_document(root: Path, macs: Mapping[str, str]) -> dict[str, Any]:
     """Network config of version 1. Raises InputError BOOTNET-001 for a file that is wrong."""
     devices: dict[str, dict[str, Any]] = {}
-    for path in _paths(root):
-        values = _values(path)
+    for path in _list_paths(root):
+        values = _read_values(path)
         name = values.get("DEVICE") or values.get("DEVICE6")
         if not name:
-            raise _wrong(path, "", "a file with a line DEVICE=")
+            raise _make_error(path, "", "a file with a line DEVICE=")
         device = devices.setdefault(name, {"type": "physical", "name": name, "subnets": []})
         if name in macs:
             device["mac_address"] = macs[name]
-        device["subnets"] += _subnets(path, values)
+        device["subnets"] += _make_subnets(path, values)
     return {"version": 1, "config": list(devices.values())}
 
 
-def _values(path: Path) -> dict[str, str]:
+def _read_values(path: Path) -> dict[str, str]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode(errors="replace")
         words = shlex.split(text, comments=True)
     except (OSError, ValueError) as error:
-        raise _wrong(path, str(error), "a file of lines KEY='value'") from None
+        raise _make_error(path, str(error), "a file of lines KEY='value'") from None
     return {key: value for key, sign, value in (word.partition("=") for word in words) if sign}
 
 
-def _subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]:
+def _make_subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]:
     usual = values.get("PROTO") or values.get("IPV6PROTO") or ("dhcp" if values.get("filename") else "none")
     found = []
     for family in ("IPV4", "IPV6"):
@@ -68,7 +68,7 @@ def _subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]:
             continue
         word = values.get(f"{family}PROTO", usual)
         if word not in _KINDS:
-            raise _wrong(path, word, "none, dhcp or dhcp6")
+            raise _make_error(path, word, "none, dhcp or dhcp6")
         # It is up, and whoever took it down might take the root file system with it.
         subnet: dict[str, Any] = {"type": _KINDS[word], "control": "manual"}
         if subnet["type"] == "static":
@@ -85,7 +85,7 @@ def _subnets(path: Path, values: Mapping[str, str]) -> list[dict[str, Any]]:
     return found
 
 
-def _wrong(path: Path, value: str, wanted: str) -> PrecastError:
+def _make_error(path: Path, value: str, wanted: str) -> PrecastError:
     return issues.BAD_VALUE.error(
         path=path, value=value or "it", wanted=wanted, advice="look what the initramfs wrote there"
     )

@@ -136,13 +136,13 @@ class Network(msgspec.Struct, frozen=True):
 
     def device(self, name: str) -> Device | None:
         """The device of this id, or else of this name."""
-        found = [one for one in self.devices if one.id == name] or [one for one in self.devices if one.name == name]
+        found = [device for device in self.devices if device.id == name] or [device for device in self.devices if device.name == name]
         return found[0] if found else None
 
     def master_of(self, device: Device) -> Device | None:
         """The bond or bridge that a device belongs to."""
         names = {device.id, device.name}
-        return next((one for one in self.devices if names & set(one.interfaces)), None)
+        return next((device for device in self.devices if names & set(device.interfaces)), None)
 
     def vlans_on(self, device: Device) -> list[Device]:
         return [one for one in self.devices if one.kind is Kind.VLAN and one.vlan_link in (device.id, device.name)]

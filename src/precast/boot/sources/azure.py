@@ -17,15 +17,15 @@ from precast.boot.network.readers import clouds
 from precast.boot.sources import azure_ovf, documents, issues
 from precast.boot.sources.azure_fabric import ADDRESS, Fabric
 from precast.boot.sources.azure_ovf import Provisioning
-from precast.boot.sources.contract import Data, Found, Later, Reach
-from precast.boot.sources.visiting import Visit, Visited, from_thread
+from precast.boot.sources.contract import DetectedSource, LazyValue, MachineAccess, SourceData
+from precast.boot.sources.metadata_service import MetadataClient, MetadataSource, make_thread_safe
 
 PATH = "metadata/instance?api-version=2021-08-01&extended=true"
 SERVICE_DEADLINE_S = 20.0
 FAILURE_DEADLINE_S = 5.0
 
 
-class Azure(Visited):
+class Azure(MetadataSource):
     """`address` is that of the metadata service; after a comma there may be that of the fabric."""
 
     name = "azure"
@@ -55,61 +55,61 @@ class Azure(Visited):
         self.address, _, fabric = self.address.partition(",")
         self._fabric = fabric or ADDRESS
 
-    async def find(self, reach: Reach) -> Found | None:
-        visit = self.visit(reach, {"Metadata": "true"})
-        fabric = Fabric(Visit(reach, self._fabric, visit.patience))
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        client = self.connect(access, {"Metadata": "true"})
+        fabric = Fabric(MetadataClient(access, self._fabric, client.retry_policy))
         try:
-            return await self._find(reach, visit, fabric)
+            return await self._find(access, client, fabric)
         except InputError as error:
-            if visit.patience.keeps_asking:
+            if client.retry_policy.is_retried:
                 with contextlib.suppress(PrecastError, TimeoutError):
                     async with asyncio.timeout(FAILURE_DEADLINE_S):
                         await fabric.tell(error.message)
             raise
 
-    async def _find(self, reach: Reach, visit: Visit, fabric: Fabric) -> Found | None:
-        given = await azure_ovf.read(reach, has_disc=visit.patience.keeps_asking)
+    async def _find(self, access: MachineAccess, client: MetadataClient, fabric: Fabric) -> DetectedSource | None:
+        given = await azure_ovf.read(access, has_disc=client.retry_policy.is_retried)
         try:
             async with asyncio.timeout(SERVICE_DEADLINE_S):
-                meta = await visit.json_map(PATH)
+                meta = await client.json_map(PATH)
         except TimeoutError:
             if given is None:
                 raise issues.NO_ANSWER.error(
-                    url=visit.url(PATH), reason=f"nothing for {SERVICE_DEADLINE_S:g} s"
+                    url=client.url(PATH), reason=f"nothing for {SERVICE_DEADLINE_S:g} s"
                 ) from None
             meta = None
         if meta is None and given is None:
             return None
         if meta is not None and not isinstance(meta.get("compute"), dict):
             return None
-        where = visit.url(PATH)
-        values = _values(where, meta or {}, given or Provisioning(), reach.evidence.dmi_value("product_uuid"))
-        values[Capability.READY_POST] = from_thread(fabric.tell, fabric.url)
-        later: dict[Capability, Later] = {Capability.CERTIFICATES: fabric.certificates}
+        where = client.url(PATH)
+        values = _make_values(where, meta or {}, given or Provisioning(), access.evidence.dmi_value("product_uuid"))
+        values[Capability.READY_POST] = make_thread_safe(fabric.tell, fabric.url)
+        later: dict[Capability, LazyValue] = {Capability.CERTIFICATES: fabric.certificates}
         if meta is not None:
-            later[Capability.NETWORK_CONFIG] = documents.converted(where, clouds.azure, meta.get("network") or {})
-        return Data(visit.base if meta is not None else azure_ovf.NAME, values, later)
+            later[Capability.NETWORK_CONFIG] = documents.convert_lazily(where, clouds.azure, meta.get("network") or {})
+        return SourceData(client.base if meta is not None else azure_ovf.NAME, values, later)
 
 
-def _values(where: str, meta: dict[str, Any], given: Provisioning, number: str) -> dict[Capability, Any]:
+def _make_values(where: str, meta: dict[str, Any], given: Provisioning, number: str) -> dict[Capability, Any]:
     """The service's word, and provisioning's for what it does not say. Custom data wins over user data, as with Azure's own agent."""
     compute = meta.get("compute") or {}
     profile = documents.expect(f"osProfile in {where}", compute.get("osProfile") or {}, dict)
     rows = documents.expect(f"publicKeys in {where}", compute.get("publicKeys") or [], list)
     keys = [documents.expect(f"publicKeys in {where}", row, dict).get("keyData") for row in rows]
-    user_data = documents.bytes_of(f"userData in {where}", compute.get("userData") or "", "base64")
+    user_data = documents.decode_bytes(f"userData in {where}", compute.get("userData") or "", "base64")
     instance_id = compute.get("vmId") if meta else number
-    return documents.values_of(
+    return documents.keep_known_values(
         where,
         {
-            Capability.INSTANCE_ID: documents.name_of(f"vmId in {where}", instance_id).lower(),
+            Capability.INSTANCE_ID: documents.read_name(f"vmId in {where}", instance_id).lower(),
             Capability.HOSTNAME: profile.get("computerName") or given.hostname or compute.get("name"),
             Capability.ZONE: compute.get("zone"),
             Capability.REGION: compute.get("location"),
             # Windows line ends come from keys that were pasted there.
-            Capability.PUBLIC_KEYS: documents.keys_of(f"publicKeys in {where}", keys),
+            Capability.PUBLIC_KEYS: documents.read_keys(f"publicKeys in {where}", keys),
             Capability.USER_DATA: given.custom_data or user_data,
-            Capability.VENDOR_DATA: _wishes(where, profile, given),
+            Capability.VENDOR_DATA: _make_vendor_data(where, profile, given),
             Capability.PASSWORD_GET: given.password,
             Capability.PLATFORM: "azure",
             Capability.METADATA: meta,
@@ -117,10 +117,10 @@ def _values(where: str, meta: dict[str, Any], given: Provisioning, number: str) 
     )
 
 
-def _wishes(where: str, profile: dict[str, Any], given: Provisioning) -> bytes:
+def _make_vendor_data(where: str, profile: dict[str, Any], given: Provisioning) -> bytes:
     """What was chosen when the machine was made: the name of its user, and whether a password opens it. User data may say otherwise."""
     found: dict[str, Any] = {}
-    user = documents.optional_name(f"adminUsername in {where}", profile.get("adminUsername")) or given.user
+    user = documents.read_optional_name(f"adminUsername in {where}", profile.get("adminUsername")) or given.user
     if user:
         found["user"] = {"name": user}
     is_disabled = str(profile.get("disablePasswordAuthentication", "")).lower()

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape, unescape
 
-from precast.base import commands
+from precast.base import programs
 from precast.boot.sources import documents, issues
-from precast.boot.sources.visiting import Visit
+from precast.boot.sources.metadata_service import MetadataClient
 
 ADDRESS = "http://168.63.129.16"
 HEADERS = {"x-ms-agent-name": "WALinuxAgent", "x-ms-version": "2012-11-30"}
@@ -47,22 +47,22 @@ class GoalState(NamedTuple):
     certificates: str = ""
 
 
-def parse(where: str, data: bytes) -> GoalState:
+def parse_goal_state(where: str, data: bytes) -> GoalState:
     """Raises InputError BOOT-104, BOOT-105 if one of the three names is missing."""
     text = documents.read_text(where, data.removeprefix(b"\xef\xbb\xbf"))
     incarnation, container, instance = [
-        documents.name_of(f"{name} in {where}", _element(text, name))
+        documents.read_name(f"{name} in {where}", _find_element(text, name))
         for name in ("Incarnation", "ContainerId", "InstanceId")
     ]
-    return GoalState(incarnation, container, instance, _element(text, "Certificates"))
+    return GoalState(incarnation, container, instance, _find_element(text, "Certificates"))
 
 
-def _element(text: str, name: str) -> str:
+def _find_element(text: str, name: str) -> str:
     found = re.search(rf"<{name}>([^<]*)</{name}>", text)
     return unescape(found[1]).strip() if found else ""
 
 
-def report(goal: GoalState, reason: str = "") -> bytes:
+def build_report(goal: GoalState, reason: str = "") -> bytes:
     """The document that says that the machine is ready; with a reason, that it is not."""
     health = "<State>Ready</State>"
     if reason:
@@ -79,26 +79,26 @@ def report(goal: GoalState, reason: str = "") -> bytes:
 class Fabric:
     """Asked when there is something to tell, at every boot that the machine is ready; and for its certificates, once for an instance."""
 
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit.with_headers(HEADERS)
+    def __init__(self, client: MetadataClient) -> None:
+        self._client = client.with_headers(HEADERS)
 
     @property
     def url(self) -> str:
-        return self._visit.url(HEALTH)
+        return self._client.url(HEALTH)
 
     async def goal_state(self) -> GoalState:
         """Raises UnavailableError BOOT-100, and InputError for what is no goal state."""
-        where = self._visit.url(GOAL_STATE)
-        data = await self._visit.get(GOAL_STATE)
+        where = self._client.url(GOAL_STATE)
+        data = await self._client.get(GOAL_STATE)
         if data is None:
             raise issues.NO_ANSWER.error(url=where, reason="its status is 404")
-        return parse(where, data)
+        return parse_goal_state(where, data)
 
     async def tell(self, reason: str = "") -> None:
         """Say that the machine is ready or, with a reason, that it is not. Raises UnavailableError BOOT-100, BOOT-112."""
-        body = report(await self.goal_state(), reason)
-        visit = self._visit.with_headers({"Content-Type": "text/xml; charset=utf-8"})
-        status = await visit.send(HEALTH, body)
+        body = build_report(await self.goal_state(), reason)
+        client = self._client.with_headers({"Content-Type": "text/xml; charset=utf-8"})
+        status = await client.send(HEALTH, body)
         if status >= 300:
             what = "that the machine is not ready" if reason else "that the machine is ready"
             raise issues.NOT_TOLD.error(url=self.url, what=what, status=status)
@@ -114,16 +114,16 @@ class Fabric:
             headers = {"x-ms-cipher-name": "DES_EDE3_CBC", "x-ms-guest-agent-public-x509-cert": ours}
             # The address in the document leads anywhere; only what is asked for there is taken from it.
             path = "machine/" + goal.certificates.partition("/machine/")[2]
-            data = await self._visit.with_headers(headers).get(path) or b""
-            where = self._visit.url(path)
-            packed = documents.bytes_of(where, _element(documents.read_text(where, data), "Data"), "base64")
+            data = await self._client.with_headers(headers).get(path) or b""
+            where = self._client.url(path)
+            packed = documents.decode_bytes(where, _find_element(documents.read_text(where, data), "Data"), "base64")
             return await asyncio.to_thread(_decrypt, where, place, packed) if packed else ()
 
 
 def _make_key(place: Path) -> str:
     """A key for this one answer; its certificate as the fabric wants it, on one line."""
     names = ["-keyout", "key.pem", "-out", "cert.pem"]
-    _openssl(
+    _run_openssl(
         place, ["req", "-x509", "-nodes", "-subj", "/CN=LinuxTransport", "-days", "30", "-newkey", "rsa:3072", *names]
     )
     lines = (place / "cert.pem").read_text().splitlines()
@@ -131,22 +131,22 @@ def _make_key(place: Path) -> str:
 
 
 def _decrypt(where: str, place: Path, packed: bytes) -> tuple[str, ...]:
-    opened = _openssl(
+    opened = _run_openssl(
         place, ["cms", "-decrypt", "-inform", "DER", "-inkey", "key.pem", "-recip", "cert.pem", "-binary"], packed
     )
     read = ["pkcs12", "-nokeys", "-password", "pass:"]
-    listed = _openssl(place, read, opened, is_tried=True) or _openssl(place, [*read, "-legacy"], opened)
+    listed = _run_openssl(place, read, opened, is_tried=True) or _run_openssl(place, [*read, "-legacy"], opened)
     found = tuple(_PEM.findall(listed.decode(errors="replace")))
     if not found:
         raise issues.BAD_DOCUMENT.error(where=where, reason="it holds no certificate")
     return found
 
 
-def _openssl(place: Path, words: list[str], given: bytes = b"", is_tried: bool = False) -> bytes:
+def _run_openssl(place: Path, words: list[str], given: bytes = b"", is_tried: bool = False) -> bytes:
     """Its output; nothing if it failed and that was to be tried. Raises UnavailableError BOOT-113."""
-    start = commands.Start(directory=str(place), stdin=given, umask=0o077)
+    options = programs.StartOptions(directory=str(place), stdin=given, umask=0o077)
     try:
-        ended = commands.run(["openssl", *words], _COMMAND_S, 8 * 1024 * 1024, start)
+        ended = programs.run(["openssl", *words], _COMMAND_S, 8 * 1024 * 1024, options)
     except FileNotFoundError:
         reason = "is not there"
     except (OSError, TimeoutError) as error:

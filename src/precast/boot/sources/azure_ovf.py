@@ -11,8 +11,8 @@ from xml.sax.saxutils import unescape
 
 from precast.base.errors import PrecastError
 from precast.boot.sources import documents
-from precast.boot.sources.contract import Reach
-from precast.resources.files import places
+from precast.boot.sources.contract import MachineAccess
+from precast.resources.files import safe_paths
 
 NAME = "ovf-env.xml"
 DIRECTORIES = ("/var/lib/waagent", "/var/lib/cloud/seed/azure")
@@ -32,48 +32,48 @@ class Provisioning(NamedTuple):
     has_password_login: bool | None = None
 
 
-async def read(reach: Reach, has_disc: bool) -> Provisioning | None:
+async def read(access: MachineAccess, has_disc: bool) -> Provisioning | None:
     """The document of the first place that has one. `has_disc`: the firmware says that this is Azure, so its disc may be looked at.
 
     Raises InputError BOOT-104, BOOT-105 for a document that is wrong.
     """
     for place in DIRECTORIES:
-        if (data := reach.read(f"{place}/{NAME}", MAX_BYTES)) is not None:
+        if (data := access.read(f"{place}/{NAME}", MAX_BYTES)) is not None:
             return parse(f"{place}/{NAME}", data)
     for disc in DISCS if has_disc else ():
-        if (data := await _read_disc(reach, disc)) is not None:
+        if (data := await _read_disc(access, disc)) is not None:
             return parse(f"{NAME} on {disc}", data)
     return None
 
 
-async def _read_disc(reach: Reach, disc: str) -> bytes | None:
+async def _read_disc(access: MachineAccess, disc: str) -> bytes | None:
     """None for an empty drive, or somebody's own disc: the service may still know all that is needed."""
     try:
-        async with reach.mounted(_device(reach.root, disc), "udf") as disk:
+        async with access.mounted(_resolve_device(access.root, disc), "udf") as disk:
             return disk.read(NAME, MAX_BYTES)
     except PrecastError:
         return None
 
 
-def _device(root: Path, disc: str) -> Path:
-    return Path(places.inside("" if root == Path("/") else str(root), disc, is_followed=True))
+def _resolve_device(root: Path, disc: str) -> Path:
+    return Path(safe_paths.resolve("" if root == Path("/") else str(root), disc, is_followed=True))
 
 
 def parse(where: str, data: bytes) -> Provisioning:
     """Raises InputError BOOT-104, BOOT-105."""
     text = documents.read_text(where, data.removeprefix(b"\xef\xbb\xbf"))
-    password = _element(text, "UserPassword")
-    is_disabled = _element(text, "DisableSshPasswordAuthentication").lower()
+    password = _find_element(text, "UserPassword")
+    is_disabled = _find_element(text, "DisableSshPasswordAuthentication").lower()
     return Provisioning(
-        documents.bytes_of(f"CustomData in {where}", _element(text, "CustomData"), "base64"),
-        documents.optional_name(f"HostName in {where}", _element(text, "HostName")) or "",
-        documents.optional_name(f"UserName in {where}", _element(text, "UserName")) or "",
+        documents.decode_bytes(f"CustomData in {where}", _find_element(text, "CustomData"), "base64"),
+        documents.read_optional_name(f"HostName in {where}", _find_element(text, "HostName")) or "",
+        documents.read_optional_name(f"UserName in {where}", _find_element(text, "UserName")) or "",
         "" if password == REDACTED else password,
         None if is_disabled not in ("true", "false") else is_disabled == "false",
     )
 
 
-def _element(text: str, name: str) -> str:
+def _find_element(text: str, name: str) -> str:
     """The text of the first element of a name; empty if there is none or if it has others within."""
     found = re.search(rf"<(?:\w+:)?{name}(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?{name}>", text)
     return unescape(found[1]).strip() if found else ""

@@ -1,7 +1,7 @@
 """ConfigDrive: OpenStack's files on a disk with the label config-2, or in a seed directory."""
 
 from precast.boot.sources import documents, openstack_data
-from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Plausibility, Reach
+from precast.boot.sources.contract import DetectedSource, Evidence, Likelihood, MachineAccess, Plausibility, SourceData
 
 LABEL = "config-2"
 SEED = "/var/lib/cloud/seed/config_drive"
@@ -32,18 +32,18 @@ class ConfigDrive:
             return Likelihood(Plausibility.CONFIRMED, f"there is a disk with the label {LABEL}")
         return Likelihood(Plausibility.POSSIBLE, "a seed may lie on any machine")
 
-    async def find(self, reach: Reach) -> Found | None:
-        found = await _read(reach, SEED, f"directory {SEED}")
-        device = reach.evidence.labels.get(LABEL)
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        found = await _read(access, SEED, f"directory {SEED}")
+        device = access.evidence.labels.get(LABEL)
         if found is not None or device is None:
             return found
-        async with reach.mounted(device) as disk:
+        async with access.mounted(device) as disk:
             return await _read(disk, "", f"disk {device}")
 
 
-async def _read(reach: Reach, place: str, origin: str) -> Data | None:
+async def _read(access: MachineAccess, place: str, origin: str) -> SourceData | None:
     async def read(path: str) -> bytes | None:
-        return reach.read(f"{place}/{path}", MAX_BYTES)
+        return access.read(f"{place}/{path}", MAX_BYTES)
 
     for version in VERSIONS:
         latest = f"openstack/{version}"

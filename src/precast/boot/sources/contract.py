@@ -50,7 +50,7 @@ class Evidence:
         return found if isinstance(found, Mapping) else {}
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What an HTTP server said. Header names are in small letters."""
 
     status: int
@@ -65,7 +65,7 @@ class InjectedFile(NamedTuple):
     content: bytes
 
 
-class Patience(NamedTuple):
+class RetryPolicy(NamedTuple):
     """How an HTTP question is asked: how long for one answer, and whether to ask again until the source's deadline.
 
     A platform that the evidence confirms will answer sooner or later; one that is only possible is asked once.
@@ -73,10 +73,10 @@ class Patience(NamedTuple):
 
     timeout_s: float = 2.0
     pause_s: float = 0.5
-    keeps_asking: bool = False
+    is_retried: bool = False
 
 
-class Reach(Protocol):
+class MachineAccess(Protocol):
     """How a source looks at the world. Everything is below `root`, bounded in size, and comes within a deadline."""
 
     @property
@@ -91,7 +91,7 @@ class Reach(Protocol):
     def read(self, path: str, max_bytes: int = ...) -> bytes | None:
         """A file below the root; None if it is not there. A link that leads out of the root is refused. Raises InputError."""
 
-    def mounted(self, device: Path, file_system: str = ...) -> AbstractAsyncContextManager["Reach"]:
+    def mounted(self, device: Path, file_system: str = ...) -> AbstractAsyncContextManager["MachineAccess"]:
         """The files of a disk or image as the root of another reach, read-only, as long as the context lasts.
 
         What is neither ISO 9660 nor FAT is given to the kernel's driver for `file_system`, and to no other.
@@ -104,9 +104,9 @@ class Reach(Protocol):
         headers: Mapping[str, str] | None = None,
         method: str = "GET",
         body: bytes = b"",
-        patience: Patience = ...,
+        retry_policy: RetryPolicy = ...,
         max_bytes: int = ...,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Ask an HTTP server once or, with patience, again. Raises UnavailableError if nobody answers, InputError if it is hostile.
 
         Redirects are refused. A status of 500 and above counts as no answer.
@@ -116,7 +116,7 @@ class Reach(Protocol):
         """The output of a program of the machine; None if there is no such program or it fails."""
 
 
-class Found(Protocol):
+class DetectedSource(Protocol):
     """A source that is there."""
 
     @property
@@ -155,20 +155,20 @@ class Source(Protocol):
 
     def likelihood(self, evidence: Evidence) -> Likelihood: ...
 
-    async def find(self, reach: Reach) -> Found | None:
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
         """What is there; None if this is another platform. Raises PrecastError if it is there and cannot be believed."""
 
 
-Later = Callable[[], Awaitable[Any]]
+LazyValue = Callable[[], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
-class Data:
+class SourceData:
     """What a source found: values known at once, and those to be fetched when somebody asks."""
 
     origin: str
     values: Mapping[Capability, Any]
-    later: Mapping[Capability, Later] = field(default_factory=dict)
+    later: Mapping[Capability, LazyValue] = field(default_factory=dict)
 
     @property
     def instance_id(self) -> str | None:

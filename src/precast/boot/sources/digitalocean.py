@@ -3,13 +3,13 @@
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import clouds
 from precast.boot.sources import documents
-from precast.boot.sources.contract import Data, Found, Reach
-from precast.boot.sources.visiting import Visited
+from precast.boot.sources.contract import DetectedSource, MachineAccess, SourceData
+from precast.boot.sources.metadata_service import MetadataSource
 
 PATH = "metadata/v1.json"
 
 
-class DigitalOcean(Visited):
+class DigitalOcean(MetadataSource):
     name = "digitalocean"
     address = "http://169.254.169.254"
     rank = 59
@@ -27,25 +27,27 @@ class DigitalOcean(Visited):
         }
     )
 
-    async def find(self, reach: Reach) -> Found | None:
-        visit = self.visit(reach)
-        meta = await visit.json_map(PATH)
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        client = self.connect(access)
+        meta = await client.json_map(PATH)
         if meta is None or "droplet_id" not in meta:
             return None
-        where = visit.url(PATH)
-        values = documents.values_of(
+        where = client.url(PATH)
+        values = documents.keep_known_values(
             where,
             {
                 Capability.INSTANCE_ID: meta["droplet_id"],
                 Capability.HOSTNAME: meta.get("hostname"),
                 Capability.REGION: meta.get("region"),
-                Capability.PUBLIC_KEYS: documents.keys_of(f"public_keys in {where}", meta.get("public_keys")),
-                Capability.USER_DATA: documents.bytes_of(f"user_data in {where}", meta.get("user_data") or ""),
-                Capability.VENDOR_DATA: documents.bytes_of(f"vendor_data in {where}", meta.get("vendor_data") or ""),
+                Capability.PUBLIC_KEYS: documents.read_keys(f"public_keys in {where}", meta.get("public_keys")),
+                Capability.USER_DATA: documents.decode_bytes(f"user_data in {where}", meta.get("user_data") or ""),
+                Capability.VENDOR_DATA: documents.decode_bytes(
+                    f"vendor_data in {where}", meta.get("vendor_data") or ""
+                ),
                 Capability.PLATFORM: "digitalocean",
                 Capability.METADATA: meta,
             },
         )
-        return Data(
-            visit.base, values, {Capability.NETWORK_CONFIG: documents.converted(where, clouds.digitalocean, meta)}
+        return SourceData(
+            client.base, values, {Capability.NETWORK_CONFIG: documents.convert_lazily(where, clouds.digitalocean, meta)}
         )

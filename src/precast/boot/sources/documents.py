@@ -36,7 +36,7 @@ def read_json(where: str, data: bytes) -> Any:
         value = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is no JSON ({error})") from None
-    return _shallow(where, value)
+    return _check_depth(where, value)
 
 
 def read_yaml(where: str, data: bytes) -> Any:
@@ -44,7 +44,7 @@ def read_yaml(where: str, data: bytes) -> Any:
     text = read_text(where, data)
     if text.lstrip()[:1] in ("{", "["):
         try:
-            return _shallow(where, msgspec.json.decode(data))
+            return _check_depth(where, msgspec.json.decode(data))
         except (msgspec.MsgspecError, RecursionError):
             pass
     if len(data) > MAX_YAML_BYTES:
@@ -58,7 +58,7 @@ def read_yaml(where: str, data: bytes) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f" in line {mark.line + 1}" if mark is not None else ""
         raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is no YAML ({reason}{place})") from None
-    return _shallow(where, value)
+    return _check_depth(where, value)
 
 
 def read_map(where: str, data: bytes) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def expect(where: str, value: Any, kind: type[T]) -> T:
     return value
 
 
-def name_of(where: str, value: Any) -> str:
+def read_name(where: str, value: Any) -> str:
     """An instance id, host name or zone: a short text of one line. Numbers are meant as texts."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else expect(where, value, str).strip()
     if not text or len(text) > MAX_NAME or not text.isprintable():
@@ -84,11 +84,11 @@ def name_of(where: str, value: Any) -> str:
     return text
 
 
-def optional_name(where: str, value: Any) -> str | None:
-    return None if value in (None, "") else name_of(where, value)
+def read_optional_name(where: str, value: Any) -> str | None:
+    return None if value in (None, "") else read_name(where, value)
 
 
-def keys_of(where: str, value: Any) -> tuple[str, ...]:
+def read_keys(where: str, value: Any) -> tuple[str, ...]:
     """Public keys, however they are given: lines of a text, a list, or a map by name (of texts, lists or `openssh-key`)."""
     if value is None or value == "":
         return ()
@@ -96,12 +96,14 @@ def keys_of(where: str, value: Any) -> tuple[str, ...]:
         lines = [line.strip() for line in value.splitlines()]
         return tuple(line for line in lines if line and not line.startswith("#"))
     if isinstance(value, Mapping):
-        return keys_of(where, [each.get("openssh-key") if isinstance(each, dict) else each for each in value.values()])
-    found = [key for each in expect(where, value, list) for key in keys_of(where, each)]
+        return read_keys(
+            where, [each.get("openssh-key") if isinstance(each, dict) else each for each in value.values()]
+        )
+    found = [key for each in expect(where, value, list) for key in read_keys(where, each)]
     return tuple(dict.fromkeys(found))
 
 
-def bytes_of(where: str, value: Any, encoding: str = "") -> bytes:
+def decode_bytes(where: str, value: Any, encoding: str = "") -> bytes:
     """User data that stands in a document: a text, in base64 if it says so. Raises InputError BOOT-104, BOOT-105."""
     data = value if isinstance(value, bytes) else expect(where, value, str).encode()
     if encoding in ("", "plain"):
@@ -114,7 +116,7 @@ def bytes_of(where: str, value: Any, encoding: str = "") -> bytes:
     raise issues.BAD_DOCUMENT.error(where=where, reason=f"its encoding {encoding!r} is not known")
 
 
-def _shallow(where: str, value: Any) -> Any:
+def _check_depth(where: str, value: Any) -> Any:
     """Raises InputError BOOT-104 if it is nested too deep for whoever walks through it later."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
@@ -129,7 +131,7 @@ def _shallow(where: str, value: Any) -> Any:
     raise issues.BAD_DOCUMENT.error(where=where, reason=f"it is nested more than {MAX_DEPTH} deep")
 
 
-def converted(
+def convert_lazily(
     where: str, convert: Callable[[Any], dict[str, Any]], value: Any
 ) -> Callable[[], Awaitable[dict[str, Any]]]:
     """A network document made from what a platform says, when somebody wants it.
@@ -151,12 +153,12 @@ def converted(
     return convert_now
 
 
-def values_of(where: str, given: Mapping[Capability, Any]) -> dict[Capability, Any]:
+def keep_known_values(where: str, given: Mapping[Capability, Any]) -> dict[Capability, Any]:
     """Those of the values that there are; names are checked, and empty texts are none."""
     found: dict[Capability, Any] = {}
     for capability, value in given.items():
         if capability in _NAMES:
-            value = optional_name(f"{capability.value} in {where}", value)
+            value = read_optional_name(f"{capability.value} in {where}", value)
         if value not in (None, "", b"", (), {}):
             found[capability] = value
     return found

@@ -13,8 +13,8 @@ from precast.base.errors import PrecastError
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import clouds
 from precast.boot.sources import documents, issues
-from precast.boot.sources.contract import Data, Found, Later, Reach
-from precast.boot.sources.visiting import Visit, Visited, path_part
+from precast.boot.sources.contract import DetectedSource, LazyValue, MachineAccess, SourceData
+from precast.boot.sources.metadata_service import MetadataClient, MetadataSource, quote_path_part
 
 TOKEN = "latest/api/token"  # noqa: S105 - a path
 META = "latest/meta-data"
@@ -36,7 +36,7 @@ _LEAVES = (
 )
 
 
-class Ec2(Visited):
+class Ec2(MetadataSource):
     """`address` may be several, with commas between them."""
 
     name = "ec2"
@@ -56,35 +56,36 @@ class Ec2(Visited):
         }
     )
 
-    async def find(self, reach: Reach) -> Found | None:
-        visit = await self._opened(reach)
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        client = await self._opened(access)
         leaves, keys, user_data = await asyncio.gather(
-            visit.texts(f"{META}/{name}" for name in _LEAVES), _keys(visit), visit.get("latest/user-data")
+            client.texts(f"{META}/{name}" for name in _LEAVES), _read_keys(client), client.get("latest/user-data")
         )
         meta: dict[str, Any] = {path.removeprefix(f"{META}/"): text for path, text in leaves.items()}
         if "instance-id" not in meta:
             return None
-        values = documents.values_of(
-            visit.url(META),
+        values = documents.keep_known_values(
+            client.url(META),
             {
                 Capability.INSTANCE_ID: meta["instance-id"],
                 Capability.HOSTNAME: meta.get("local-hostname") or meta.get("hostname"),
                 Capability.ZONE: meta.get("placement/availability-zone"),
-                Capability.REGION: meta.get("placement/region") or _region(meta.get("placement/availability-zone", "")),
+                Capability.REGION: meta.get("placement/region")
+                or _derive_region(meta.get("placement/availability-zone", "")),
                 Capability.PUBLIC_KEYS: keys,
                 Capability.USER_DATA: user_data,
                 Capability.PLATFORM: "ec2",
-                Capability.METADATA: None if _may_be_template(user_data) else _nested(meta),
+                Capability.METADATA: None if _is_maybe_template(user_data) else _nest(meta),
             },
         )
-        later: dict[Capability, Later] = {Capability.NETWORK_CONFIG: lambda: _network(visit)}
+        later: dict[Capability, LazyValue] = {Capability.NETWORK_CONFIG: lambda: _read_network(client)}
         if Capability.METADATA not in values:
-            later[Capability.METADATA] = lambda: _everything(visit, meta)
-        return Data(visit.base, values, later)
+            later[Capability.METADATA] = lambda: _read_all(client, meta)
+        return SourceData(client.base, values, later)
 
-    async def _opened(self, reach: Reach) -> Visit:
+    async def _opened(self, access: MachineAccess) -> MetadataClient:
         """The first of the addresses that answers. Raises what the first of them raises if none does."""
-        asking = [asyncio.ensure_future(self._tried(reach, one)) for one in self.address.split(",")]
+        asking = [asyncio.ensure_future(self._tried(access, one)) for one in self.address.split(",")]
         try:
             for first in asyncio.as_completed(asking):
                 with contextlib.suppress(PrecastError):
@@ -95,39 +96,39 @@ class Ec2(Visited):
                 task.cancel()
             await asyncio.gather(*asking, return_exceptions=True)
 
-    async def _tried(self, reach: Reach, address: str) -> Visit:
+    async def _tried(self, access: MachineAccess, address: str) -> MetadataClient:
         """With a token where the service has any. Raises UnavailableError BOOT-100 if nobody answers."""
-        plain = self.visit(reach, base=address)
+        plain = self.connect(access, base=address)
         where, headers = plain.url(TOKEN), {"X-aws-ec2-metadata-token-ttl-seconds": SECONDS}
-        answer = await reach.ask(where, method="PUT", headers=headers, patience=plain.patience)
+        answer = await access.ask(where, method="PUT", headers=headers, retry_policy=plain.retry_policy)
         if answer.status != 200:
             return plain
-        token = documents.name_of(where, documents.read_text(where, answer.body))
+        token = documents.read_name(where, documents.read_text(where, answer.body))
         if not token.isascii():
             raise issues.BAD_DOCUMENT.error(where=where, reason="a token is plain text")
         return plain.with_headers({"X-aws-ec2-metadata-token": token})
 
 
-def _region(zone: str) -> str:
+def _derive_region(zone: str) -> str:
     """A zone is its region and a letter; older services say the zone alone."""
     return zone[:-1] if zone[-1:].isalpha() and zone[-2:-1].isdigit() else ""
 
 
-def _may_be_template(user_data: bytes | None) -> bool:
+def _is_maybe_template(user_data: bytes | None) -> bool:
     """Whether a template may be in it: what is packed, has parts or is fetched from elsewhere is not known yet."""
     return bool(user_data) and not (user_data or b"").lstrip().startswith(_PLAIN)
 
 
-async def _everything(visit: Visit, known: dict[str, Any]) -> dict[str, Any]:
+async def _read_all(client: MetadataClient, known: dict[str, Any]) -> dict[str, Any]:
     """All that the service has; where it does not even list that, what is known already."""
-    return await _Tree(visit).read(META) or _nested(known)
+    return await _Tree(client).read(META) or _nest(known)
 
 
 class _Tree:
     """Everything below a path of the service, as maps in maps; so many questions and not more. What it does not answer is left out."""
 
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit
+    def __init__(self, client: MetadataClient) -> None:
+        self._client = client
         self._left = MAX_QUESTIONS
         self._at_once = asyncio.Semaphore(AT_ONCE)
 
@@ -139,7 +140,7 @@ class _Tree:
         return {name: value for name, value in pairs if value is not None}
 
     async def _below(self, path: str, name: str, depth: int) -> Any:
-        below = f"{path}/{path_part(name.rstrip('/'))}"
+        below = f"{path}/{quote_path_part(name.rstrip('/'))}"
         if name.endswith("/"):
             return await self.read(below, depth + 1) if depth < MAX_DEPTH else None
         text = await self._ask(below)
@@ -153,11 +154,11 @@ class _Tree:
         async with self._at_once:
             with contextlib.suppress(PrecastError, TimeoutError):
                 async with asyncio.timeout(LEAF_DEADLINE_S):
-                    return await self._visit.text(path)
+                    return await self._client.text(path)
         return None
 
 
-def _nested(meta: dict[str, Any]) -> dict[str, Any]:
+def _nest(meta: dict[str, Any]) -> dict[str, Any]:
     """Names with slashes as maps in maps, as templates name them."""
     found: dict[str, Any] = {}
     for path, value in meta.items():
@@ -169,29 +170,29 @@ def _nested(meta: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def _listed(visit: Visit, path: str) -> list[str]:
-    text = await visit.text(path)
+async def _list_names(client: MetadataClient, path: str) -> list[str]:
+    text = await client.text(path)
     return [line.strip() for line in (text or "").splitlines() if line.strip()][:MAX_NAMES]
 
 
-async def _keys(visit: Visit) -> tuple[str, ...]:
+async def _read_keys(client: MetadataClient) -> tuple[str, ...]:
     """The listing says `NUMBER=NAME`; each key lies below its number."""
-    numbers = [line.partition("=")[0] for line in await _listed(visit, f"{META}/public-keys/")]
-    paths = [f"{META}/public-keys/{path_part(number)}/openssh-key" for number in numbers if number.isdigit()]
-    return documents.keys_of("public-keys", list((await visit.texts(paths)).values()))
+    numbers = [line.partition("=")[0] for line in await _list_names(client, f"{META}/public-keys/")]
+    paths = [f"{META}/public-keys/{quote_path_part(number)}/openssh-key" for number in numbers if number.isdigit()]
+    return documents.read_keys("public-keys", list((await client.texts(paths)).values()))
 
 
-async def _network(visit: Visit) -> dict[str, Any]:
+async def _read_network(client: MetadataClient) -> dict[str, Any]:
     """The interfaces, each with what the network needs."""
-    macs = [name.strip("/") for name in await _listed(visit, f"{META}/network/interfaces/macs/")]
-    found = await asyncio.gather(*(_interface(visit, mac) for mac in macs))
-    where = visit.url(f"{META}/network/interfaces/macs/")
-    return await documents.converted(where, clouds.ec2, dict(zip(macs, found, strict=True)))()
+    macs = [name.strip("/") for name in await _list_names(client, f"{META}/network/interfaces/macs/")]
+    found = await asyncio.gather(*(_read_interface(client, mac) for mac in macs))
+    where = client.url(f"{META}/network/interfaces/macs/")
+    return await documents.convert_lazily(where, clouds.ec2, dict(zip(macs, found, strict=True)))()
 
 
-async def _interface(visit: Visit, mac: str) -> dict[str, Any]:
-    base = f"{META}/network/interfaces/macs/{path_part(mac)}"
-    names = [name for name in await _listed(visit, f"{base}/") if not name.endswith("/")]
-    texts = await visit.texts(f"{base}/{path_part(name)}" for name in names)
+async def _read_interface(client: MetadataClient, mac: str) -> dict[str, Any]:
+    base = f"{META}/network/interfaces/macs/{quote_path_part(mac)}"
+    names = [name for name in await _list_names(client, f"{base}/") if not name.endswith("/")]
+    texts = await client.texts(f"{base}/{quote_path_part(name)}" for name in names)
     found = {path.removeprefix(f"{base}/"): text.splitlines() for path, text in texts.items()}
     return {name: lines[0] if len(lines) == 1 else lines for name, lines in found.items() if lines}

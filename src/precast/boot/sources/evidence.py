@@ -7,7 +7,7 @@ from typing import Any
 
 from precast.boot.sources import labels
 from precast.boot.sources.contract import Evidence
-from precast.resources.files import places
+from precast.resources.files import safe_paths
 
 DMI = "/sys/class/dmi/id"
 DMI_NAMES = (
@@ -29,44 +29,46 @@ def collect(root: Path, image: Mapping[str, Any] | None = None) -> Evidence:
     `image` is what the image's configuration has below `datasource`.
     """
     base = "" if root == Path("/") else str(root)
-    dmi = {name: text for name in DMI_NAMES if (text := _line(base, f"{DMI}/{name}"))}
-    found = Evidence(dmi=dmi, command_line=_line(base, "/proc/cmdline"), has_lxd=_exists(base, LXD), image=image or {})
+    dmi = {name: text for name in DMI_NAMES if (text := _read_line(base, f"{DMI}/{name}"))}
+    found = Evidence(
+        dmi=dmi, command_line=_read_line(base, "/proc/cmdline"), has_lxd=_exists(base, LXD), image=image or {}
+    )
     label = found.of_image("NoCloud").get("fs_label")
     wanted = WANTED | ({label.lower()} if isinstance(label, str) else set())
-    return replace(found, labels=_labels(base, wanted))
+    return replace(found, labels=_find_labels(base, wanted))
 
 
-def _line(base: str, path: str) -> str:
+def _read_line(base: str, path: str) -> str:
     try:
-        with Path(places.inside(base, path, is_followed=True)).open("rb") as file:
+        with Path(safe_paths.resolve(base, path, is_followed=True)).open("rb") as file:
             return file.read(_MAX_BYTES).decode(errors="replace").strip("\n\0 ")
     except OSError:
         return ""
 
 
 def _exists(base: str, path: str) -> bool:
-    return Path(places.inside(base, path, is_followed=True)).exists()
+    return Path(safe_paths.resolve(base, path, is_followed=True)).exists()
 
 
-def _labels(base: str, wanted: frozenset[str]) -> dict[str, Path]:
+def _find_labels(base: str, wanted: frozenset[str]) -> dict[str, Path]:
     """Labels as udev has found them, and those of disks that it has not looked at yet."""
-    known = _found_by_udev(base)
-    disks = [Path(places.inside(base, f"/dev/{name}", is_followed=True)) for name in _names(base, DISKS)]
+    known = _read_udev_labels(base)
+    disks = [Path(safe_paths.resolve(base, f"/dev/{name}", is_followed=True)) for name in _list_names(base, DISKS)]
     for disk in disks[:_MAX_DISKS]:
-        if disk not in known.values() and (label := labels.read(disk)) in wanted:
+        if disk not in known.values() and (label := labels.read_label(disk)) in wanted:
             known.setdefault(label, disk)
     return known
 
 
-def _names(base: str, directory: str) -> list[str]:
+def _list_names(base: str, directory: str) -> list[str]:
     try:
-        return sorted(each.name for each in Path(places.inside(base, directory, is_followed=True)).iterdir())
+        return sorted(each.name for each in Path(safe_paths.resolve(base, directory, is_followed=True)).iterdir())
     except OSError:
         return []
 
 
-def _found_by_udev(base: str) -> dict[str, Path]:
+def _read_udev_labels(base: str) -> dict[str, Path]:
     """It writes an odd character as \\x and two digits; those are not ours."""
-    names = _names(base, LABELS)
-    found = {name.lower(): Path(places.inside(base, f"{LABELS}/{name}", is_followed=True)) for name in names}
+    names = _list_names(base, LABELS)
+    found = {name.lower(): Path(safe_paths.resolve(base, f"{LABELS}/{name}", is_followed=True)) for name in names}
     return {label: device.resolve() if not base else device for label, device in found.items()}

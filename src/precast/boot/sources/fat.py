@@ -91,7 +91,7 @@ class Image:
                 cluster = low | (high << 16 if self._bits == 32 else 0)
                 entry = _Entry(cluster, int.from_bytes(row[28:32], "little"), bool(row[11] & _DIRECTORY))
                 if cluster or not entry.is_directory:
-                    found.setdefault((long or _short(row)).lower(), entry)
+                    found.setdefault((long or _parse_short_name(row)).lower(), entry)
                 long = ""
             else:
                 long = ""
@@ -120,7 +120,7 @@ class Image:
         return int.from_bytes(raw[: self._bits // 8], "little") & 0x0FFFFFFF
 
 
-def _short(row: bytes) -> str:
+def _parse_short_name(row: bytes) -> str:
     name, kind = (
         row[:8].decode("ascii", errors="replace").rstrip(),
         row[8:11].decode("ascii", errors="replace").rstrip(),

@@ -45,7 +45,7 @@ MARKS: Mapping[str, tuple[Mark, ...]] = {
 IMITATED = frozenset({"ec2", "openstack", "vmware"})
 
 
-def platform_of(evidence: Evidence) -> tuple[str, str]:
+def find_platform(evidence: Evidence) -> tuple[str, str]:
     """The platform that the firmware names, and the words; empty if none."""
     said = {entry: text.lower() for entry, text in evidence.dmi.items()}
     for platform, marks in MARKS.items() if said else ():
@@ -56,9 +56,9 @@ def platform_of(evidence: Evidence) -> tuple[str, str]:
     return "", ""
 
 
-def likelihood(name: str, evidence: Evidence) -> Likelihood:
+def judge_likelihood(name: str, evidence: Evidence) -> Likelihood:
     """What the firmware says about the platform of a source."""
-    platform, words = platform_of(evidence)
+    platform, words = find_platform(evidence)
     if platform == name:
         return Likelihood(Plausibility.CONFIRMED, words)
     if platform:
@@ -69,7 +69,7 @@ def likelihood(name: str, evidence: Evidence) -> Likelihood:
     return Likelihood(Plausibility.POSSIBLE, "nothing speaks for or against it")
 
 
-class Named(NamedTuple):
+class NamedSource(NamedTuple):
     """A data source that the kernel command line or the serial number names, with what follows after the semicolons."""
 
     name: str
@@ -77,17 +77,21 @@ class Named(NamedTuple):
     where: str
 
 
-def named(evidence: Evidence) -> Named | None:
+def find_named_source(evidence: Evidence) -> NamedSource | None:
     """`ds=NAME;key=value;…` of the kernel command line, else of the SMBIOS serial number."""
     for word in evidence.command_line.split():
         key, _, value = word.partition("=")
         if key in ("ds", "ci.ds", "ci.datasource") and value:
-            return _named(value, "the kernel command line")
+            return _parse_named_source(value, "the kernel command line")
     serial = evidence.dmi_value("product_serial")
-    return _named(serial.removeprefix("ds="), "the SMBIOS serial number") if serial.startswith("ds=") else None
+    return (
+        _parse_named_source(serial.removeprefix("ds="), "the SMBIOS serial number")
+        if serial.startswith("ds=")
+        else None
+    )
 
 
-def _named(text: str, where: str) -> Named:
+def _parse_named_source(text: str, where: str) -> NamedSource:
     name, *pairs = text.strip("'\"").split(";")
     values = {key: value for key, _, value in (pair.partition("=") for pair in pairs) if key}
-    return Named(name.lower(), values, where)
+    return NamedSource(name.lower(), values, where)

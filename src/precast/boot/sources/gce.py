@@ -6,8 +6,8 @@ from typing import Any
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import clouds
 from precast.boot.sources import documents, issues
-from precast.boot.sources.contract import Data, Found, Reach
-from precast.boot.sources.visiting import Visited
+from precast.boot.sources.contract import DetectedSource, MachineAccess, SourceData
+from precast.boot.sources.metadata_service import MetadataSource
 
 INTERFACES = "instance/network-interfaces/?recursive=true"
 FLAVOR = "metadata-flavor"
@@ -15,7 +15,7 @@ FLAVOR = "metadata-flavor"
 USERS = frozenset({"cloudinit", "debian", "ubuntu", "root"})
 
 
-class Gce(Visited):
+class Gce(MetadataSource):
     name = "gce"
     address = "http://metadata.google.internal/computeMetadata/v1"
     rank = 60
@@ -33,59 +33,59 @@ class Gce(Visited):
         }
     )
 
-    async def find(self, reach: Reach) -> Found | None:
-        visit = self.visit(reach, {"Metadata-Flavor": "Google"})
-        first = await reach.ask(visit.url("instance/id"), headers=visit.headers, patience=visit.patience)
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        client = self.connect(access, {"Metadata-Flavor": "Google"})
+        first = await access.ask(client.url("instance/id"), headers=client.headers, retry_policy=client.retry_policy)
         if first.status != 200 or first.headers.get(FLAVOR) != "Google":
             return None
         rest, instance, project = await asyncio.gather(
-            visit.texts(["instance/hostname", "instance/zone"]),
-            visit.json_map("instance/attributes/?recursive=true"),
-            visit.json_map("project/attributes/?recursive=true"),
+            client.texts(["instance/hostname", "instance/zone"]),
+            client.json_map("instance/attributes/?recursive=true"),
+            client.json_map("project/attributes/?recursive=true"),
         )
         attributes, shared = instance or {}, project or {}
         zone = rest.get("instance/zone", "").rpartition("/")[2]
-        where = visit.base
-        values = documents.values_of(
+        where = client.base
+        values = documents.keep_known_values(
             where,
             {
                 Capability.INSTANCE_ID: documents.read_text(where, first.body),
                 Capability.HOSTNAME: rest.get("instance/hostname"),
                 Capability.ZONE: zone,
                 Capability.REGION: zone.rpartition("-")[0],
-                Capability.USER_DATA: _user_data(where, attributes),
-                Capability.PUBLIC_KEYS: _keys(where, attributes, shared),
+                Capability.USER_DATA: _decode_user_data(where, attributes),
+                Capability.PUBLIC_KEYS: _find_keys(where, attributes, shared),
                 Capability.PLATFORM: "gce",
                 Capability.METADATA: {"attributes": attributes, **rest},
             },
         )
 
         async def network() -> dict[str, Any]:
-            place = visit.url(INTERFACES)
-            data = await visit.get(INTERFACES)
+            place = client.url(INTERFACES)
+            data = await client.get(INTERFACES)
             found = documents.expect(place, documents.read_json(place, data or b"[]"), list)
-            return await documents.converted(place, clouds.gce, found)()
+            return await documents.convert_lazily(place, clouds.gce, found)()
 
-        return Data(where, values, {Capability.NETWORK_CONFIG: network})
+        return SourceData(where, values, {Capability.NETWORK_CONFIG: network})
 
 
-def _user_data(where: str, attributes: dict[str, Any]) -> bytes | None:
+def _decode_user_data(where: str, attributes: dict[str, Any]) -> bytes | None:
     given = attributes.get("user-data")
     if given is None:
         return None
     encoding = attributes.get("user-data-encoding", "")
-    return documents.bytes_of(
+    return documents.decode_bytes(
         f"user-data of {where}", given, documents.expect(f"user-data-encoding of {where}", encoding, str)
     )
 
 
-def _keys(where: str, attributes: dict[str, Any], shared: dict[str, Any]) -> tuple[str, ...]:
+def _find_keys(where: str, attributes: dict[str, Any], shared: dict[str, Any]) -> tuple[str, ...]:
     """The instance's own, and the project's unless the instance blocks them."""
     is_blocked = str(attributes.get("block-project-ssh-keys", "")).lower() == "true"
     found: list[str] = []
     for each in (attributes, {} if is_blocked else shared):
         for name in ("ssh-keys", "sshKeys"):
-            found += documents.keys_of(f"{name} of {where}", each.get(name))
+            found += documents.read_keys(f"{name} of {where}", each.get(name))
     split = [line.partition(":") for line in found]
     if any(not colon for _, colon, _ in split):
         raise issues.BAD_DOCUMENT.error(where=f"ssh-keys of {where}", reason="a line is not USER:KEY")

@@ -6,11 +6,11 @@ from typing import Any
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import clouds
 from precast.boot.sources import documents
-from precast.boot.sources.contract import Data, Found, Reach
-from precast.boot.sources.visiting import Visited
+from precast.boot.sources.contract import DetectedSource, MachineAccess, SourceData
+from precast.boot.sources.metadata_service import MetadataSource
 
 
-class Hetzner(Visited):
+class Hetzner(MetadataSource):
     name = "hetzner"
     address = "http://169.254.169.254/hetzner/v1"
     rank = 58
@@ -29,36 +29,38 @@ class Hetzner(Visited):
         }
     )
 
-    async def find(self, reach: Reach) -> Found | None:
-        visit = self.visit(reach)
-        data = await visit.get("metadata")
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        client = self.connect(access)
+        data = await client.get("metadata")
         if data is None:
             return None
-        where = visit.url("metadata")
+        where = client.url("metadata")
         meta = documents.read_map(where, data)
         if "instance-id" not in meta:
             return None
-        user_data, private = await asyncio.gather(visit.get("userdata"), visit.get("metadata/private-networks"))
-        values = documents.values_of(
+        user_data, private = await asyncio.gather(client.get("userdata"), client.get("metadata/private-networks"))
+        values = documents.keep_known_values(
             where,
             {
                 Capability.INSTANCE_ID: meta["instance-id"],
                 Capability.HOSTNAME: meta.get("hostname"),
                 Capability.ZONE: meta.get("availability-zone"),
                 Capability.REGION: meta.get("region"),
-                Capability.PUBLIC_KEYS: documents.keys_of(f"public-keys in {where}", meta.get("public-keys")),
+                Capability.PUBLIC_KEYS: documents.read_keys(f"public-keys in {where}", meta.get("public-keys")),
                 Capability.USER_DATA: user_data,
-                Capability.VENDOR_DATA: documents.bytes_of(f"vendor_data in {where}", meta.get("vendor_data") or ""),
+                Capability.VENDOR_DATA: documents.decode_bytes(
+                    f"vendor_data in {where}", meta.get("vendor_data") or ""
+                ),
                 Capability.PLATFORM: "hetzner",
                 Capability.METADATA: meta,
             },
         )
         if not isinstance(meta.get("network-config"), dict):
-            return Data(visit.base, values)
-        networks = documents.read_yaml(visit.url("metadata/private-networks"), private) if private else []
+            return SourceData(client.base, values)
+        networks = documents.read_yaml(client.url("metadata/private-networks"), private) if private else []
 
         def convert(config: Any) -> dict[str, Any]:
             return clouds.hetzner(config, networks or [])
 
-        network = documents.converted(where, convert, meta["network-config"])
-        return Data(visit.base, values, {Capability.NETWORK_CONFIG: network})
+        network = documents.convert_lazily(where, convert, meta["network-config"])
+        return SourceData(client.base, values, {Capability.NETWORK_CONFIG: network})

@@ -71,7 +71,7 @@ class Image:
                 return
             is_joliet = start[0] == 2 and start[88:91] in _JOLIET
             if start[0] == 1 or is_joliet:
-                yield _entry(start[156:190]), is_joliet
+                yield _parse_entry(start[156:190]), is_joliet
 
     def _entries(self, directory: _Entry, is_joliet: bool) -> dict[str, _Entry]:
         size = min(directory.size, MAX_DIRECTORY_BYTES)
@@ -85,12 +85,12 @@ class Image:
                 continue
             record = data[at : at + length]
             at += length
-            if len(record) == length and (name := _name(record, is_joliet)):
-                found.setdefault(name, _entry(record))
+            if len(record) == length and (name := _parse_name(record, is_joliet)):
+                found.setdefault(name, _parse_entry(record))
         return found
 
 
-def _entry(record: bytes) -> _Entry:
+def _parse_entry(record: bytes) -> _Entry:
     return _Entry(
         int.from_bytes(record[2:6], "little"),
         int.from_bytes(record[10:14], "little"),
@@ -98,7 +98,7 @@ def _entry(record: bytes) -> _Entry:
     )
 
 
-def _name(record: bytes, is_joliet: bool) -> str:
+def _parse_name(record: bytes, is_joliet: bool) -> str:
     """The name of a record; empty for the directory itself and the one above."""
     raw = record[33 : 33 + record[32]]
     if raw in (b"\0", b"\1"):
@@ -106,10 +106,10 @@ def _name(record: bytes, is_joliet: bool) -> str:
     if is_joliet:
         return raw.decode("utf-16-be", errors="replace").partition(";")[0]
     after = 33 + record[32] + (record[32] + 1) % 2
-    return _rock_ridge(record[after:]) or raw.decode("ascii", errors="replace").partition(";")[0].rstrip(".").lower()
+    return _parse_rock_ridge(record[after:]) or raw.decode("ascii", errors="replace").partition(";")[0].rstrip(".").lower()
 
 
-def _rock_ridge(fields: bytes) -> str:
+def _parse_rock_ridge(fields: bytes) -> str:
     """The name in the fields behind a record: NM, perhaps in several pieces."""
     name = b""
     while len(fields) >= 5 and fields[2] >= 4:

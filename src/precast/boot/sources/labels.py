@@ -11,7 +11,7 @@ _FAT_SIGNS = ((b"FAT1", 54, 43), (b"FAT32", 82, 71))  # the sign, where it stand
 _READ_BYTES = _ISO_AT + 2048
 
 
-def read(device: Path) -> str:
+def read_label(device: Path) -> str:
     """The label in small letters; empty if there is none that we know."""
     try:
         # Without waiting: an empty drive would keep us.
@@ -19,24 +19,24 @@ def read(device: Path) -> str:
     except OSError:
         return ""
     try:
-        return of(os.pread(handle, _READ_BYTES, 0))
+        return parse_label(os.pread(handle, _READ_BYTES, 0))
     except OSError:
         return ""
     finally:
         os.close(handle)
 
 
-def of(start: bytes) -> str:
+def parse_label(start: bytes) -> str:
     """The label in the first blocks of a file system."""
     if start[_ISO_AT + 1 : _ISO_AT + 6] == b"CD001":
-        return _text(start[_ISO_AT + 40 : _ISO_AT + 72])
+        return _decode_label(start[_ISO_AT + 40 : _ISO_AT + 72])
     if start[_EXT_AT + 56 : _EXT_AT + 58] == b"\x53\xef":
-        return _text(start[_EXT_AT + 120 : _EXT_AT + 136])
+        return _decode_label(start[_EXT_AT + 120 : _EXT_AT + 136])
     for sign, at, label in _FAT_SIGNS:
         if start[at : at + len(sign)] == sign:
-            return _text(start[label : label + 11])
+            return _decode_label(start[label : label + 11])
     return ""
 
 
-def _text(raw: bytes) -> str:
+def _decode_label(raw: bytes) -> str:
     return raw.split(b"\0")[0].decode("ascii", errors="replace").strip().lower()

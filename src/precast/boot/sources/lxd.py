@@ -5,14 +5,14 @@ from pathlib import Path
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import documents, nocloud
-from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Plausibility, Reach
-from precast.boot.sources.visiting import Visit, Visited, path_part
+from precast.boot.sources.contract import DetectedSource, Evidence, Likelihood, MachineAccess, Plausibility, SourceData
+from precast.boot.sources.metadata_service import MetadataClient, MetadataSource, quote_path_part
 
 SOCKET = "/dev/lxd/sock"
 CONFIG = "1.0/config"
 
 
-class Lxd(Visited):
+class Lxd(MetadataSource):
     name = "lxd"
     address = f"unix://{SOCKET}:"
     rank = 70
@@ -36,42 +36,42 @@ class Lxd(Visited):
             return Likelihood(Plausibility.CONFIRMED, f"there is {SOCKET}")
         return Likelihood(Plausibility.RULED_OUT, f"there is no {SOCKET}")
 
-    async def find(self, reach: Reach) -> Found | None:
-        visit = self.visit(reach)
-        if self.address == Lxd.address and reach.root != Path("/"):
-            visit.base = f"unix://{reach.root}{SOCKET}:"
-        data = await visit.get("1.0/meta-data")
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        client = self.connect(access)
+        if self.address == Lxd.address and access.root != Path("/"):
+            client.base = f"unix://{access.root}{SOCKET}:"
+        data = await client.get("1.0/meta-data")
         if data is None:
             return None
-        where = visit.url("1.0/meta-data")
+        where = client.url("1.0/meta-data")
         meta = documents.read_map(where, data)
-        config = await _config(visit)
-        values = documents.values_of(
+        config = await _read_config(client)
+        values = documents.keep_known_values(
             where,
             {
-                Capability.INSTANCE_ID: documents.name_of(f"instance-id in {where}", meta.get("instance-id")),
+                Capability.INSTANCE_ID: documents.read_name(f"instance-id in {where}", meta.get("instance-id")),
                 Capability.HOSTNAME: meta.get("local-hostname"),
-                Capability.PUBLIC_KEYS: documents.keys_of(f"public-keys in {where}", meta.get("public-keys")),
-                Capability.USER_DATA: _first(config, "user-data"),
-                Capability.VENDOR_DATA: _first(config, "vendor-data"),
+                Capability.PUBLIC_KEYS: documents.read_keys(f"public-keys in {where}", meta.get("public-keys")),
+                Capability.USER_DATA: _find_setting(config, "user-data"),
+                Capability.VENDOR_DATA: _find_setting(config, "vendor-data"),
                 Capability.PLATFORM: "lxd",
                 Capability.METADATA: meta,
             },
         )
-        network = nocloud.network_config(f"network-config of {where}", _first(config, "network-config"))
-        return Data(f"socket {SOCKET}", values, network)
+        network = nocloud.make_network_config(f"network-config of {where}", _find_setting(config, "network-config"))
+        return SourceData(f"socket {SOCKET}", values, network)
 
 
-async def _config(visit: Visit) -> dict[str, bytes]:
+async def _read_config(client: MetadataClient) -> dict[str, bytes]:
     """What the instance's configuration has for us, by name."""
-    data = await visit.get(CONFIG)
-    names = documents.expect(visit.url(CONFIG), documents.read_json(visit.url(CONFIG), data or b"[]"), list)
+    data = await client.get(CONFIG)
+    names = documents.expect(client.url(CONFIG), documents.read_json(client.url(CONFIG), data or b"[]"), list)
     keys = [name.rpartition("/")[2] for name in names if isinstance(name, str)]
     wanted = [key for key in keys if key.startswith(("cloud-init.", "user."))][:50]
-    found = await asyncio.gather(*(visit.get(f"{CONFIG}/{path_part(key)}") for key in wanted))
+    found = await asyncio.gather(*(client.get(f"{CONFIG}/{quote_path_part(key)}") for key in wanted))
     return {key: value for key, value in zip(wanted, found, strict=True) if value is not None}
 
 
-def _first(config: dict[str, bytes], name: str) -> bytes | None:
+def _find_setting(config: dict[str, bytes], name: str) -> bytes | None:
     """The newer name wins over the older one."""
     return config.get(f"cloud-init.{name}") or config.get(f"user.{name}")

@@ -11,7 +11,16 @@ import msgspec
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import documents, firmware, issues
-from precast.boot.sources.contract import Data, Evidence, Found, Later, Likelihood, Patience, Plausibility, Reach
+from precast.boot.sources.contract import (
+    DetectedSource,
+    Evidence,
+    LazyValue,
+    Likelihood,
+    MachineAccess,
+    Plausibility,
+    RetryPolicy,
+    SourceData,
+)
 
 SEEDS = ("/var/lib/cloud/seed/nocloud", "/var/lib/cloud/seed/nocloud-net")
 LABEL = "cidata"
@@ -57,13 +66,13 @@ class NoCloud:
     needs_network = False
 
     def likelihood(self, evidence: Evidence) -> Likelihood:
-        return _likelihood(evidence, Plausibility.POSSIBLE)
+        return _judge_likelihood(evidence, Plausibility.POSSIBLE)
 
-    async def find(self, reach: Reach) -> Found | None:
-        found = await _local(reach)
-        if found is None or _is_remote(_seed_from(found[1], reach.evidence)):
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        found = await _find_local(access)
+        if found is None or _is_remote(_find_seed(found[1], access.evidence)):
             return None
-        return _data(*found, "nocloud")
+        return _make_data(*found, "nocloud")
 
 
 class NoCloudNet:
@@ -81,106 +90,106 @@ class NoCloudNet:
     def likelihood(self, evidence: Evidence) -> Likelihood:
         if self._address:
             return Likelihood(Plausibility.CONFIRMED, f"the image's configuration names {self._address}")
-        given = _given(evidence)
-        if given is not None and not _is_remote(_seed_from(given, evidence)):
+        given = _read_given(evidence)
+        if given is not None and not _is_remote(_find_seed(given, evidence)):
             return Likelihood(Plausibility.RULED_OUT, "what is named lies on the machine")
-        return _likelihood(evidence, Plausibility.POSSIBLE)
+        return _judge_likelihood(evidence, Plausibility.POSSIBLE)
 
-    async def find(self, reach: Reach) -> Found | None:
-        local = await _local(reach)
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        local = await _find_local(access)
         meta = local[1] if local is not None else {}
-        seed = self._address or _seed_from(meta, reach.evidence)
+        seed = self._address or _find_seed(meta, access.evidence)
         if not _is_remote(seed):
             return None
-        came = await _fetch(reach, seed)
-        merged = {**_meta_data(f"{seed}{META}", came.get(META, b"")), **_without_seed(meta)}
-        return _data(seed, merged, {**(local[2] if local is not None else {}), **came}, "nocloud")
+        came = await _fetch(access, seed)
+        merged = {**_read_meta_data(f"{seed}{META}", came.get(META, b"")), **_drop_seed(meta)}
+        return _make_data(seed, merged, {**(local[2] if local is not None else {}), **came}, "nocloud")
 
 
-def _likelihood(evidence: Evidence, otherwise: Plausibility) -> Likelihood:
-    named = firmware.named(evidence)
+def _judge_likelihood(evidence: Evidence, otherwise: Plausibility) -> Likelihood:
+    named = firmware.find_named_source(evidence)
     if named is not None and named.name in NAMES:
         return Likelihood(Plausibility.CONFIRMED, f"{named.where} names it")
-    if _label(evidence) in evidence.labels:
-        return Likelihood(otherwise, f"there is a disk with the label {_label(evidence)}")
+    if _find_label(evidence) in evidence.labels:
+        return Likelihood(otherwise, f"there is a disk with the label {_find_label(evidence)}")
     return Likelihood(otherwise, "a seed may lie on any machine")
 
 
-def _given(evidence: Evidence) -> dict[str, Any] | None:
+def _read_given(evidence: Evidence) -> dict[str, Any] | None:
     """What the command line or the serial number says, as meta-data; None if they do not speak of us."""
-    named = firmware.named(evidence)
+    named = firmware.find_named_source(evidence)
     if named is None or named.name not in NAMES:
         return None
     return {_SHORT.get(key, key): value for key, value in named.values.items()}
 
 
-async def _local(reach: Reach) -> tuple[str, dict[str, Any], _Files] | None:
+async def _find_local(access: MachineAccess) -> tuple[str, dict[str, Any], _Files] | None:
     """Origin, meta-data and files of the best local place; the command line's word is added to whatever is there."""
-    given = _given(reach.evidence)
-    inline = _inline(reach.evidence)
+    given = _read_given(access.evidence)
+    inline = _read_inline(access.evidence)
     for place in SEEDS:
-        if files := read_files(reach, place):
+        if files := read_files(access, place):
             # As with cloud-init: who the machine is comes from the seed, what it does from the configuration.
-            return _merged(
+            return _merge(
                 f"directory {place}", {**files, **{key: inline[key] for key in (USER,) if key in inline}}, given
             )
     if inline:
-        return _merged("the image's configuration", inline, given)
-    device = reach.evidence.labels.get(_label(reach.evidence))
+        return _merge("the image's configuration", inline, given)
+    device = access.evidence.labels.get(_find_label(access.evidence))
     if device is not None:
-        async with reach.mounted(device) as disk:
+        async with access.mounted(device) as disk:
             if files := read_files(disk, ""):
-                return _merged(f"disk {device}", files, given)
+                return _merge(f"disk {device}", files, given)
     if given is None:
         return None
-    seed = _seed_from(given, reach.evidence)
+    seed = _find_seed(given, access.evidence)
     if seed and not _is_remote(seed):
-        files = read_files(reach, seed.removeprefix("file://").rstrip("/"))
-        return _merged(f"directory {seed}", files, given) if files else None
+        files = read_files(access, seed.removeprefix("file://").rstrip("/"))
+        return _merge(f"directory {seed}", files, given) if files else None
     return ("the kernel command line or firmware", given, {})
 
 
-def _inline(evidence: Evidence) -> _Files:
+def _read_inline(evidence: Evidence) -> _Files:
     """A seed that stands in the image's configuration itself; it needs both."""
     said = evidence.of_image("NoCloud")
     meta, user = said.get(META), said.get(USER)
     if not isinstance(meta, Mapping | str) or not isinstance(user, Mapping | str):
         return {}
-    return {META: _text(meta), USER: (b"" if isinstance(user, str) else b"#cloud-config\n") + _text(user)}
+    return {META: _encode(meta), USER: (b"" if isinstance(user, str) else b"#cloud-config\n") + _encode(user)}
 
 
-def _text(value: Mapping[str, Any] | str) -> bytes:
+def _encode(value: Mapping[str, Any] | str) -> bytes:
     return value.encode() if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str)
 
 
-def _label(evidence: Evidence) -> str:
+def _find_label(evidence: Evidence) -> str:
     """The label of the disk, in small letters; the image's configuration may say another, or none."""
     found = evidence.of_image("NoCloud").get("fs_label", LABEL)
     return found.lower() if isinstance(found, str) else ""
 
 
-def read_files(reach: Reach, place: str) -> _Files:
+def read_files(access: MachineAccess, place: str) -> _Files:
     """The files of a seed; none if it has neither meta-data nor user-data."""
-    found = {name: reach.read(f"{place}/{name}", MAX_USER_DATA_BYTES) for name in FILES}
+    found = {name: access.read(f"{place}/{name}", MAX_USER_DATA_BYTES) for name in FILES}
     if found[META] is None and found[USER] is None:
         return {}
     return {name: data for name, data in found.items() if data is not None}
 
 
-def _merged(origin: str, files: _Files, given: Mapping[str, Any] | None) -> tuple[str, dict[str, Any], _Files]:
-    return origin, {**_meta_data(f"{META} of {origin}", files.get(META, b"")), **(given or {})}, files
+def _merge(origin: str, files: _Files, given: Mapping[str, Any] | None) -> tuple[str, dict[str, Any], _Files]:
+    return origin, {**_read_meta_data(f"{META} of {origin}", files.get(META, b"")), **(given or {})}, files
 
 
-def _meta_data(where: str, data: bytes) -> dict[str, Any]:
+def _read_meta_data(where: str, data: bytes) -> dict[str, Any]:
     return documents.read_map(where, data)
 
 
-async def _fetch(reach: Reach, seed: str) -> _Files:
+async def _fetch(access: MachineAccess, seed: str) -> _Files:
     """The files of an HTTP seed. The one that names it wants it: it is asked until the deadline."""
-    patience = Patience(timeout_s=5.0, keeps_asking=True)
+    retry_policy = RetryPolicy(timeout_s=5.0, is_retried=True)
     files: _Files = {}
     for name in FILES:
-        answer = await reach.ask(f"{seed}{name}", patience=patience, max_bytes=MAX_USER_DATA_BYTES)
+        answer = await access.ask(f"{seed}{name}", retry_policy=retry_policy, max_bytes=MAX_USER_DATA_BYTES)
         if answer.status == 200:
             files[name] = answer.body
         elif name in (META, USER):
@@ -188,10 +197,10 @@ async def _fetch(reach: Reach, seed: str) -> _Files:
     return files
 
 
-def _data(origin: str, meta: Mapping[str, Any], files: _Files, platform: str) -> Data:
+def _make_data(origin: str, meta: Mapping[str, Any], files: _Files, platform: str) -> SourceData:
     where = f"{META} of {origin}"
     values: dict[Capability, Any] = {
-        Capability.INSTANCE_ID: documents.optional_name(f"instance-id in {where}", meta.get("instance-id"))
+        Capability.INSTANCE_ID: documents.read_optional_name(f"instance-id in {where}", meta.get("instance-id"))
         or DEFAULT_ID,
         Capability.METADATA: dict(meta),
         Capability.PLATFORM: platform,
@@ -202,17 +211,17 @@ def _data(origin: str, meta: Mapping[str, Any], files: _Files, platform: str) ->
         Capability.REGION: meta.get("region"),
     }
     for capability, value in names.items():
-        if (text := documents.optional_name(f"{capability.value} in {where}", value)) is not None:
+        if (text := documents.read_optional_name(f"{capability.value} in {where}", value)) is not None:
             values[capability] = text
-    if keys := documents.keys_of(f"public-keys in {where}", meta.get("public-keys") or meta.get("public_keys")):
+    if keys := documents.read_keys(f"public-keys in {where}", meta.get("public-keys") or meta.get("public_keys")):
         values[Capability.PUBLIC_KEYS] = keys
     for capability, name in ((Capability.USER_DATA, USER), (Capability.VENDOR_DATA, VENDOR)):
         if name in files:
             values[capability] = files[name]
-    return Data(origin, values, network_config(f"{NETWORK} of {origin}", files.get(NETWORK)))
+    return SourceData(origin, values, make_network_config(f"{NETWORK} of {origin}", files.get(NETWORK)))
 
 
-def network_config(where: str, data: bytes | None) -> dict[Capability, Later]:
+def make_network_config(where: str, data: bytes | None) -> dict[Capability, LazyValue]:
     """A network document, read when somebody wants it, so that a broken one costs the network alone; none if there is nothing in it.
 
     Version 2 may stand below a key `network`.
@@ -227,14 +236,14 @@ def network_config(where: str, data: bytes | None) -> dict[Capability, Later]:
     return {Capability.NETWORK_CONFIG: read}
 
 
-def _seed_from(meta: Mapping[str, Any], evidence: Evidence) -> str:
-    seed = documents.optional_name("seedfrom", meta.get("seedfrom")) or ""
+def _find_seed(meta: Mapping[str, Any], evidence: Evidence) -> str:
+    seed = documents.read_optional_name("seedfrom", meta.get("seedfrom")) or ""
     for name, entry in _FIRMWARE.items():
         seed = seed.replace(f"__dmi.{name}__", evidence.dmi_value(entry))
     return seed if not seed or seed.endswith(("/", "=")) else f"{seed}/"
 
 
-def _without_seed(meta: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_seed(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in meta.items() if key != "seedfrom"}
 
 

@@ -8,7 +8,7 @@ import msgspec
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import openstack as network
 from precast.boot.sources import documents, issues
-from precast.boot.sources.contract import Data, InjectedFile, Later
+from precast.boot.sources.contract import InjectedFile, LazyValue, SourceData
 
 LATEST = "openstack/latest"
 MAX_FILES = 100
@@ -30,31 +30,31 @@ OFFERED = frozenset(
 Read = Callable[[str], Awaitable[bytes | None]]
 
 
-async def read(read: Read, origin: str, where: str, meta: dict[str, Any], latest: str = LATEST) -> Data:
+async def read(read: Read, origin: str, where: str, meta: dict[str, Any], latest: str = LATEST) -> SourceData:
     """What the files say, beginning with meta_data.json, which was read. Raises InputError for what makes no sense."""
-    values = documents.values_of(
+    values = documents.keep_known_values(
         where,
         {
-            Capability.INSTANCE_ID: documents.name_of(f"uuid in {where}", meta.get("uuid")),
+            Capability.INSTANCE_ID: documents.read_name(f"uuid in {where}", meta.get("uuid")),
             Capability.METADATA: meta,
             Capability.PLATFORM: "openstack",
             Capability.HOSTNAME: meta.get("hostname") or meta.get("name"),
             Capability.ZONE: meta.get("availability_zone"),
             Capability.PASSWORD_GET: meta.get("admin_pass"),
-            Capability.PUBLIC_KEYS: documents.keys_of(f"public_keys in {where}", meta.get("public_keys")),
+            Capability.PUBLIC_KEYS: documents.read_keys(f"public_keys in {where}", meta.get("public_keys")),
         },
     )
     if user_data := await read(f"{latest}/user_data"):
         values[Capability.USER_DATA] = user_data
-    vendor = [await _vendor_data(read, f"{latest}/{name}") for name in ("vendor_data.json", "vendor_data2.json")]
-    if found := _joined([one for one in vendor if one]):
+    vendor = [await _read_vendor_data(read, f"{latest}/{name}") for name in ("vendor_data.json", "vendor_data2.json")]
+    if found := _join_vendor_data([one for one in vendor if one]):
         values[Capability.VENDOR_DATA] = found
-    if files := await _files(read, where, meta):
+    if files := await _read_files(read, where, meta):
         values[Capability.FILES] = files
-    return Data(origin, values, await _network(read, where, latest))
+    return SourceData(origin, values, await _make_network(read, where, latest))
 
 
-async def _network(read: Read, where: str, latest: str) -> dict[Capability, Later]:
+async def _make_network(read: Read, where: str, latest: str) -> dict[Capability, LazyValue]:
     data = await read(f"{latest}/network_data.json")
     if data is None:
         return {}
@@ -62,19 +62,19 @@ async def _network(read: Read, where: str, latest: str) -> dict[Capability, Late
 
     async def read_now() -> dict[str, Any]:
         found = documents.expect(place, documents.read_json(place, data), dict)
-        return await documents.converted(place, network.to_v2, found)()
+        return await documents.convert_lazily(place, network.to_v2, found)()
 
     return {Capability.NETWORK_CONFIG: read_now}
 
 
-def _joined(vendor: list[bytes]) -> bytes | None:
+def _join_vendor_data(vendor: list[bytes]) -> bytes | None:
     """Both kinds of vendor data, the dynamic one over the other, as parts of one."""
     if len(vendor) < 2:
         return vendor[0] if vendor else None
     return b"#cloud-config-archive\n" + msgspec.json.encode([{"content": one.decode()} for one in vendor])
 
 
-async def _vendor_data(read: Read, path: str) -> bytes | None:
+async def _read_vendor_data(read: Read, path: str) -> bytes | None:
     """Vendor data for cloud-init: all of it if it is a text, else what stands below `cloud-init`; a list is an archive of parts."""
     data = await read(path)
     if data is None:
@@ -89,21 +89,21 @@ async def _vendor_data(read: Read, path: str) -> bytes | None:
     return found.encode() if isinstance(found, str) and found else None
 
 
-async def _files(read: Read, where: str, meta: dict[str, Any]) -> tuple[InjectedFile, ...]:
+async def _read_files(read: Read, where: str, meta: dict[str, Any]) -> tuple[InjectedFile, ...]:
     """Files that the platform puts into the file system. Their names are a stranger's: both ends are checked."""
     rows = documents.expect(f"files in {where}", meta.get("files") or [], list)[:MAX_FILES]
     found = []
     for row in rows:
         entry = documents.expect(f"files in {where}", row, dict)
-        target = checked_target(f"files in {where}", entry.get("path"))
-        source = checked_name(f"files in {where}", entry.get("content_path"))
+        target = check_target(f"files in {where}", entry.get("path"))
+        source = check_name(f"files in {where}", entry.get("content_path"))
         content = await read(f"openstack/{source}")
         if content is not None:
             found.append(InjectedFile(target, content))
     return tuple(found)
 
 
-def checked_name(where: str, value: Any) -> str:
+def check_name(where: str, value: Any) -> str:
     """A relative name that stays within its place; a slash in front counts as none. Raises InputError BOOT-105, BOOT-106."""
     path = documents.expect(where, value, str).lstrip("/")
     if not path or ".." in path.split("/") or not path.isprintable():
@@ -111,7 +111,7 @@ def checked_name(where: str, value: Any) -> str:
     return path
 
 
-def checked_target(where: str, value: Any) -> str:
+def check_target(where: str, value: Any) -> str:
     """An absolute path without `..`. Raises InputError BOOT-105, BOOT-106."""
     path = documents.expect(where, value, str)
     if not path.startswith("/") or ".." in path.split("/") or not path.isprintable():

@@ -7,11 +7,11 @@ from typing import Any
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import clouds
 from precast.boot.sources import documents
-from precast.boot.sources.contract import Data, Found, Reach
-from precast.boot.sources.visiting import Visit, Visited
+from precast.boot.sources.contract import DetectedSource, MachineAccess, SourceData
+from precast.boot.sources.metadata_service import MetadataClient, MetadataSource
 
 
-class Oracle(Visited):
+class Oracle(MetadataSource):
     name = "oracle"
     address = "http://169.254.169.254/opc"
     rank = 57
@@ -29,46 +29,46 @@ class Oracle(Visited):
         }
     )
 
-    async def find(self, reach: Reach) -> Found | None:
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
         for version, headers in (("v2", {"Authorization": "Bearer Oracle"}), ("v1", {})):
-            visit = self.visit(reach, headers)
-            meta = await visit.json_map(f"{version}/instance/")
+            client = self.connect(access, headers)
+            meta = await client.json_map(f"{version}/instance/")
             if meta is not None:
-                return await _read(visit, version, meta) if "id" in meta else None
+                return await _read(client, version, meta) if "id" in meta else None
         return None
 
 
-async def _read(visit: Visit, version: str, meta: dict[str, Any]) -> Data:
-    where = visit.url(f"{version}/instance/")
+async def _read(client: MetadataClient, version: str, meta: dict[str, Any]) -> SourceData:
+    where = client.url(f"{version}/instance/")
     given = documents.expect(f"metadata in {where}", meta.get("metadata") or {}, dict)
-    values = documents.values_of(
+    values = documents.keep_known_values(
         where,
         {
             Capability.INSTANCE_ID: meta["id"],
             Capability.HOSTNAME: meta.get("hostname") or meta.get("displayName"),
             Capability.ZONE: meta.get("ociAdName") or meta.get("availabilityDomain"),
             Capability.REGION: meta.get("canonicalRegionName") or meta.get("region"),
-            Capability.PUBLIC_KEYS: documents.keys_of(
+            Capability.PUBLIC_KEYS: documents.read_keys(
                 f"ssh_authorized_keys in {where}", given.get("ssh_authorized_keys")
             ),
-            Capability.USER_DATA: _user_data(where, given),
+            Capability.USER_DATA: _decode_user_data(where, given),
             Capability.PLATFORM: "oracle",
             Capability.METADATA: meta,
         },
     )
 
     async def network() -> dict[str, Any]:
-        place = visit.url(f"{version}/vnics/")
-        data = await visit.get(f"{version}/vnics/")
+        place = client.url(f"{version}/vnics/")
+        data = await client.get(f"{version}/vnics/")
         vnics = documents.expect(place, documents.read_json(place, data or b"[]"), list)
-        return await documents.converted(place, clouds.oracle, vnics)()
+        return await documents.convert_lazily(place, clouds.oracle, vnics)()
 
-    return Data(visit.base, values, {Capability.NETWORK_CONFIG: network})
+    return SourceData(client.base, values, {Capability.NETWORK_CONFIG: network})
 
 
-def _user_data(where: str, given: dict[str, Any]) -> bytes:
+def _decode_user_data(where: str, given: dict[str, Any]) -> bytes:
     """It is in base64, as the console sends it; what is not was sent as it is by somebody's own tool."""
-    data = documents.bytes_of(f"user_data in {where}", given.get("user_data") or "")
+    data = documents.decode_bytes(f"user_data in {where}", given.get("user_data") or "")
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

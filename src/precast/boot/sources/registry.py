@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from precast.boot.sources.contract import Source
 
-PLACES: Mapping[str, str] = {
+SOURCE_CLASSES: Mapping[str, str] = {
     "nocloud": "nocloud:NoCloud",
     "nocloud-net": "nocloud:NoCloudNet",
     "configdrive": "configdrive:ConfigDrive",
@@ -28,9 +28,9 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def make(name: str, address: str = "") -> Source:
+def make_source(name: str, address: str = "") -> Source:
     """A source, with its usual address unless another is given."""
-    module, _, cls = PLACES[name].partition(":")
+    module, _, cls = SOURCE_CLASSES[name].partition(":")
     made: Source = getattr(importlib.import_module(f"precast.boot.sources.{module}"), cls)(
         *([address] if address else [])
     )

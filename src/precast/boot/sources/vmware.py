@@ -6,7 +6,7 @@ from typing import Any
 
 from precast.boot.capabilities import Capability
 from precast.boot.sources import documents, firmware, issues
-from precast.boot.sources.contract import Data, Evidence, Found, Likelihood, Reach
+from precast.boot.sources.contract import DetectedSource, Evidence, Likelihood, MachineAccess, SourceData
 
 MAX_BYTES = 8 * 1024 * 1024
 
@@ -30,59 +30,59 @@ class VMware:
     )
 
     def likelihood(self, evidence: Evidence) -> Likelihood:
-        return firmware.likelihood(self.name, evidence)
+        return firmware.judge_likelihood(self.name, evidence)
 
-    async def find(self, reach: Reach) -> Found | None:
-        found = {name: await _value(reach, name) for name in ("metadata", "userdata", "vendordata")}
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        found = {name: await _read_value(access, name) for name in ("metadata", "userdata", "vendordata")}
         if not any(found.values()):
             return None
         where = "guestinfo.metadata"
         meta = documents.read_map(where, found["metadata"] or b"")
-        values = documents.values_of(
+        values = documents.keep_known_values(
             where,
             {
                 # As cloud-init has it: the machine's own number, where the host gives none.
                 Capability.INSTANCE_ID: meta.get("instance-id")
-                or reach.evidence.dmi_value("product_uuid").lower()
+                or access.evidence.dmi_value("product_uuid").lower()
                 or "iid-vmware",
                 Capability.HOSTNAME: meta.get("local-hostname") or meta.get("hostname"),
-                Capability.PUBLIC_KEYS: documents.keys_of(
+                Capability.PUBLIC_KEYS: documents.read_keys(
                     f"public_keys in {where}", meta.get("public-keys-data") or meta.get("public_keys")
                 ),
                 Capability.USER_DATA: found["userdata"],
                 Capability.VENDOR_DATA: found["vendordata"],
-                Capability.NETWORK_CONFIG: _network(where, meta),
+                Capability.NETWORK_CONFIG: _read_network(where, meta),
                 Capability.PLATFORM: "vmware",
                 Capability.METADATA: meta,
             },
         )
-        return Data("guestinfo", values)
+        return SourceData("guestinfo", values)
 
 
-async def _value(reach: Reach, name: str) -> bytes | None:
-    text = await _info(reach, name)
+async def _read_value(access: MachineAccess, name: str) -> bytes | None:
+    text = await _run_info_get(access, name)
     if not text or text in (b"---", b" "):  # how it says that a value was taken away
         return None
-    encoding = (await _info(reach, f"{name}.encoding") or b"").decode(errors="replace").strip()
-    return decoded(f"guestinfo.{name}", text, encoding)
+    encoding = (await _run_info_get(access, f"{name}.encoding") or b"").decode(errors="replace").strip()
+    return decode_value(f"guestinfo.{name}", text, encoding)
 
 
-async def _info(reach: Reach, name: str) -> bytes | None:
+async def _run_info_get(access: MachineAccess, name: str) -> bytes | None:
     for words in (
         ["vmware-rpctool", f"info-get guestinfo.{name}"],
         ["vmtoolsd", "--cmd", f"info-get guestinfo.{name}"],
     ):
-        found = await reach.command(words, MAX_BYTES)
+        found = await access.command(words, MAX_BYTES)
         if found is not None:
             return found.rstrip(b"\n")
     return None
 
 
-def decoded(where: str, data: bytes, encoding: str) -> bytes:
+def decode_value(where: str, data: bytes, encoding: str) -> bytes:
     """What an encoded value holds, no more than MAX_BYTES of it. Raises InputError BOOT-101, BOOT-104."""
     if encoding not in ("gzip+base64", "gz+b64"):
-        return documents.bytes_of(where, data, encoding)
-    packed = documents.bytes_of(where, data, "base64")
+        return documents.decode_bytes(where, data, encoding)
+    packed = documents.decode_bytes(where, data, "base64")
     try:
         unpacked = zlib.decompressobj(wbits=31).decompress(packed, MAX_BYTES + 1)
     except (zlib.error, gzip.BadGzipFile):
@@ -92,12 +92,12 @@ def decoded(where: str, data: bytes, encoding: str) -> bytes:
     return unpacked
 
 
-def _network(where: str, meta: dict[str, Any]) -> dict[str, Any] | None:
+def _read_network(where: str, meta: dict[str, Any]) -> dict[str, Any] | None:
     """A map, or a text that may be encoded; with or without `config` around it."""
     given = meta.get("network")
     if isinstance(given, str):
         encoding = documents.expect(f"network.encoding in {where}", meta.get("network.encoding") or "", str)
-        given = documents.read_map(f"network in {where}", decoded(f"network in {where}", given.encode(), encoding))
+        given = documents.read_map(f"network in {where}", decode_value(f"network in {where}", given.encode(), encoding))
     if given is None:
         return None
     found = documents.expect(f"network in {where}", given, dict)

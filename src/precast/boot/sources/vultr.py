@@ -5,13 +5,13 @@ from typing import Any
 from precast.boot.capabilities import Capability
 from precast.boot.network.readers import clouds
 from precast.boot.sources import documents
-from precast.boot.sources.contract import Data, Found, Reach
-from precast.boot.sources.visiting import Visited
+from precast.boot.sources.contract import DetectedSource, MachineAccess, SourceData
+from precast.boot.sources.metadata_service import MetadataSource
 
 PATH = "v1.json"
 
 
-class Vultr(Visited):
+class Vultr(MetadataSource):
     name = "vultr"
     address = "http://169.254.169.254"
     rank = 56
@@ -29,30 +29,30 @@ class Vultr(Visited):
         }
     )
 
-    async def find(self, reach: Reach) -> Found | None:
-        visit = self.visit(reach, {"Metadata-Token": "cloudinit"})
-        meta = await visit.json_map(PATH)
+    async def find(self, access: MachineAccess) -> DetectedSource | None:
+        client = self.connect(access, {"Metadata-Token": "cloudinit"})
+        meta = await client.json_map(PATH)
         if meta is None or not (meta.get("instance-v2-id") or meta.get("instanceid")):
             return None
-        where = visit.url(PATH)
+        where = client.url(PATH)
         region = meta.get("region")
-        values = documents.values_of(
+        values = documents.keep_known_values(
             where,
             {
                 Capability.INSTANCE_ID: meta.get("instance-v2-id") or meta.get("instanceid"),
                 Capability.HOSTNAME: meta.get("local-hostname") or meta.get("hostname"),
                 Capability.REGION: region.get("regioncode") if isinstance(region, dict) else None,
-                Capability.PUBLIC_KEYS: documents.keys_of(f"public-keys in {where}", meta.get("public-keys")),
-                Capability.USER_DATA: _data(where, "user-data", meta),
-                Capability.VENDOR_DATA: _data(where, "vendor-data", meta),
+                Capability.PUBLIC_KEYS: documents.read_keys(f"public-keys in {where}", meta.get("public-keys")),
+                Capability.USER_DATA: _read_data(where, "user-data", meta),
+                Capability.VENDOR_DATA: _read_data(where, "vendor-data", meta),
                 Capability.PLATFORM: "vultr",
                 Capability.METADATA: meta,
             },
         )
-        network = documents.converted(where, clouds.vultr, meta.get("interfaces") or [])
-        return Data(visit.base, values, {Capability.NETWORK_CONFIG: network})
+        network = documents.convert_lazily(where, clouds.vultr, meta.get("interfaces") or [])
+        return SourceData(client.base, values, {Capability.NETWORK_CONFIG: network})
 
 
-def _data(where: str, name: str, meta: dict[str, Any]) -> bytes:
+def _read_data(where: str, name: str, meta: dict[str, Any]) -> bytes:
     """A text; where there is none the service has an empty list."""
-    return documents.bytes_of(f"{name} in {where}", meta.get(name) or "")
+    return documents.decode_bytes(f"{name} in {where}", meta.get(name) or "")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from precast.boot.sources import issues
-from precast.boot.sources.contract import Answer
+from precast.boot.sources.contract import HttpAnswer
 
 if TYPE_CHECKING:
     import ssl
@@ -34,26 +34,26 @@ class _Address(NamedTuple):
 
 async def ask(
     url: str, method: str, headers: Mapping[str, str], body: bytes, max_bytes: int, context: "ssl.SSLContext | None"
-) -> Answer:
+) -> HttpAnswer:
     """One question. The caller sets the deadline; cancelling closes the connection.
 
     Raises OSError or EOFError if nobody answers to the end, InputError BOOT-101, BOOT-102, BOOT-103, BOOT-107.
     """
-    address = _split(url)
+    address = _parse_url(url)
     reader, writer = await _connect(address, context)
     try:
-        writer.write(_request(address, method, headers, body))
+        writer.write(_build_request(address, method, headers, body))
         await writer.drain()
-        status, came = await _head(url, reader)
+        status, came = await _read_head(url, reader)
         if 300 <= status < 400 and status != 304:
             raise issues.REDIRECT.error(url=url, target=came.get("location", "nowhere")[:200])
-        data = b"" if method == "HEAD" or status in (204, 304) else await _body(url, reader, came, max_bytes)
-        return Answer(status, data, came)
+        data = b"" if method == "HEAD" or status in (204, 304) else await _read_body(url, reader, came, max_bytes)
+        return HttpAnswer(status, data, came)
     finally:
         writer.close()
 
 
-def _split(url: str) -> _Address:
+def _parse_url(url: str) -> _Address:
     if url.startswith("unix://"):
         socket, _, target = url.removeprefix("unix://").partition(":")
         return _Address("localhost", 0, target or "/", False, socket)
@@ -118,7 +118,7 @@ async def _connect(address: _Address, context: "ssl.SSLContext | None") -> _Stre
     )
 
 
-def _request(address: _Address, method: str, headers: Mapping[str, str], body: bytes) -> bytes:
+def _build_request(address: _Address, method: str, headers: Mapping[str, str], body: bytes) -> bytes:
     host = f"[{address.host}]" if ":" in address.host else address.host
     named = host if address.port in (0, 80, 443) else f"{host}:{address.port}"
     lines = [f"{method} {address.target} HTTP/1.1", f"Host: {named}", "User-Agent: precast-boot", "Connection: close"]
@@ -129,7 +129,7 @@ def _request(address: _Address, method: str, headers: Mapping[str, str], body: b
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-async def _head(url: str, reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+async def _read_head(url: str, reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
     try:
         raw = await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
@@ -146,12 +146,12 @@ async def _head(url: str, reader: asyncio.StreamReader) -> tuple[int, dict[str, 
     return int(words[1]), headers
 
 
-async def _body(url: str, reader: asyncio.StreamReader, headers: Mapping[str, str], max_bytes: int) -> bytes:
+async def _read_body(url: str, reader: asyncio.StreamReader, headers: Mapping[str, str], max_bytes: int) -> bytes:
     if "chunked" in headers.get("transfer-encoding", "").lower():
-        return await _chunks(url, reader, max_bytes)
+        return await _read_chunks(url, reader, max_bytes)
     length = headers.get("content-length")
     if length is None:
-        return await _until_closed(url, reader, max_bytes)
+        return await _read_until_closed(url, reader, max_bytes)
     if not (length.isascii() and length.isdigit()):
         raise issues.BAD_HTTP.error(url=url, reason=f"its length is {length[:40]!r}")
     if len(length) > 12 or int(length) > max_bytes:
@@ -159,7 +159,7 @@ async def _body(url: str, reader: asyncio.StreamReader, headers: Mapping[str, st
     return await reader.readexactly(int(length))
 
 
-async def _until_closed(url: str, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
+async def _read_until_closed(url: str, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
     data = bytearray()
     while piece := await reader.read(64 * 1024):
         data += piece
@@ -168,10 +168,10 @@ async def _until_closed(url: str, reader: asyncio.StreamReader, max_bytes: int) 
     return bytes(data)
 
 
-async def _chunks(url: str, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
+async def _read_chunks(url: str, reader: asyncio.StreamReader, max_bytes: int) -> bytes:
     data = bytearray()
     while True:
-        size = await _chunk_size(url, reader)
+        size = await _read_chunk_size(url, reader)
         if len(data) + size > max_bytes:
             raise issues.TOO_LARGE.error(where=url, limit=max_bytes)
         if size == 0:
@@ -181,7 +181,7 @@ async def _chunks(url: str, reader: asyncio.StreamReader, max_bytes: int) -> byt
             raise issues.BAD_HTTP.error(url=url, reason="its chunks do not end where they say")
 
 
-async def _chunk_size(url: str, reader: asyncio.StreamReader) -> int:
+async def _read_chunk_size(url: str, reader: asyncio.StreamReader) -> int:
     """In the digits that HTTP writes it with; what stands behind a semicolon is for somebody else."""
     try:
         digits = (await reader.readuntil(b"\n")).split(b";")[0].strip()

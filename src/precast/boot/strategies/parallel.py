@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 
-from precast.boot.sources.contract import Reach, Source
-from precast.boot.sources.probing import Probe, probe
+from precast.boot.sources.contract import MachineAccess, Source
+from precast.boot.sources.probes import ProbeResult, probe
 
 
 class Parallel:
     """Asks all; whoever has enough stops iterating, and the others are asked no further."""
 
-    async def search(self, sources: Iterable[Source], reach: Reach) -> AsyncIterator[tuple[Source, Probe]]:
+    async def search(
+        self, sources: Iterable[Source], access: MachineAccess
+    ) -> AsyncIterator[tuple[Source, ProbeResult]]:
         """Each source with what came of it, in the order in which they end."""
-        asking = {asyncio.ensure_future(probe(source, reach)): source for source in sources}
+        asking = {asyncio.ensure_future(probe(source, access)): source for source in sources}
         left = set(asking)
         try:
             while left:

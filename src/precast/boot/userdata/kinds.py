@@ -41,12 +41,12 @@ COMPRESSED = frozenset(
 )  # fmt: skip
 
 
-def by_beginning(data: bytes) -> PartKind | None:
+def find_kind_by_beginning(data: bytes) -> PartKind | None:
     start = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     return next((kind for text, kind in _BEGINNINGS if start.startswith(text)), None)
 
 
-def kind_of(content_type: str, data: bytes) -> PartKind | None:
+def find_kind(content_type: str, data: bytes) -> PartKind | None:
     """The kind of a part; None if nobody knows it. A type that says something counts more than the beginning."""
-    found = by_beginning(data)
+    found = find_kind_by_beginning(data)
     return found if content_type in _VAGUE else _TYPES.get(content_type, found)

@@ -100,38 +100,38 @@ class _Renderer:
         if self._depth > MAX_DEPTH:
             raise TemplateError("it is nested too deeply")
         while self._at < len(self.pieces):
-            piece = self.pieces[self._at]
-            self.line = piece.line
-            if piece.kind in ends:
+            part = self.pieces[self._at]
+            self.line = part.line
+            if part.kind in ends:
                 self._depth -= 1
                 return "".join(out)
             self._budget.spend()
             self._at += 1
-            done = self._do(piece, is_printed)
+            done = self._do(part, is_printed)
             if is_printed:
                 out.append(done)
         if ends:
             raise TemplateError(f"{ends[-1]} is missing")
         return "".join(out)
 
-    def _do(self, piece: _Piece, is_printed: bool) -> str:
-        if piece.kind == "if":
-            return self._if(piece, is_printed)
-        if piece.kind == "for":
-            return self._for(piece, is_printed)
-        if piece.kind not in ("text", "print", "set"):
-            raise TemplateError(f"there is no statement {piece.kind or 'without a word'}")
+    def _do(self, part: _Piece, is_printed: bool) -> str:
+        if part.kind == "if":
+            return self._if(part, is_printed)
+        if part.kind == "for":
+            return self._for(part, is_printed)
+        if part.kind not in ("text", "print", "set"):
+            raise TemplateError(f"there is no statement {part.kind or 'without a word'}")
         if not is_printed:
             return ""
-        if piece.kind == "text":
-            return self._counted(piece.text)
-        if piece.kind == "set":
-            name, sign, value = piece.text.partition("=")
+        if part.kind == "text":
+            return self._counted(part.text)
+        if part.kind == "set":
+            name, sign, value = part.text.partition("=")
             if not sign or not name.strip().isidentifier():
                 raise TemplateError("set takes NAME = VALUE")
             self._variables[name.strip()] = self._value(tokens_of(value))
             return ""
-        value = self._value(tokens_of(piece.text))
+        value = self._value(tokens_of(part.text))
         if isinstance(value, Missing):
             self.missing.append(value.name)
         return self._counted(shown(value))
@@ -145,20 +145,20 @@ class _Renderer:
     def _value(self, tokens: list[Token]) -> Any:
         return Expression(tokens, self._variables, self._budget).whole()
 
-    def _if(self, piece: _Piece, is_printed: bool) -> str:
+    def _if(self, part: _Piece, is_printed: bool) -> str:
         out = ""
         is_open = is_printed
         while True:
-            is_taken = is_open and (piece.kind == "else" or bool(self._value(tokens_of(piece.text))))
-            out += self.block(_ENDS["if"] if piece.kind != "else" else ("endif",), is_taken)
+            is_taken = is_open and (part.kind == "else" or bool(self._value(tokens_of(part.text))))
+            out += self.block(_ENDS["if"] if part.kind != "else" else ("endif",), is_taken)
             is_open = is_open and not is_taken
-            piece = self.pieces[self._at]
+            part = self.pieces[self._at]
             self._at += 1
-            if piece.kind == "endif":
+            if part.kind == "endif":
                 return out
 
-    def _for(self, piece: _Piece, is_printed: bool) -> str:
-        tokens = tokens_of(piece.text)
+    def _for(self, part: _Piece, is_printed: bool) -> str:
+        tokens = tokens_of(part.text)
         at = next((at for at, token in enumerate(tokens) if token.value == "in" and token.kind == "name"), 0)
         names = [token.value for token in tokens[:at] if token.value != ","]
         if not names or not all(name.isidentifier() for name in names):

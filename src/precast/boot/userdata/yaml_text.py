@@ -22,7 +22,7 @@ _DATE: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
-class Loaded(NamedTuple):
+class YamlDocument(NamedTuple):
     """A document: its value, the offset of each key and element by path, and what is odd about it."""
 
     value: Any
@@ -43,7 +43,7 @@ class _Node(NamedTuple):
     depth: int = 0  # levels below it, also those that an alias brings
 
 
-class _Open:
+class _OpenCollection:
     __slots__ = ("anchor", "items", "kind", "offset", "weight")
 
     def __init__(self, kind: str, offset: int, anchor: str | None) -> None:
@@ -54,25 +54,25 @@ class _Open:
         self.weight = 1
 
 
-def load(source: Source) -> Loaded:
+def load(source: Source) -> YamlDocument:
     """The first document of a text; its value is None if there is none. Raises InputError BOOT-300 or BOOT-301, with the place."""
     if len(source.text) > MAX_CHARACTERS:
         raise issues.TOO_MUCH.error(source, Span(0, 1), what="this text", limit=f"{MAX_CHARACTERS} characters")
     try:
         root = _Composer(source).document()
     except yaml.reader.ReaderError as error:
-        raise issues.BAD_YAML.error(source, _span(source, error.position), problem=error.reason) from None
+        raise issues.BAD_YAML.error(source, _make_span(source, error.position), problem=error.reason) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = ", ".join(filter(None, (error.context, error.problem)))
-        raise issues.BAD_YAML.error(source, _span(source, mark.index if mark else 0), problem=problem) from None
+        raise issues.BAD_YAML.error(source, _make_span(source, mark.index if mark else 0), problem=problem) from None
     offsets: dict[Path, int] = {}
     findings: list[Finding] = []
-    value = None if root is None else _value(root, (), offsets, findings)
-    return Loaded(value, offsets, findings)
+    value = None if root is None else _make_value(root, (), offsets, findings)
+    return YamlDocument(value, offsets, findings)
 
 
-def _span(source: Source, index: int) -> Span:
+def _make_span(source: Source, index: int) -> Span:
     start = max(0, min(index, len(source.text)))
     return Span(start, min(start + 1, len(source.text)))
 
@@ -83,7 +83,7 @@ class _Composer:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._anchors: dict[str, _Node] = {}
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenCollection] = []
         self._scalars = yaml.SafeLoader("")
 
     def document(self) -> _Node | None:
@@ -118,7 +118,7 @@ class _Composer:
         if len(self._stack) >= MAX_DEPTH:
             self._fail(event, "the nesting here", f"{MAX_DEPTH} levels")
         kind = "map" if isinstance(event, yaml.MappingStartEvent) else "list"
-        self._stack.append(_Open(kind, event.start_mark.index, event.anchor))
+        self._stack.append(_OpenCollection(kind, event.start_mark.index, event.anchor))
 
     def _end(self) -> _Node:
         done = self._stack.pop()
@@ -137,7 +137,7 @@ class _Composer:
         node = self._anchors.get(event.anchor)
         if node is None:
             problem = f"nothing is called &{event.anchor} before this"
-            raise issues.BAD_YAML.error(self._source, _span(self._source, event.start_mark.index), problem=problem)
+            raise issues.BAD_YAML.error(self._source, _make_span(self._source, event.start_mark.index), problem=problem)
         return node._replace(offset=event.start_mark.index)
 
     def _scalar(self, event: Any) -> _Node:
@@ -157,22 +157,24 @@ class _Composer:
         return _Node("scalar", offset, 1, value)
 
     def _fail(self, event: Any, what: str, limit: str) -> None:
-        raise issues.TOO_MUCH.error(self._source, _span(self._source, event.start_mark.index), what=what, limit=limit)
+        raise issues.TOO_MUCH.error(
+            self._source, _make_span(self._source, event.start_mark.index), what=what, limit=limit
+        )
 
 
-def _value(node: _Node, path: Path, offsets: dict[Path, int], findings: list[Finding]) -> Any:
+def _make_value(node: _Node, path: Path, offsets: dict[Path, int], findings: list[Finding]) -> Any:
     """The plain value of a node. Its depth is bounded, and no alias can name what it is in."""
     offsets.setdefault(path, node.offset)
     if node.kind == "scalar":
         return node.value
     if node.kind == "list":
-        return [_value(each, (*path, at), offsets, findings) for at, each in enumerate(node.elements)]
+        return [_make_value(each, (*path, at), offsets, findings) for at, each in enumerate(node.elements)]
     made: dict[Any, Any] = {}
     merged: dict[Any, Any] = {}
     for key, each in node.pairs:
         if key.is_merge:
             for source in each.elements if each.kind == "list" else (each,):
-                found = _value(source, (*path, "<<"), offsets, findings)
+                found = _make_value(source, (*path, "<<"), offsets, findings)
                 merged = {**found, **merged} if isinstance(found, dict) else merged
             continue
         name = key.value if key.kind == "scalar" else None
@@ -182,5 +184,5 @@ def _value(node: _Node, path: Path, offsets: dict[Path, int], findings: list[Fin
         if name in made and all(finding.path != here for finding in findings):
             findings.append(Finding(here, "is given twice; the last one counts", "keep one of them", True))
         offsets[here] = key.offset
-        made[name] = _value(each, here, offsets, findings)
+        made[name] = _make_value(each, here, offsets, findings)
     return {**merged, **made}

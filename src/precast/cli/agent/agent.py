@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from precast.agent.settings import AgentSettings
-from precast.app.settings import add_settings, load_settings
 from precast.base.errors import PrecastError
 from precast.base.spans import visible
 from precast.cli import issues
@@ -21,6 +20,7 @@ from precast.cli.agent import agent_apply
 from precast.cli.agent import daemon as agent_daemon
 from precast.cli.agent import exec as agent_exec
 from precast.cli.console.output import print_json
+from precast.cli.console.settings import add_settings, load_settings
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -98,13 +98,13 @@ def _add_common(parser: argparse.ArgumentParser, *names: str) -> None:
 
 def _enrol(args: argparse.Namespace) -> int:
     from precast.agent.identity.enrolment import Identity
-    from precast.base.digests import plain_fingerprint
+    from precast.base.digests import parse_fingerprint
 
     identity = Identity(args.root)
     if args.puppet_ssl:
         certificate = identity.adopt(_url(args), args.puppet_ssl, args.name)
     elif args.ca_fingerprint and not args.token:
-        fingerprint = plain_fingerprint(args.ca_fingerprint)
+        fingerprint = parse_fingerprint(args.ca_fingerprint)
         if fingerprint is None:
             raise issues.USAGE.error(
                 problem=f"--ca-fingerprint {args.ca_fingerprint!r} is no SHA-256 fingerprint",
@@ -161,7 +161,7 @@ def _facts(args: argparse.Namespace) -> int:
     from precast.agent.facts import external, plugins, submission
     from precast.agent.facts.collection import Collector, all_sources
     from precast.agent.identity.credentials import Credentials
-    from precast.agent.state.store import place
+    from precast.agent.state.store import store_path
     from precast.cli.facts.facts import machine_at
 
     settings = load_settings(AgentSettings, args).values
@@ -175,10 +175,10 @@ def _facts(args: argparse.Namespace) -> int:
         print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
     if args.spool:
         with agent_daemon.opened(args.root, settings) as (store, spool):
-            is_whole = submission.spool(store, spool, collected)
+            is_whole = submission.spool_facts(store, spool, collected)
     else:
-        is_whole = submission.send(Credentials(args.root), _url(args), collected.facts)
-        if place(args.root).exists():
+        is_whole = submission.send_facts(Credentials(args.root), _url(args), collected.facts)
+        if store_path(args.root).exists():
             with agent_daemon.opened(args.root, settings) as (store, spool):
                 submission.note_sent(store, spool, collected)
     if args.json:
@@ -196,15 +196,15 @@ def _facts(args: argparse.Namespace) -> int:
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    from precast.agent.catalog.fetching import fetch_and_note
+    from precast.agent.catalog.fetch import fetch_and_note
     from precast.agent.identity.credentials import Credentials
-    from precast.agent.state.notes import PolicyNote
+    from precast.agent.state.status_notes import PolicyNote
 
     settings = load_settings(AgentSettings, args).values
     context = Credentials(args.root).context()
     with agent_daemon.opened(args.root, settings) as (store, _):
         fetched = fetch_and_note(args.root, _urls(settings), context, store)
-        policy = store.noted(PolicyNote)
+        policy = store.read_note(PolicyNote)
     if policy is not None and policy.trouble:
         print(f"precast: warning: {visible(policy.trouble)}", file=sys.stderr)
     if args.json:

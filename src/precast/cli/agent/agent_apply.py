@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precast.agent.settings import AgentSettings
-from precast.app.settings import load_settings
 from precast.base.errors import PrecastError
+from precast.cli.console.settings import load_settings
 
 if TYPE_CHECKING:
-    from precast.agent.applying.reporting.stream import Reporter
-    from precast.agent.applying.runs import Job
+    from precast.agent.applying.reporting.reporter import Reporter
+    from precast.agent.applying.run import RunRequest
+    from precast.agent.catalog.enforcement import RunMode
     from precast.agent.state.store import LocalStore
     from precast.wire.reports.events import Summary
     from precast.wire.reports.records import RunBegan
@@ -53,63 +54,64 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _apply(args: argparse.Namespace, settings: AgentSettings) -> int:
-    from precast.agent.catalog.cached import read
+    from precast.agent.catalog.cached_catalog import read_catalog
     from precast.base import digests
-    from precast.catalog.reading import unseal
+    from precast.catalog.document import unseal
     from precast.cli.agent.apply import job_of, run_job
     from precast.cli.console.files import read_bytes
 
-    args.noop, only_looks = _mode(args, settings)
-    data = read_bytes(args.catalog) if args.catalog is not None else read(args.root)
+    mode = _mode(args, settings)
+    args.noop = mode.is_noop
+    data = read_bytes(args.catalog) if args.catalog is not None else read_catalog(args.root)
     unsealed = unseal(data, args.catalog or "the catalog that is kept")
     job, name = job_of(unsealed, args)
     if args.catalog is not None:
-        return run_job(job._replace(reporter=_reporter(args, settings, job, only_looks)), args, name)
+        return run_job(job._replace(reporter=_reporter(args, settings, job, mode.refusal)), args, name)
     if args.environment is None:
-        from precast.agent.catalog.fetching import CONTENT
-        from precast.resources.contents import KeptContents
+        from precast.agent.catalog.fetch import CONTENT
+        from precast.resources.contents import CachedContents
 
-        job = job._replace(contents=KeptContents(args.root / CONTENT))
+        job = job._replace(contents=CachedContents(args.root / CONTENT))
     digest = digests.of_bytes(data)
     begins = (lambda store: _begin(store, settings, args.order)) if args.order else None
     job = job._replace(version=digest, begins=begins)
     return run_job(
-        job._replace(reporter=_reporter(args, settings, job, only_looks)),
+        job._replace(reporter=_reporter(args, settings, job, mode.refusal)),
         args,
         name,
         lambda summary: _end(args, settings, digest, summary),
     )
 
 
-def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "Job", only_looks: str) -> "Reporter | None":
+def _reporter(args: argparse.Namespace, settings: AgentSettings, job: "RunRequest", refusal: str) -> "Reporter | None":
     """Who tells the servers; nobody on a machine that is no node."""
-    from precast.agent.applying.reporting.stream import Reporter
-    from precast.agent.applying.runs import state_root
+    from precast.agent.applying.reporting.reporter import Reporter
+    from precast.agent.applying.run import state_root
     from precast.agent.identity.credentials import Credentials
-    from precast.agent.state.spool import Limits
+    from precast.agent.state.spool import SpoolLimits
     from precast.agent.state.store import LocalStore
 
     if not Credentials(args.root).certificate.exists():
         return None
-    root, limits = state_root(args.root), Limits(settings.spool_records, settings.spool_bytes)
+    root, limits = state_root(args.root), SpoolLimits(settings.spool_records, settings.spool_bytes)
     return Reporter(
         lambda store: _describe(store, args, job),
         limits,
         lambda: LocalStore.open(root, lambda: os.urandom(16).hex()),
-        only_looks,
+        refusal,
     )
 
 
-def _describe(store: "LocalStore", args: argparse.Namespace, job: "Job") -> "RunBegan":
+def _describe(store: "LocalStore", args: argparse.Namespace, job: "RunRequest") -> "RunBegan":
     """What is known of a run when it begins. Where its catalog came from, only if it is the one that was fetched."""
-    from precast.agent.catalog.freshness import Freshness, freshness
-    from precast.agent.state.notes import FetchNote
+    from precast.agent.catalog.staleness import Staleness, read_staleness
+    from precast.agent.state.status_notes import FetchNote
     from precast.base.ids import TimeOrderedIds
     from precast.wire.reports.records import RunBegan
 
-    fetched, fresh = store.noted(FetchNote), freshness(store)
+    fetched, fresh = store.read_note(FetchNote), read_staleness(store)
     if fetched is None or fetched.digest != job.version:
-        fetched, fresh = FetchNote(), Freshness()
+        fetched, fresh = FetchNote(), Staleness()
     return RunBegan(
         report=TimeOrderedIds(store.clock).new(),
         mode="noop" if args.noop else "enforce",
@@ -127,58 +129,55 @@ def _describe(store: "LocalStore", args: argparse.Namespace, job: "Job") -> "Run
     )
 
 
-def _mode(args: argparse.Namespace, settings: AgentSettings) -> tuple[bool, str]:
-    """Whether the run only looks, and why, if it was ordered to enforce.
-
-    Who is root here may do as they like; everyone else is bound by the agent's settings and its policy.
-    """
-    if args.reason == "hand":
-        return args.noop or (settings.noop and not args.enforce), ""
-    if args.noop or (args.reason == "ordered" and not args.enforce):
-        return True, ""
-    if settings.noop:
-        return True, "its own configuration says noop = true" if args.enforce else ""
-    from precast.agent.catalog.policy_check import verdict
+def _mode(args: argparse.Namespace, settings: AgentSettings) -> "RunMode":
+    """Decide whether the run is a no-op. Prints the policy's reason to standard error if the policy forbids to enforce."""
+    from precast.agent.catalog.enforcement import decide_mode
     from precast.base.clock import SystemClock
 
-    found = verdict(args.root, args.reason, SystemClock().now())
-    if not found.may_enforce:
-        print(f"precast: this run only looks: {found.why}", file=sys.stderr)
-        return True, found.why if args.enforce else ""
-    return False, ""
+    mode = decide_mode(
+        args.root,
+        args.reason,
+        SystemClock().now(),
+        asks_noop=args.noop,
+        asks_enforce=args.enforce,
+        is_noop_configured=settings.noop,
+    )
+    if mode.policy_reason:
+        print(f"precast: this run is a no-op: {mode.policy_reason}", file=sys.stderr)
+    return mode
 
 
 def _begin(store: "LocalStore", settings: AgentSettings, order: str) -> None:
-    from precast.agent.orders.runs import Orders
-    from precast.agent.state.spool import Limits, Spool
+    from precast.agent.orders.run_orders import RunOrders
+    from precast.agent.state.spool import Spool, SpoolLimits
 
-    Orders(store, Spool(store, Limits(settings.spool_records, settings.spool_bytes))).begin(order)
+    RunOrders(store, Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))).begin(order)
 
 
 def _end(args: argparse.Namespace, settings: AgentSettings, digest: str, summary: "Summary") -> None:
     """Note what the daemon needs to know of a run of the kept catalog."""
-    from precast.agent.applying.runs import state_root
-    from precast.agent.orders.runs import Orders
-    from precast.agent.state.notes import KeptRunNote
+    from precast.agent.applying.run import state_root
+    from precast.agent.orders.run_orders import RunOrders
+    from precast.agent.state.status_notes import CatalogRunNote
     from precast.cli.agent.daemon import opened
 
     with opened(state_root(args.root), settings) as (store, spool):
         if args.order:
-            Orders(store, spool).end(args.order)
+            RunOrders(store, spool).end(args.order)
         if summary.is_complete and not args.tags and not args.skip_tags:
-            before, now = store.noted(KeptRunNote), store.clock.now()
+            before, now = store.read_note(CatalogRunNote), store.clock.now()
             enforced_at = before.enforced_at if summary.is_noop and before is not None else None
             if not summary.is_noop:
                 enforced_at = now
-            store.note(KeptRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
+            store.write_note(CatalogRunNote(digest, now, summary.is_noop, args.reason, enforced_at))
 
 
 def _give_up(args: argparse.Namespace, error: PrecastError) -> None:
     """Answer an order that cannot be followed; one for which it is only not the time is left as it is."""
     from precast.agent.applying import issues
-    from precast.agent.orders.runs import Orders
+    from precast.agent.orders.run_orders import RunOrders
     from precast.cli.agent.daemon import opened
 
     if not (issues.RUNS_ALREADY.matches(error) or issues.NO_ORDER.matches(error)):
         with opened(args.root, AgentSettings()) as (store, spool):
-            Orders(store, spool).give_up(args.order, f"{error.message} [{error.code}]")
+            RunOrders(store, spool).give_up(args.order, f"{error.message} [{error.code}]")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precast.agent.settings import AgentSettings
-from precast.app.settings import add_settings, load_settings
 from precast.base import https
 from precast.base.settings import declared
 from precast.cli import issues
-from precast.cli.console.output import moment, print_json
-from precast.cli.console.parser import says
+from precast.cli.console.output import format_time, print_json
+from precast.cli.console.parser import declare_exits
+from precast.cli.console.settings import add_settings, load_settings
 
 if TYPE_CHECKING:
     from precast.agent.state.spool import Spool
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser, commands: "argparse._SubParsersAc
     add_root(status)
     status.add_argument("--json", action="store_true", help="print one JSON document")
     status.set_defaults(run=_status)
-    says(status, {NOT_RUNNING: "it does not run", NOT_CONNECTED: "it runs and is not connected"})
+    declare_exits(status, {NOT_RUNNING: "it does not run", NOT_CONNECTED: "it runs and is not connected"})
 
 
 def add_root(parser: argparse.ArgumentParser) -> None:
@@ -55,18 +55,18 @@ def opened(root: Path, settings: AgentSettings) -> "Iterator[tuple[LocalStore, S
     """The local store, for a command that is not the daemon."""
     import secrets
 
-    from precast.agent.state.spool import Limits, Spool
+    from precast.agent.state.spool import Spool, SpoolLimits
     from precast.agent.state.store import LocalStore
 
     store = LocalStore.open(root, lambda: secrets.token_hex(16))
     try:
-        yield store, Spool(store, Limits(settings.spool_records, settings.spool_bytes))
+        yield store, Spool(store, SpoolLimits(settings.spool_records, settings.spool_bytes))
     finally:
         store.close()
 
 
 def _run(args: argparse.Namespace) -> int:
-    from precast.agent.daemon import Start, serve
+    from precast.agent.daemon import DaemonOptions, serve
 
     def load() -> AgentSettings:
         settings = load_settings(AgentSettings, args).values
@@ -80,7 +80,7 @@ def _run(args: argparse.Namespace) -> int:
     options = ["--root", str(root)]
     if "config" in args:
         options += ["--config", str(args.config.absolute())]
-    serve(Start(root, [sys.executable, sys.argv[0]], options, _flags(args), load))
+    serve(DaemonOptions(root, [sys.executable, sys.argv[0]], options, _flags(args), load))
     return 0
 
 
@@ -91,12 +91,12 @@ def _flags(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from precast.agent.state.lock import is_running
-    from precast.agent.state.store import place
+    from precast.agent.state.daemon_lock import is_daemon_running
+    from precast.agent.state.store import store_path
 
-    runs = is_running(args.root)
+    runs = is_daemon_running(args.root)
     found: dict[str, Any] = {"running": runs}
-    if place(args.root).exists():
+    if store_path(args.root).exists():
         with opened(args.root, AgentSettings()) as (store, spool):
             found |= _describe(store, spool)
     is_connected = runs and bool(found.get("connection", {}).get("is_connected"))
@@ -112,21 +112,21 @@ def _status(args: argparse.Namespace) -> int:
 def _describe(store: "LocalStore", spool: "Spool") -> dict[str, Any]:
     import msgspec
 
-    from precast.agent.catalog.freshness import freshness
-    from precast.agent.state import notes as kinds
+    from precast.agent.catalog.staleness import read_staleness
+    from precast.agent.state import status_notes as kinds
 
     named: dict[str, type[msgspec.Struct]] = {
         "daemon": kinds.DaemonNote,
-        "connection": kinds.LinkNote,
+        "connection": kinds.ConnectionNote,
         "certificate": kinds.CertificateNote,
         "facts": kinds.FactsNote,
-        "next_facts": kinds.FactsPlan,
+        "next_facts": kinds.FactsScheduleNote,
         "catalog": kinds.FetchNote,
         "policy": kinds.PolicyNote,
         "run": kinds.RunNote,
     }
-    notes = {name: msgspec.to_builtins(note) for name, kind in named.items() if (note := store.noted(kind))}
-    return {**notes, "spool": spool.counts()._asdict(), "stale": msgspec.to_builtins(freshness(store)._asdict())}
+    notes = {name: msgspec.to_builtins(note) for name, kind in named.items() if (note := store.read_note(kind))}
+    return {**notes, "spool": spool.counts()._asdict(), "stale": msgspec.to_builtins(read_staleness(store)._asdict())}
 
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -186,4 +186,4 @@ def _catalog_lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _moment(text: str) -> str:
-    return moment(datetime.fromisoformat(text)) or ""
+    return format_time(datetime.fromisoformat(text)) or ""

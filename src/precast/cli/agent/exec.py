@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precast.agent.settings import AgentSettings
-from precast.app.settings import load_settings
 from precast.cli.agent.daemon import add_root, opened
+from precast.cli.console.settings import load_settings
 
 if TYPE_CHECKING:
-    from precast.agent.orders.command_process import Tell
-    from precast.agent.orders.commands import ExecOrders
+    from precast.agent.orders.command_process import OnLines
+    from precast.agent.orders.exec_orders import ExecOrders
     from precast.base.clock import Clock
-    from precast.wire.jobs.orders import ExecOrder, Line
+    from precast.wire.jobs.orders import ExecOrder, OutputLine
 
 # Of our own environment, what a command gets.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME")
@@ -31,33 +31,34 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
 def _run(args: argparse.Namespace) -> int:
     import msgspec
 
-    from precast.agent.chores.commands import NOT_ALLOWED
-    from precast.agent.orders.commands import ExecOrders, holding
-    from precast.agent.state.places import STATE
+    from precast.agent.chores.exec import NOT_ALLOWED
+    from precast.agent.orders.command_lock import command_locked
+    from precast.agent.orders.exec_orders import ExecOrders
+    from precast.agent.state.paths import STATE
     from precast.agent.state.spool import Importance
-    from precast.agent.state.wake import knock
+    from precast.agent.state.wakeup import wake_daemon
     from precast.wire.jobs.orders import EXEC_OUTPUT, ExecOutput
 
     settings = load_settings(AgentSettings, args).values
     state = args.root / STATE
-    with opened(args.root, settings) as (store, spool), holding(state, args.order):
+    with opened(args.root, settings) as (store, spool), command_locked(state, args.order):
         orders = ExecOrders(store, spool)
         if not settings.allow_exec:
             orders.refuse(args.order, NOT_ALLOWED)
             return 0
         order = orders.begin(args.order)
-        knock(state)
+        wake_daemon(state)
 
-        def tell(first: int, lines: "list[Line]") -> None:
+        def tell(first: int, lines: "list[OutputLine]") -> None:
             spool.put(EXEC_OUTPUT, msgspec.json.encode(ExecOutput(order.order, first, lines)), Importance.EVENT)
-            knock(state)
+            wake_daemon(state)
 
         _follow(order, orders, tell, args.root, store.clock)
-        knock(state)
+        wake_daemon(state)
     return 0
 
 
-def _follow(order: "ExecOrder", orders: "ExecOrders", tell: "Tell", root: Path, clock: "Clock") -> None:
+def _follow(order: "ExecOrder", orders: "ExecOrders", tell: "OnLines", root: Path, clock: "Clock") -> None:
     """Run it, and answer, whatever comes of it."""
     from precast.agent.orders.command_process import run_command
     from precast.wire.jobs.orders import ExecEnded

@@ -14,7 +14,7 @@ from precast.cli import issues
 from precast.cli.agent.apply import add_options, run_job
 from precast.cli.console.output import print_json
 from precast.resources import registry
-from precast.resources.contract import Instance, Wanted
+from precast.resources.contract import Instance, DesiredResource
 from precast.types import catalogue
 from precast.types.declaration import ManagedType
 
@@ -85,7 +85,7 @@ def _found(declared: ManagedType, args: argparse.Namespace) -> list[Instance]:
     else:
         found = [each for each in instances if each.title == args.title]
         if not found:
-            found = [Instance(args.title, handler(Wanted(declared.name, args.title, {}), machine).read())]
+            found = [Instance(args.title, handler(DesiredResource(declared.name, args.title, {}), machine).read())]
     return found if args.show_secrets else _without_secrets(declared.name, found)
 
 
@@ -113,7 +113,7 @@ def _without_secrets(name: str, found: list[Instance]) -> list[Instance]:
 
 def _code(name: str, instance: Instance) -> str:
     """The resource in Puppet's form: ensure first, the others by name, arrows below each other."""
-    from precast.lang.values.core import quoted
+    from precast.lang.values.base import quoted
 
     properties = {key: value for key, value in instance.properties.items() if value is not None}
     ordered = sorted(properties, key=lambda key: (key != "ensure", key))
@@ -123,7 +123,7 @@ def _code(name: str, instance: Instance) -> str:
 
 
 def _value(value: Any) -> str:
-    from precast.lang.values.core import quoted
+    from precast.lang.values.base import quoted
 
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -136,14 +136,14 @@ def _value(value: Any) -> str:
 
 def _set(declared: ManagedType, args: argparse.Namespace) -> int:
     """Apply a catalog of this one resource; the exit code of that run."""
-    from precast.agent.applying.runs import Job
+    from precast.agent.applying.run import RunRequest
     from precast.catalog.body import Body, ResourceData
     from precast.cli.agent.apply import certname
 
     parameters = dict(_pair(declared, text) for text in args.attributes)
     name = "::".join(part.capitalize() for part in declared.name.split("::"))
     resource = ResourceData(name, args.title, parameters, (declared.name,))
-    job = Job(
+    job = RunRequest(
         Body((resource,), (), (), (), {}), None, root=args.root.resolve(), is_chroot=args.chroot, wait_s=args.wait
     )
     return run_job(job, args, certname(args.root))

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""`precast boot`: configures a machine at its first boot, validates user data, and shows the result."""

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from precast.app.settings import add_settings, load_settings
 from precast.boot.settings import BootSettings
 from precast.cli.boot import validate as boot_validate
-from precast.cli.console.parser import says
+from precast.cli.console.parser import declare_exits
+from precast.cli.console.settings import add_settings, load_settings
 
 STAGES = ("local", "network", "config", "final")
 INCOMPLETE = 1
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--all", action="store_true", help="tell of what had nothing to do too")
     run.add_argument("--json", action="store_true", help="print one JSON document")
-    says(run, {INCOMPLETE: "a module failed, or could not start"})
+    declare_exits(run, {INCOMPLETE: "a module failed, or could not start"})
     run.set_defaults(run=_run)
     summary = "ask the data sources, and show which are here"
     sources = commands.add_parser("sources", help=summary, description=summary)
@@ -50,9 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
             )
         elif name == "analyze":
             command.add_argument("--svg", metavar="FILE", help="draw it instead; - for standard output")
-            says(command, {})
+            declare_exits(command, {})
         else:
-            says(command, {INCOMPLETE: "it is not complete"})
+            declare_exits(command, {INCOMPLETE: "it is not complete"})
     boot_validate.configure(commands)
 
 
@@ -65,10 +65,10 @@ def _run(args: argparse.Namespace) -> int:
     import asyncio
     import contextlib
 
+    from precast.boot.assembly import BootTarget, assemble
     from precast.boot.loop import Boot, Options
     from precast.boot.modules.contract import Stage
-    from precast.boot.network.devices import bringing
-    from precast.boot.starting import Ground, surroundings
+    from precast.boot.network.devices import temporary_network
     from precast.cli.agent.apply import check_root
     from precast.cli.boot.output import Printer
     from precast.cli.console.files import read_bytes
@@ -80,30 +80,30 @@ def _run(args: argparse.Namespace) -> int:
     undo = contextlib.AsyncExitStack()
 
     async def bring_up() -> bool:
-        return await undo.enter_async_context(bringing.raised()) is not None
+        return await undo.enter_async_context(temporary_network.brought_up()) is not None
 
     is_before_network = stage == Stage.LOCAL and args.root == Path("/") and not args.dry_run
-    ground = Ground(
+    ground = BootTarget(
         args.root.absolute(),
         args.dry_run,
         user_data,
         bring_up if is_before_network else None,
         stage,
     )
-    around = surroundings(ground, settings)
+    parts = assemble(ground, settings)
     options = Options(
         stage,
         is_two_step=args.two_step,
         is_dry_run=args.dry_run,
         is_retry=args.retry,
-        is_online=stage != Stage.LOCAL or bringing.is_online(),
+        is_online=stage != Stage.LOCAL or temporary_network.is_online(),
         trusted=settings.trusted_sources,
     )
     printer = Printer(is_json=args.json, is_all=args.all)
 
     async def run() -> bool:
         async with undo:
-            return await Boot(around, options, printer.tell).run()
+            return await Boot(parts, options, printer.tell).run()
 
     is_complete = asyncio.run(run())
     printer.finish()
@@ -113,9 +113,9 @@ def _run(args: argparse.Namespace) -> int:
 def _sources(args: argparse.Namespace) -> int:
     import asyncio
 
-    from precast.boot import choosing, image
+    from precast.boot import image, source_choice
     from precast.boot.sources import evidence
-    from precast.boot.sources.reach import Machine
+    from precast.boot.sources.machine import Machine
     from precast.cli.agent.apply import check_root
     from precast.cli.boot.output import print_sources
 
@@ -123,39 +123,39 @@ def _sources(args: argparse.Namespace) -> int:
     settings = load_settings(BootSettings, args).values
     root = args.root.absolute()
     said = image.read(root)
-    found = evidence.collect(root, image.about_sources(said))
-    choice = choosing.choose(settings, found, root, said)
+    found = evidence.collect(root, image.read_source_settings(said))
+    choice = source_choice.choose_sources(settings, found, root, said)
     asyncio.run(print_sources(choice, Machine(root, found), is_serial=args.serial, is_json=args.json))
     return 0
 
 
 def _status(args: argparse.Namespace) -> int:
-    from precast.boot.account import Account
+    from precast.boot.history import BootHistory
     from precast.boot.state import State
     from precast.cli.boot.output import print_status
 
-    account = Account(State(args.root.absolute()).events())
+    account = BootHistory(State(args.root.absolute()).events())
     print_status(account, is_json=args.json)
     return 0 if account.is_complete else INCOMPLETE
 
 
 def _explain(args: argparse.Namespace) -> int:
-    from precast.boot.account import Account
+    from precast.boot.history import BootHistory
     from precast.boot.state import State
     from precast.cli.boot.output import print_explanation
 
-    print_explanation(Account(State(args.root.absolute()).events()), args.names, is_json=args.json)
+    print_explanation(BootHistory(State(args.root.absolute()).events()), args.names, is_json=args.json)
     return 0
 
 
 def _analyze(args: argparse.Namespace) -> int:
-    from precast.boot.account import Account
+    from precast.boot.history import BootHistory
     from precast.boot.state import State
     from precast.boot.timeline import Timeline
     from precast.cli.boot.output import print_timeline
     from precast.cli.console.files import write_text
 
-    timeline = Timeline(Account(State(args.root.absolute()).events()))
+    timeline = Timeline(BootHistory(State(args.root.absolute()).events()))
     if args.svg is not None:
         write_text(args.svg, timeline.svg())
     else:

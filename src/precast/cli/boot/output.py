@@ -6,10 +6,10 @@ from typing import Any
 
 from precast.base.spans import visible
 from precast.boot import events
-from precast.boot.account import Account, SourceStory
-from precast.boot.choosing import Choice
 from precast.boot.events import AnyEvent, Result
-from precast.boot.sources.contract import Reach
+from precast.boot.history import BootHistory, SourceHistory
+from precast.boot.source_choice import SourceChoice
+from precast.boot.sources.contract import MachineAccess
 from precast.boot.timeline import Timeline
 from precast.cli import issues
 from precast.cli.console.output import print_json, print_table
@@ -21,10 +21,10 @@ class Printer:
     def __init__(self, is_json: bool, is_all: bool = False) -> None:
         self._is_json = is_json
         self._is_all = is_all
-        self._account = Account()
+        self._account = BootHistory()
 
     def tell(self, event: AnyEvent) -> None:
-        self._account.take(event)
+        self._account.add(event)
         if self._is_json:
             return
         for line in () if self._is_idle(event) else _lines(event, self._account):
@@ -34,10 +34,10 @@ class Printer:
         if self._is_all:
             return False
         match event:
-            case events.Answered():
+            case events.SourceAnswered():
                 return self._account.sources[event.source].is_idle
-            case events.LeftOut() | events.Ended():
-                return self._account.jobs[event.job].is_idle
+            case events.ModuleLeftOut() | events.ModuleEnded():
+                return self._account.module_runs[event.module_run].is_idle
             case _:
                 return False
 
@@ -46,32 +46,34 @@ class Printer:
             print_json(as_json(self._account))
         else:
             print(_summary(self._account, self._is_all))
-            if not self._is_all and (count := sum(job.is_idle for job in self._account.jobs.values())):
+            if not self._is_all and (
+                count := sum(module_run.is_idle for module_run in self._account.module_runs.values())
+            ):
                 print(f"{count} more had nothing to do: --all shows them")
 
 
-def _lines(event: AnyEvent, account: Account) -> list[str]:
+def _lines(event: AnyEvent, account: BootHistory) -> list[str]:
     match event:
-        case events.Answered():
+        case events.SourceAnswered():
             return [f"source {event.source}: {account.sources[event.source].words}"]
-        case events.Configured():
+        case events.ConfigurationMade():
             return [f"warning: {finding}" for finding in event.findings]
-        case events.LeftOut():
-            return [f"{event.job}: not run: {event.reason}"]
-        case events.Ended():
-            story = account.jobs[event.job]
+        case events.ModuleLeftOut():
+            return [f"{event.module_run}: not run: {event.reason}"]
+        case events.ModuleEnded():
+            story = account.module_runs[event.module_run]
             changes = [f"  {change}" for change in event.changes]
-            return [f"{event.job}: {story.words}", *changes, *(f"  warning: {text}" for text in event.warnings)]
+            return [f"{event.module_run}: {story.words}", *changes, *(f"  warning: {text}" for text in event.warnings)]
         case _:
             return []
 
 
-def _summary(account: Account, is_all: bool = False) -> str:
-    jobs = [job for job in account.jobs.values() if is_all or not job.is_idle]
+def _summary(account: BootHistory, is_all: bool = False) -> str:
+    module_runs = [module_run for module_run in account.module_runs.values() if is_all or not module_run.is_idle]
     counts = [
-        f"{sum(job.result == Result.DONE for job in jobs)} done",
-        f"{sum(job.result == Result.FAILED for job in jobs)} failed",
-        f"{sum(job.result in (None, Result.NOT_RUN) for job in jobs)} not run",
+        f"{sum(module_run.result == Result.DONE for module_run in module_runs)} done",
+        f"{sum(module_run.result == Result.FAILED for module_run in module_runs)} failed",
+        f"{sum(module_run.result in (None, Result.NOT_RUN) for module_run in module_runs)} not run",
     ]
     who = f"instance {visible(account.instance_id)}" if account.instance_id else "no instance"
     dry = " (dry run: nothing was changed)" if account.began is not None and account.began.is_dry_run else ""
@@ -79,25 +81,29 @@ def _summary(account: Account, is_all: bool = False) -> str:
     return f"{who}: {', '.join(counts)} in {account.length_s:.3f} s{dry}{end}"
 
 
-def print_status(account: Account, is_json: bool) -> None:
+def print_status(account: BootHistory, is_json: bool) -> None:
     if is_json:
         print_json(as_json(account))
         return
     began = account.began
     if began is not None:
-        print(f"booted {began.moment}, stages: {', '.join(account.stages)}")
+        print(f"booted {began.began_at}, stages: {', '.join(account.stages)}")
     if (identity := account.identity) is not None:
         print(f"identity: {identity.name} ({visible(identity.origin)})")
-    for job in account.jobs.values():
-        is_cut_off = job.result is None and job.started_s is not None
-        if job.result == Result.FAILED or is_cut_off or (job.result == Result.NOT_RUN and not job.is_idle):
-            print(visible(f"{job.name}: {job.words}"))
+    for module_run in account.module_runs.values():
+        is_cut_off = module_run.result is None and module_run.started_s is not None
+        if (
+            module_run.result == Result.FAILED
+            or is_cut_off
+            or (module_run.result == Result.NOT_RUN and not module_run.is_idle)
+        ):
+            print(visible(f"{module_run.name}: {module_run.words}"))
     print(_summary(account))
 
 
-def print_explanation(account: Account, names: Sequence[str], is_json: bool) -> None:
+def print_explanation(account: BootHistory, names: Sequence[str], is_json: bool) -> None:
     """Everything, or what was named. Raises NotFoundError CLI-032 for a name that is not part of the boot."""
-    everything = [*account.sources, *account.capabilities, *account.jobs]
+    everything = [*account.sources, *account.capabilities, *account.module_runs]
     for name in names:
         if not any(_is_named(one, [name]) for one in everything):
             near = difflib.get_close_matches(name, everything, n=1)
@@ -118,7 +124,7 @@ def _is_named(name: str, names: Sequence[str]) -> bool:
     return not names or any(name == one or name.startswith((f"{one}/", f"{one}, ")) for one in names)
 
 
-def _explain(account: Account, name: str) -> None:
+def _explain(account: BootHistory, name: str) -> None:
     if name in account.sources:
         _explain_source(account.sources[name])
     if name in account.capabilities:
@@ -126,11 +132,11 @@ def _explain(account: Account, name: str) -> None:
         print(visible(f"{capability.name}: {capability.words}"))
         for at_s, who, reason in capability.holds:
             print(visible(f"  held back at {at_s:.3f} s by {who}: {reason}"))
-    if name in account.jobs:
-        _explain_job(account, name)
+    if name in account.module_runs:
+        _explain_module_run(account, name)
 
 
-def _explain_source(source: SourceStory) -> None:
+def _explain_source(source: SourceHistory) -> None:
     print(visible(f"source {source.name}: {source.words}"))
     if source.asked_s is not None:
         sure = "confirmed" if source.is_confirmed else "possible"
@@ -139,16 +145,16 @@ def _explain_source(source: SourceStory) -> None:
         print(f"  offers {', '.join(source.offers)}")
 
 
-def _explain_job(account: Account, name: str) -> None:
-    job = account.jobs[name]
-    print(visible(f"module {job.name}: {job.words}"))
-    for wait in job.waits:
+def _explain_module_run(account: BootHistory, name: str) -> None:
+    module_run = account.module_runs[name]
+    print(visible(f"module {module_run.name}: {module_run.words}"))
+    for wait in module_run.waits:
         print(visible(f"  waits for {wait}"))
-    if job.started_s is not None and job.planned_s is not None:
+    if module_run.started_s is not None and module_run.planned_s is not None:
         print(
-            f"  started {job.started_s:.3f} s after the beginning, {job.started_s - job.planned_s:.3f} s after it was known"
+            f"  started {module_run.started_s:.3f} s after the beginning, {module_run.started_s - module_run.planned_s:.3f} s after it was known"
         )
-    for text in (*job.changes, *(f"warning: {warning}" for warning in job.warnings)):
+    for text in (*module_run.changes, *(f"warning: {warning}" for warning in module_run.warnings)):
         print(visible(f"  {text}"))
 
 
@@ -166,14 +172,14 @@ def print_timeline(timeline: Timeline, is_json: bool) -> None:
     print(f"{timeline.length_s:.3f} s; what decided it (*): {' → '.join(map(visible, timeline.critical)) or 'nothing'}")
 
 
-async def print_sources(choice: Choice, reach: Reach, is_serial: bool, is_json: bool) -> None:
+async def print_sources(choice: SourceChoice, access: MachineAccess, is_serial: bool, is_json: bool) -> None:
     """Ask, and show each as it answers."""
     from precast.boot.strategies.parallel import Parallel
     from precast.boot.strategies.serial import Serial
 
     strategy = Serial() if is_serial else Parallel()
     found: dict[str, dict[str, Any]] = {}
-    async for source, answer in strategy.search(choice.sources, reach):
+    async for source, answer in strategy.search(choice.sources, access):
         here = answer.found
         row = {"is_here": here is not None, "reason": answer.reason}
         if here is not None:
@@ -189,7 +195,7 @@ async def print_sources(choice: Choice, reach: Reach, is_serial: bool, is_json: 
     print_table(["not asked", "why"], choice.ruled_out)
 
 
-def as_json(account: Account) -> dict[str, Any]:
+def as_json(account: BootHistory) -> dict[str, Any]:
     """The whole story for programs."""
     import dataclasses
 
@@ -197,7 +203,7 @@ def as_json(account: Account) -> dict[str, Any]:
     identity = account.identity
     return {
         "boot_id": began.boot_id if began is not None else "",
-        "began": began.moment if began is not None else None,
+        "began": began.began_at if began is not None else None,
         "stages": account.stages,
         "instance_id": account.instance_id,
         "identity": identity.name if identity is not None else None,
@@ -207,7 +213,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "capabilities": [dataclasses.asdict(one) for one in account.capabilities.values()],
         "modules": [
             {**dataclasses.asdict(one), "result": one.result.value if one.result is not None else None}
-            for one in account.jobs.values()
+            for one in account.module_runs.values()
         ],
         "findings": list(account.findings),
     }

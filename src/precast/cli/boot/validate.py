@@ -5,7 +5,7 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import render, visible
-from precast.cli.console.parser import says
+from precast.cli.console.parser import declare_exits
 
 EXIT_PROBLEMS = 1
 
@@ -16,16 +16,16 @@ def configure(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("paths", metavar="FILE", nargs="+", help="a file, or - for standard input")
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    says(parser, {EXIT_PROBLEMS: "something is wrong"})
+    declare_exits(parser, {EXIT_PROBLEMS: "something is wrong"})
     parser.set_defaults(run=_validate)
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from precast.boot.validating import look
+    from precast.boot.validation import validate
     from precast.cli.console.files import read_bytes
     from precast.cli.console.output import print_json
 
-    problems = [each for path in args.paths for each in look(path, read_bytes(path))]
+    problems = [each for path in args.paths for each in validate(path, read_bytes(path))]
     errors = sum(not each.is_warning or args.strict for each in problems)
     if args.json:
         found = [_as_json(each.error, "warning" if each.is_warning else "error") for each in problems]

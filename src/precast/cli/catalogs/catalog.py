@@ -11,18 +11,18 @@ import msgspec
 from precast.base import setting_values
 from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
-from precast.cli.console.output import moment, print_json, print_table
-from precast.cli.console.parser import says
+from precast.cli.console.output import format_time, print_json, print_table
+from precast.cli.console.parser import declare_exits
 from precast.wire.catalogs.bodies import (
     CatalogError,
     ChangeView,
     DeadCompile,
-    Flapping,
+    FlappingFact,
     LastChange,
     ParameterView,
     ProgressView,
     StagedView,
-    WhyView,
+    CatalogExplanation,
 )
 
 Command = Callable[[argparse.Namespace], int]
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         add(name, command, summary).add_argument("node", metavar="NODE")
     add("errors", _errors, "who gets no catalog, or gets it late, and why")
     compiling = add("compile", _compile, "have it decided anew which catalog a node gets, and see what comes of it")
-    says(compiling, {1: "the node's code gives an error"})
+    declare_exits(compiling, {1: "the node's code gives an error"})
     compiling.add_argument("node", metavar="NODE")
     compiling.add_argument(
         "--wait",
@@ -71,10 +71,10 @@ def _show(args: argparse.Namespace) -> int:
             ("environment", view.environment),
             ("version of the code", view.version[:12]),
             ("staged", view.staged and view.staged[:12]),
-            ("decided", moment(view.decided_at)),
-            ("changed", moment(view.changed_at)),
+            ("decided", format_time(view.decided_at)),
+            ("changed", format_time(view.changed_at)),
             ("released", view.released and view.released[:12]),
-            ("released at", moment(view.released_at)),
+            ("released at", format_time(view.released_at)),
             ("released by", view.released_by),
         ],
     )
@@ -123,7 +123,7 @@ def _shown(value: Any) -> str:
 
 
 def _why(args: argparse.Namespace) -> int:
-    view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/catalog/why", WhyView)
+    view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/catalog/why", CatalogExplanation)
     if args.json:
         print_json(msgspec.to_builtins(view))
         return 0
@@ -136,21 +136,21 @@ def _why(args: argparse.Namespace) -> int:
 
 def _print_last_change(change: LastChange) -> None:
     before, after = (digest[:12] if digest else "an error of the code" for digest in (change.before, change.after))
-    print(f"changed {moment(change.at)}, from {before} to {after}:")
+    print(f"changed {format_time(change.at)}, from {before} to {after}:")
     print(f"  {change.question} {change.about}: {change.old_answer} -> {change.new_answer}")
     if (version := change.brought_by) is not None:
         commit = f"commit {version.commit}, " if version.commit else ""
         print(
             f"  by version {version.number} ({commit}{version.source}),"
-            f" deployed by {version.deployed_by} {moment(version.deployed_at)}"
+            f" deployed by {version.deployed_by} {format_time(version.deployed_at)}"
         )
 
 
 def _errors(args: argparse.Namespace) -> int:
     client = connect(args)
-    found = client.pages("/v1/catalogs/errors", CatalogError, "node")
+    found = client.list_pages("/v1/catalogs/errors", CatalogError, "node")
     dead = client.ask("GET", "/v1/catalogs/dead", list[DeadCompile])
-    flapping = client.ask("GET", "/v1/catalogs/flapping", list[Flapping])
+    flapping = client.ask("GET", "/v1/catalogs/flapping", list[FlappingFact])
     if args.json:
         print_json(msgspec.to_builtins({"errors": found, "dead": dead, "flapping": flapping}))
         return 0
@@ -159,11 +159,11 @@ def _errors(args: argparse.Namespace) -> int:
     for letter in dead:
         what = "the compile" if letter.kind == "compile" else "the decision"
         print(f"{_names(letter.nodes, letter.count)}")
-        print(f"given up {moment(letter.since)} after {letter.attempts} tries: {letter.error}")
+        print(f"given up {format_time(letter.since)} after {letter.attempts} tries: {letter.error}")
         print(f"  hint: `precast catalog compile {letter.nodes[0]}` tries {what} again\n")
     for flap in flapping:
         print(
-            f"{flap.node}: {flap.path} of its facts changes too often: {flap.times} changes had to wait since {moment(flap.since)}"
+            f"{flap.node}: {flap.path} of its facts changes too often: {flap.times} changes had to wait since {format_time(flap.since)}"
         )
         print("  hint: let the code not read it, or let it change less often\n")
     if not (found or dead or flapping):
@@ -208,6 +208,6 @@ def _compile(args: argparse.Namespace) -> int:
 
 def _duration(text: str) -> timedelta:
     try:
-        return setting_values.duration(text)
-    except setting_values.Unfit as error:
+        return setting_values.read_duration(text)
+    except setting_values.InvalidValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not {error}") from None

@@ -3,7 +3,7 @@
 from precast.base.errors import PrecastError
 from precast.base.spans import visible
 from precast.cli.console.client import Client, segment
-from precast.cli.console.output import moment
+from precast.cli.console.output import format_time
 from precast.wire.catalogs.origins import OriginView
 from precast.wire.code.environments import VersionRow
 
@@ -32,7 +32,7 @@ def origin_lines(found: OriginView) -> list[str]:
     brought = found.brought
     since = "there since" if found.is_older else "so since"
     code = f" of {_version(found.environment, brought.version)}" if brought.version is not None else ""
-    when = f"{moment(brought.released_at)} by {visible(brought.released_by)}"
+    when = f"{format_time(brought.released_at)} by {visible(brought.released_by)}"
     lines.append(f"{since} release {brought.number}, {when}{code}")
     return lines
 

@@ -10,11 +10,11 @@ from precast.cli import issues
 from precast.cli.catalogs.catalog import print_change
 from precast.cli.console.client import Client, add_connection, connect
 from precast.cli.console.output import print_json
-from precast.cli.console.parser import says
+from precast.cli.console.parser import declare_exits
 from precast.cli.jobs.options import duration_s
 from precast.cli.query.targets import add_targets, targets_of
 from precast.wire.catalogs.bodies import PreviewView, ReadinessBody, ReadinessView, ReleaseBody, ReleaseDone
-from precast.wire.nodes.bodies import NodesDeed, TargetsBody
+from precast.wire.nodes.bodies import NodesAction, TargetsBody
 
 SOME_LEFT_OUT, ALL_LEFT_OUT = 1, 4
 EXITS = {
@@ -41,7 +41,7 @@ def configure_release(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_release)
-    says(parser, EXITS)
+    declare_exits(parser, EXITS)
 
 
 def configure_rollback(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     add_targets(parser)
     parser.add_argument("--why", metavar="TEXT", default="", help="for the audit log")
     parser.set_defaults(run=_rollback)
-    says(parser, EXITS)
+    declare_exits(parser, EXITS)
 
 
 def _release(args: argparse.Namespace) -> int:
@@ -95,7 +95,7 @@ def _progress(view: ReadinessView) -> str:
 
 
 def _rollback(args: argparse.Namespace) -> int:
-    body = NodesDeed(targets_of(args), args.why)
+    body = NodesAction(targets_of(args), args.why)
     return _tell(args, connect(args).ask("POST", "/v1/rollbacks", ReleaseDone, body), "rolled back")
 
 

@@ -15,10 +15,8 @@ from precast.cli import issues as cli_issues
 from precast.cli.code.uploads import Sent, send
 from precast.cli.console.client import Client, add_connection, connect, segment
 from precast.cli.console.output import print_json
-from precast.services.code import git_sources
-from precast.services.code import issues as issues
-from precast.services.code import sources as code_sources
-from precast.services.code.trees import read_directory
+from precast.services.code import git_sources, issues, puppetfile_modules
+from precast.services.code.file_trees import read_directory
 from precast.wire.code.environments import DeployAnswer, DeployBody
 
 # The server reads and checks everything that changed.
@@ -52,7 +50,7 @@ def _deploy(args: argparse.Namespace) -> int:
         )
     client = connect(args, TIMEOUT_S)
     if args.place is not None:
-        code_sources.check_modules(Path(args.place))
+        puppetfile_modules.check_modules(Path(args.place))
         return _tell(
             args, *_deploy_files(client, args.environment, _Found(Path(args.place), f"from {args.place}", None))
         )
@@ -64,8 +62,8 @@ def _fetch(repository: str, ref: str, room: Path) -> _Found:
     if Path(repository).is_dir():
         repository = str(Path(repository).absolute())
     found = asyncio.run(git_sources.check_out(repository, ref, room))
-    code_sources.install_modules(found.place, room / "modules", is_remote_only=False)
-    return _Found(found.place, f"{git_sources.shown(repository)} {ref}", found.commit)
+    puppetfile_modules.install_modules(found.place, room / "modules", is_remote_only=False)
+    return _Found(found.place, f"{git_sources.redact_url(repository)} {ref}", found.commit)
 
 
 def _deploy_files(client: Client, environment: str, found: _Found) -> tuple[DeployAnswer, Sent]:

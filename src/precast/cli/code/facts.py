@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from precast.cli.code.local_environments import open_environment
 from precast.cli.console.output import print_json, print_table
-from precast.lang.answers import FileStore, NodeAnswers, NodeData
 from precast.lang.compiler.environment import with_environment
+from precast.lang.file_trees import FileStore
 from precast.lang.inputs import ABSENT, Inputs
-from precast.lang.ruby.code.code import code_of
-from precast.lang.ruby.code.facts import added_facts
+from precast.lang.node_answers import NodeAnswers, NodeData
+from precast.lang.ruby.declarations.facts import added_facts
+from precast.lang.ruby.declarations.ruby_file import load_ruby_file
 from precast.lang.settings import Settings
 
 OWN = "Precast collects it"
@@ -60,13 +61,13 @@ def _run(args: argparse.Namespace) -> int:
 def _own_facts() -> frozenset[str]:
     """The names that Precast collects here, with facter's old ones."""
     from precast.agent.facts.collection import Collector
-    from precast.agent.facts.legacy import legacy
+    from precast.agent.facts.legacy import legacy_facts
     from precast.agent.facts.machine import Machine
     from precast.agent.facts.registry import sources
     from precast.agent.facts.running_kernel import RunningKernel
 
     collected = Collector(sources(Machine(Path("/"), RunningKernel()))).collect()
-    return frozenset((*collected.facts, *legacy(collected.facts)))
+    return frozenset((*collected.facts, *legacy_facts(collected.facts)))
 
 
 def _of_module(name: str, path: str, files: FileStore, own: frozenset[str]) -> list[Row]:
@@ -76,7 +77,7 @@ def _of_module(name: str, path: str, files: FileStore, own: frozenset[str]) -> l
         digest = files.digest(file)
         if digest is ABSENT:
             continue
-        code = code_of(file, digest, files.content(digest).decode("utf-8", "replace"))
+        code = load_ruby_file(file, digest, files.content(digest).decode("utf-8", "replace"))
         inside = file.removeprefix(f"{path}/")
         if code is None:
             rows.append(Row("?", name, inside, "the file cannot be read: look at what it adds", is_open=True))

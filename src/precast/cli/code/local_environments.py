@@ -13,8 +13,9 @@ from typing import Any
 
 from precast.cli import issues
 from precast.cli.console.files import read_bytes
-from precast.lang.answers import FileStore, NodeAnswers, NodeData
+from precast.lang.file_trees import FileStore
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 
 

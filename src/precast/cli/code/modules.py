@@ -12,20 +12,21 @@ from precast.base.redaction import redact
 from precast.cli.code.local_environments import directory, open_environment
 from precast.cli.console.files import read_source
 from precast.cli.console.output import print_json, print_table
-from precast.cli.console.parser import says
-from precast.lang.answers import FileStore, NodeAnswers, NodeData
+from precast.cli.console.parser import declare_exits
 from precast.lang.compiler.environment import with_environment
+from precast.lang.file_trees import FileStore
 from precast.lang.functions import library, registry
 from precast.lang.functions.modules import library as native
 from precast.lang.inputs import ABSENT, Inputs
-from precast.lang.module_metadata import FILE, Metadata, read_metadata, unmet
-from precast.lang.ruby.code.puppetfile import Puppetfile, read_puppetfile
+from precast.lang.module_metadata import FILE, Metadata, read_metadata, unmet_dependencies
+from precast.lang.node_answers import NodeAnswers, NodeData
+from precast.lang.ruby.declarations.puppetfile import Puppetfile, read_puppetfile
 from precast.lang.settings import Settings
 from precast.lang.syntax.tokens import KEYWORDS
-from precast.services.code.modules import issues as issues
+from precast.services.code.modules import issues
 from precast.services.code.modules.installation import PUPPETFILE, install_modules
-from precast.services.code.modules.lock import Locked, read_lock
-from precast.services.code.modules.trees import digest_of
+from precast.services.code.modules.lock import LockedModule, read_lock
+from precast.services.code.modules.module_files import digest_of
 
 EXIT_PROBLEMS = 1
 
@@ -40,7 +41,7 @@ def configure(commands: Any) -> None:
     install.add_argument("--force", action="store_true", help="replace and remove modules that were changed here")
     _command(inner, "list", "list the modules on the module path", _list)
     check = _command(inner, "check", "what modules lack, and what differs from the Puppetfile", _check)
-    says(check, {EXIT_PROBLEMS: "a module lacks something, or differs"})
+    declare_exits(check, {EXIT_PROBLEMS: "a module lacks something, or differs"})
 
 
 def _command(commands: Any, name: str, summary: str, run: Any) -> argparse.ArgumentParser:
@@ -125,7 +126,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _origin(locked: Locked | None) -> str | None:
+def _origin(locked: LockedModule | None) -> str | None:
     if locked is None:
         return None
     source = locked.source
@@ -135,7 +136,7 @@ def _origin(locked: Locked | None) -> str | None:
 def _check(args: argparse.Namespace) -> int:
     place = directory(args.environment)
     modules, files = _modules(args)
-    lacking = unmet({name: metadata for name, (_, metadata) in modules.items()})
+    lacking = unmet_dependencies({name: metadata for name, (_, metadata) in modules.items()})
     problems = [
         (name, problem)
         for name, (_, metadata) in modules.items()
@@ -173,7 +174,7 @@ def _ruby_files(directory: str, prefix: str, files: FileStore) -> Iterator[str]:
             yield prefix + name.removesuffix(".rb")
 
 
-def _differences(place: Path, puppetfile: Puppetfile | None, locked: dict[str, Locked]) -> list[tuple[str, str]]:
+def _differences(place: Path, puppetfile: Puppetfile | None, locked: dict[str, LockedModule]) -> list[tuple[str, str]]:
     """Where what is there is not what the Puppetfile and its lock say."""
     found: list[tuple[str, str]] = []
     for source in puppetfile.modules if puppetfile is not None else ():

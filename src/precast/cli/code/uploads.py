@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from precast.cli.console.client import Client, segment
-from precast.services.code import issues as issues
-from precast.services.code.trees import Tree
-from precast.wire.code.content_frames import head
+from precast.services.code import issues
+from precast.services.code.file_trees import FileTree
+from precast.wire.code.content_frames import encode_header
 from precast.wire.code.environments import MissingAnswer, MissingBody, ReceivedAnswer
 
 ASKED = 2_000
@@ -34,7 +34,7 @@ class Source(NamedTuple):
     data: bytes = b""
 
 
-def send(client: Client, environment: str, tree: Tree, places: Mapping[str, Path]) -> Sent:
+def send(client: Client, environment: str, tree: FileTree, places: Mapping[str, Path]) -> Sent:
     """Send what is missing of a tree, its manifest last. Raises the server's errors, and NotFoundError ENV-004 for a file that is gone."""
     manifest = tree.encode()
     sources: dict[str, Source] = {file.digest: Source(file.size, places[file.digest]) for file in tree.files.values()}
@@ -67,13 +67,13 @@ def _batches(missing: Sequence[tuple[str, Source]]) -> Iterator[list[tuple[str, 
 
 
 def _send_batch(client: Client, path: str, batch: Sequence[tuple[str, Source]]) -> None:
-    size = sum(len(head(digest, source.size)) + source.size for digest, source in batch)
+    size = sum(len(encode_header(digest, source.size)) + source.size for digest, source in batch)
     client.send(path, ReceivedAnswer, _parts(batch), size)
 
 
 def _parts(batch: Sequence[tuple[str, Source]]) -> Iterator[bytes]:
     for digest, source in batch:
-        yield head(digest, source.size)
+        yield encode_header(digest, source.size)
         if source.place is None:
             yield source.data
         else:

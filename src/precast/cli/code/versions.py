@@ -8,8 +8,8 @@ import msgspec
 
 from precast.base.spans import visible
 from precast.cli.console.client import Client, add_connection, connect, segment
-from precast.cli.console.output import moment, print_json, print_table
-from precast.cli.console.parser import says
+from precast.cli.console.output import format_time, print_json, print_table
+from precast.cli.console.parser import declare_exits
 from precast.wire.code.environments import (
     DeployAnswer,
     DifferenceAnswer,
@@ -44,7 +44,7 @@ def configure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     differ.add_argument("before", metavar="NUMBER", nargs="?", type=int, default=0, help="default: the one before")
     differ.add_argument("after", metavar="OTHER", nargs="?", type=int, default=0, help="default: the current one")
     differ.add_argument("--content", action="store_true", help="also how the texts differ")
-    says(differ, {DIFFERS: "they differ"})
+    declare_exits(differ, {DIFFERS: "they differ"})
     back = add("rollback", _roll_back, "make an earlier version current again")
     back.add_argument("environment", metavar="NAME")
     back.add_argument("number", metavar="NUMBER", nargs="?", type=int, default=0, help="default: the last other one")
@@ -59,7 +59,7 @@ def _path(args: argparse.Namespace) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found = connect(args).pages("/v1/environments", EnvironmentRow, "name")
+    found = connect(args).list_pages("/v1/environments", EnvironmentRow, "name")
     if args.json:
         print_json(msgspec.to_builtins(found))
         return 0
@@ -72,7 +72,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def _cells(one: VersionRow) -> tuple[object, ...]:
     commit = f" ({one.commit_id[:12]})" if one.commit_id else ""
-    return one.number, one.version[:12], moment(one.deployed_at), one.deployed_by, one.source + commit
+    return one.number, one.version[:12], format_time(one.deployed_at), one.deployed_by, one.source + commit
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -130,7 +130,7 @@ def _read(client: Client, path: str, file: FileRow | None) -> list[str] | None:
         return []
     if file.size > MAX_SHOWN_BYTES:
         return None
-    data = client.content(f"{path}/content/{file.digest}")
+    data = client.fetch_content(f"{path}/content/{file.digest}")
     try:
         return data.decode().splitlines()
     except UnicodeDecodeError:

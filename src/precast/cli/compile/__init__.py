@@ -1,1 +1,1 @@
-"""ROOM."""
+"""The commands that compile here, without a server: `compile`, `eval`, `lookup`, `validate` and `doc`."""

@@ -14,9 +14,9 @@ from precast.catalog.envelope import seal
 from precast.cli.code.local_environments import add_environment_options, open_inputs
 from precast.cli.compile.eval import print_logs
 from precast.cli.console.output import print_json, print_table
-from precast.lang.answers import NodeData, follow
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.inputs import ABSENT
+from precast.lang.node_answers import NodeData, follow
 from precast.lang.settings import Settings
 from precast.types.ordering import application_order
 

@@ -113,7 +113,7 @@ def _signature(name: str, signature: Signature) -> str:
 
 def _type(args: argparse.Namespace) -> int:
     if args.name is None:
-        managed = [(name, _known(name).summary) for name in sorted([*catalogue.names(), *catalogue.brought()])]
+        managed = [(name, _known(name).summary) for name in sorted([*catalogue.names(), *catalogue.module_names()])]
         _print_list([*managed, *((name, each.summary) for name, each in DOCUMENTATION.items())], args.json)
         return 0
     declared = _of_module(args) or catalogue.find_any(args.name.lower())
@@ -131,11 +131,11 @@ def _of_module(args: argparse.Namespace) -> ManagedType | None:
     if args.environment is None:
         return None
     from precast.cli.code.local_environments import open_environment
-    from precast.lang.answers import NodeAnswers, NodeData
     from precast.lang.compiler.environment import with_environment
-    from precast.lang.compiler.loading import Loader
+    from precast.lang.compiler.loader import Loader
     from precast.lang.compiler.types.known_types import KnownTypes
     from precast.lang.inputs import Inputs
+    from precast.lang.node_answers import NodeAnswers, NodeData
     from precast.lang.settings import Settings
 
     _, files, constants = open_environment(args.environment)

@@ -14,12 +14,13 @@ from precast.cli.code.local_environments import open_inputs, read_facts
 from precast.cli.console.files import read_source
 from precast.cli.console.output import print_json
 from precast.lang import datatypes
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, evaluate
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import ABSENT, FactPath, Inputs, TrustedPath
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import LogLine, Settings
 from precast.lang.values import unknowns
-from precast.lang.values.core import Unknown, from_data, literal, rich, to_string
+from precast.lang.values.base import Unknown, from_data, literal, rich, to_string
 
 NODE = "localhost"
 

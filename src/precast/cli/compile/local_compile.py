@@ -14,8 +14,8 @@ from typing import Any, Union
 import msgspec
 
 from precast import __version__
-from precast.agent.applying.runs import state_root
-from precast.agent.state.places import STATE
+from precast.agent.applying.run import state_root
+from precast.agent.state.paths import STATE
 from precast.base import digests
 from precast.base.spans import Source
 from precast.catalog.body import Body

@@ -12,13 +12,14 @@ from precast.catalog.body import Body
 from precast.cli.code.local_environments import DirectoryTree, directory, open_environment, read_facts
 from precast.cli.console.files import read_source
 from precast.cli.facts.local_facts import local_facts
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 
 if TYPE_CHECKING:
-    from precast.agent.applying.binding import CallFunction
     from precast.agent.applying.machine import Contents
+    from precast.agent.applying.value_binder import CallFunction
 
 NOWHERE = Path(os.devnull)
 _MODULES = "puppet:///modules/"
@@ -64,9 +65,9 @@ def functions_of(args: argparse.Namespace, certname: str) -> "CallFunction":
     """What calls functions for Deferred values; the language is only asked if there is one."""
 
     def call(name: str, arguments: list[Any]) -> Any:
-        from precast.agent.applying.deferred import Functions
+        from precast.agent.applying.deferred_functions import DeferredFunctions
 
-        return Functions(*inputs_of(args, certname)).call(name, arguments)
+        return DeferredFunctions(*inputs_of(args, certname)).call(name, arguments)
 
     return call
 

@@ -14,13 +14,13 @@ from precast.cli import issues
 from precast.cli.code.local_environments import add_environment_options, open_inputs
 from precast.cli.compile.eval import filled, print_logs, visible_lines
 from precast.cli.console.output import print_json
-from precast.cli.console.parser import says
+from precast.cli.console.parser import declare_exits
 from precast.lang.compile import CompileFailure
-from precast.lang.hiera.explaining import Step, shown
+from precast.lang.hiera.explanation import Step, shown
 from precast.lang.inputs import Inputs
-from precast.lang.lookup import Found, Request, look_up
+from precast.lang.lookup import LookupRequest, LookupResult, look_up
 from precast.lang.settings import Settings
-from precast.lang.values.core import Hash, Sensitive, rich
+from precast.lang.values.base import Hash, Sensitive, rich
 
 STRATEGIES = ("first", "unique", "hash", "deep")
 _DEEP_OPTIONS = ("knockout_prefix", "sort_merged_arrays", "merge_hash_arrays")
@@ -49,14 +49,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help="every layer, level and path that was tried, and what came of it"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    says(parser, {1: "no key has a value"})
+    declare_exits(parser, {1: "no key has a value"})
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> int:
     inputs, _ = open_inputs(args)
     settings = Settings.puppet8() if args.strict else Settings()
-    request = Request(tuple(args.keys), _merge(args), args.type, args.explain, args.compile)
+    request = LookupRequest(tuple(args.keys), _merge(args), args.type, args.explain, args.compile)
     try:
         found = look_up(request, inputs, settings)
     except CompileFailure as failure:
@@ -83,7 +83,7 @@ def _merge(args: argparse.Namespace) -> Any:
     return Hash.of((("strategy", "deep"), *options.items()))
 
 
-def _print_text(found: Found, value: Any, is_there: bool, args: argparse.Namespace, inputs: Inputs) -> None:
+def _print_text(found: LookupResult, value: Any, is_there: bool, args: argparse.Namespace, inputs: Inputs) -> None:
     if found.explanation is not None:
         for line in _lines(found.explanation, inputs, ""):
             print(visible_lines(line))
@@ -98,7 +98,7 @@ def _print_text(found: Found, value: Any, is_there: bool, args: argparse.Namespa
         print(f"Using the default {shown(value)}")
 
 
-def _print_document(found: Found, value: Any, is_there: bool, inputs: Inputs) -> None:
+def _print_document(found: LookupResult, value: Any, is_there: bool, inputs: Inputs) -> None:
     document: dict[str, Any] = {"found": found.key is not None, "key": found.key}
     if is_there:
         document["value"] = rich(_redacted(value))

@@ -10,7 +10,7 @@ from precast.cli import issues
 from precast.cli.console.files import read_source
 from precast.cli.console.output import print_json
 from precast.lang.syntax.checker import NOWHERE
-from precast.lang.syntax.validation import look
+from precast.lang.syntax.validation import validate_source
 
 # What validation finds is no error of the command.
 EXIT_PROBLEMS = 1
@@ -37,7 +37,7 @@ def _validate(args: argparse.Namespace) -> int:
         source = read_source(path, keeps_mark=True)
         is_template = path.endswith(".epp") or (path == "-" and args.epp)
         place = "" if path == "-" else str(Path(path).absolute())
-        found = look(source, place, is_template=is_template, is_strict=args.strict)
+        found = validate_source(source, place, is_template=is_template, is_strict=args.strict)
         each = [("error", error) for error in found.errors] + [("warning", warning) for warning in found.warnings]
         findings += sorted(each, key=lambda finding: finding[1].span or NOWHERE)
     errors = sum(severity == "error" for severity, _ in findings)

@@ -1,7 +1,6 @@
 """Reads and writes the files that are named on a command line. `-` is standard input or output.
 
-What cannot be read is one clear error. An output file is complete or untouched: it is written beside its place, synced, and
-moved there.
+An output file is either complete or unchanged: it is written under another name in the same directory, synced, and renamed.
 """
 
 import stat
@@ -16,15 +15,18 @@ LIMIT_BYTES = 64 * 1024 * 1024
 
 
 def read_source(path: str, keeps_mark: bool = False) -> Source:
-    """The text of a file; a byte order mark is dropped unless kept. Raises NotFoundError CLI-010, or InputError CLI-011 or CLI-012."""
+    """The text of a file, without its byte order mark unless `keeps_mark`.
+
+    Raises NotFoundError CLI-010, or InputError CLI-011 or CLI-012.
+    """
     data = read_bytes(path)
-    name = _shown(path)
+    name = _display_name(path)
     if b"\0" in data:
-        raise issues.NOT_TEXT.error(path=name, reason="it holds a NUL byte")
+        raise issues.NOT_TEXT.error(path=name, reason="it contains a NUL byte")
     try:
         return Source(name, data.decode("utf-8" if keeps_mark else "utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise issues.NOT_TEXT.error(path=name, reason=f"byte {error.start} does not fit") from None
+        raise issues.NOT_TEXT.error(path=name, reason=f"byte {error.start} is invalid") from None
 
 
 def read_bytes(path: str) -> bytes:
@@ -39,12 +41,12 @@ def read_bytes(path: str) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise issues.NO_FILE.error(path=path, reason=reason) from None
     if len(data) > LIMIT_BYTES:
-        raise issues.TOO_LARGE.error(path=_shown(path), limit_bytes=LIMIT_BYTES)
+        raise issues.TOO_LARGE.error(path=_display_name(path), limit_bytes=LIMIT_BYTES)
     return data
 
 
 def write_text(path: str, text: str) -> None:
-    """Put a text in a file, or with `-` on standard output. Raises UnavailableError CLI-013; then the file is as it was."""
+    """Write a text to a file, or with `-` to standard output. Raises UnavailableError CLI-013; the file is unchanged then."""
     if path == "-":
         sys.stdout.write(text)
         return
@@ -57,10 +59,10 @@ def write_text(path: str, text: str) -> None:
 
 def _replace(target: Path, data: bytes) -> None:
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        target.write_bytes(data)  # a device or a pipe has no earlier content to keep, and must not be replaced
+        target.write_bytes(data)  # a device or a pipe has no earlier content, and must not be replaced by a file
         return
     write_public(target.resolve(), data)
 
 
-def _shown(path: str) -> str:
+def _display_name(path: str) -> str:
     return "standard input" if path == "-" else path

@@ -1,7 +1,7 @@
-"""How commands print: tables for people, one JSON document with `--json` for programs.
+"""The output of commands: tables for people, one JSON document with `--json` for programs.
 
-A command just prints. Around it, `watched_stdout` tells a failure of standard output from every other failure: a closed pipe to
-a pager and a lost connection to a server are the same BrokenPipeError.
+Commands use `print`. Around them, `watched_stdout` distinguishes failures of standard output from all others: a closed pipe to a pager and
+a lost connection to a server raise the same BrokenPipeError.
 """
 
 import contextlib
@@ -16,22 +16,22 @@ from precast.base.spans import visible, width
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under their column heads, numbers to the right; nothing but the heads if there are no rows."""
+    """Print rows under their column heads, with numbers aligned to the right. Without rows, only the heads are printed."""
     cells = [[visible(_cell(value)) for value in row] for row in rows]
     widths = [max(map(width, column)) for column in zip(columns, *cells, strict=True)]
-    is_right = [_are_numbers([row[at] for row in rows]) for at in range(len(columns))]
+    is_right = [_are_numbers([row[index] for row in rows]) for index in range(len(columns))]
     for row in [list(columns), *cells]:
         padded = (_pad(cell, size, right) for cell, size, right in zip(row, widths, is_right, strict=True))
         print("  ".join(padded).rstrip())
 
 
-def moment(at: datetime | None) -> str | None:
-    """A time as tables show it."""
+def format_time(at: datetime | None) -> str | None:
+    """Format a time for a table."""
     return None if at is None else at.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def print_json(value: Any) -> None:
-    """Print one document, in ASCII: no locale, terminal or lone surrogate can spoil it. Raises ValueError for NaN."""
+    """Print one JSON document in ASCII, which every locale and terminal can show. Raises ValueError for NaN."""
     import json
 
     print(json.dumps(value, indent=2, allow_nan=False))
@@ -42,8 +42,8 @@ def _cell(value: object) -> str:
 
 
 def _are_numbers(values: Sequence[object]) -> bool:
-    given = [value for value in values if value is not None]
-    return bool(given) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in given)
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
 
 
 def _pad(cell: str, columns: int, is_right: bool) -> str:
@@ -52,15 +52,15 @@ def _pad(cell: str, columns: int, is_right: bool) -> str:
 
 
 class OutputFailed(Exception):
-    """Standard output cannot be written. No OSError, so that no command takes it for a failure of its own files."""
+    """Standard output cannot be written. It is not an OSError, so that commands do not handle it as a failure of their own files."""
 
     def __init__(self, reason: OSError) -> None:
         super().__init__(str(reason))
         self.reason = reason
 
 
-class _Watched:
-    """A stream whose failures are OutputFailed."""
+class _WatchedStream:
+    """A stream that raises OutputFailed instead of OSError."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -83,21 +83,21 @@ class _Watched:
 
 @contextlib.contextmanager
 def watched_stdout() -> Iterator[None]:
-    """What is printed inside is UTF-8 in any locale, and written out at the end. Raises OutputFailed if it cannot be."""
+    """Print in UTF-8 whatever the locale, and flush at the end. Raises OutputFailed if standard output cannot be written."""
     stream = sys.stdout
-    if stream is None:  # closed by whoever started us: print() knows that too
+    if stream is None:  # the parent process has closed it: print() ignores that too
         yield
         return
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    watched = _Watched(stream)
+    watched = _WatchedStream(stream)
     with contextlib.redirect_stdout(cast(TextIO, watched)):
         yield
     watched.flush()
 
 
 def discard(stream: TextIO) -> None:
-    """Let go of what is still to be written: the interpreter would try again when it ends, and fail with a code of its own."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    """Discard the stream's buffered text: otherwise the interpreter writes it at exit, fails, and ends with a code of its own."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, stream.fileno())
+    os.close(devnull)

@@ -1,4 +1,4 @@
-"""The argument parser: errors are ours, with a suggestion, and end in one line."""
+"""The argument parser: its errors are Precast's own, on one line, with a suggestion."""
 
 import argparse
 import os
@@ -7,22 +7,22 @@ from typing import Any, NoReturn
 from precast.cli import issues
 
 
-def says(parser: argparse.ArgumentParser, exits: dict[int, str]) -> None:
-    """Declare what a command's exit codes beside 0 mean. Errors have theirs by their kind, above 63."""
-    assert isinstance(parser, Parser), "every parser of ours is one"
-    assert set(exits) <= set(range(1, 7)), "the others are taken"
+def declare_exits(parser: argparse.ArgumentParser, exits: dict[int, str]) -> None:
+    """Declare the meanings of a command's exit codes other than 0. Errors have exit codes above 63, by their kind."""
+    assert isinstance(parser, Parser), "all parsers are of this class"
+    assert set(exits) <= set(range(1, 7)), "other codes are reserved"
     parser.exits = exits
 
 
-def usually(parser: argparse.ArgumentParser, command: str) -> None:
-    """What is meant where the first word is none of a group's commands."""
-    assert isinstance(parser, Parser), "every parser of ours is one"
-    parser.usual = command
+def set_default_command(parser: argparse.ArgumentParser, command: str) -> None:
+    """Use this command where the first word is not a command of the group."""
+    assert isinstance(parser, Parser), "all parsers are of this class"
+    parser.default_command = command
 
 
-def takes_rest(parser: argparse.ArgumentParser, name: str) -> None:
-    """Have everything behind `--` under this name, word by word, whatever it looks like; None if there is no `--`."""
-    assert isinstance(parser, Parser), "every parser of ours is one"
+def collect_rest(parser: argparse.ArgumentParser, name: str) -> None:
+    """Store all words behind `--` under this name, without parsing them; None if there is no `--`."""
+    assert isinstance(parser, Parser), "all parsers are of this class"
     parser.rest = name
 
 
@@ -32,12 +32,12 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)  # an abbreviation in a script breaks when an option is added
         super().__init__(**options)
-        # What the command's own exit codes mean, from 1 to 6: what it found. `says` fills it, the reference prints it.
+        # The meanings of the command's own exit codes, from 1 to 6. `declare_exits` sets them, the reference prints them.
         self.exits: dict[int, str] = {}
-        self.usual = self.rest = ""
+        self.default_command = self.rest = ""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
-        """With the terminal's width: to find it argparse would import what takes longer than a command."""
+        """Set the terminal's width: argparse would import a slow module to find it."""
         try:
             columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(1).columns
         except (OSError, ValueError):
@@ -48,19 +48,19 @@ class Parser(argparse.ArgumentParser):
         raise issues.USAGE.error(problem=message, usage=f"see `{self.prog} --help`")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse what is left over here: argparse would leave that to the outermost parser, which knows none of our options."""
-        if self.usual and not (args and (args[0] in ("-h", "--help") or args[0] in self._commands())):
-            args = [self.usual, *args]
+        """Refuse unknown words here: argparse would leave them to the outermost parser, which does not know the options of commands."""
+        if self.default_command and not (args and (args[0] in ("-h", "--help") or args[0] in self._commands())):
+            args = [self.default_command, *args]
         rest = None
         if self.rest and "--" in args:
-            at = args.index("--")
-            args, rest = args[:at], args[at + 1 :]
-        known, left = super().parse_known_args(args, namespace)
+            separator = args.index("--")
+            args, rest = args[:separator], args[separator + 1 :]
+        known, unknown = super().parse_known_args(args, namespace)
         if self.rest:
             setattr(known, self.rest, rest)
-        if left:
-            self._refuse(left[0])
-        return known, left
+        if unknown:
+            self._refuse(unknown[0])
+        return known, unknown
 
     def _commands(self) -> list[str]:
         groups = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
@@ -82,6 +82,6 @@ class Parser(argparse.ArgumentParser):
         import difflib
 
         near = difflib.get_close_matches(str(value), choices, n=1)
-        guess = f"; did you mean {near[0]!r}?" if near else f"; it is one of: {', '.join(choices)}"
+        guess = f"; did you mean {near[0]!r}?" if near else f"; choose one of: {', '.join(choices)}"
         what = "command" if isinstance(action, argparse._SubParsersAction) else argparse._get_action_name(action)
         self.error(f"unknown {what} {str(value)!r}{guess}")

@@ -10,20 +10,20 @@ from typing import Any
 import msgspec
 
 from precast.agent import issues
-from precast.agent.facts import external, paths, plugins
+from precast.agent.facts import external, fact_paths, plugins
 from precast.agent.facts.collection import Collection, Collector, all_sources
-from precast.agent.facts.legacy import legacy
+from precast.agent.facts.legacy import legacy_facts
 from precast.agent.facts.machine import Facts, Machine, NoKernel
 from precast.agent.facts.running_kernel import RunningKernel
-from precast.base.setting_values import Unfit, duration
+from precast.base.setting_values import InvalidValueError, read_duration
 from precast.base.spans import visible
 from precast.cli import issues as cli_issues
 from precast.cli.console.client import add_connection, connect, segment
 from precast.cli.console.output import print_json, print_table
-from precast.cli.console.parser import says
+from precast.cli.console.parser import declare_exits
 from precast.cli.query.targets import add_targets, targets_of, tell_claims
 from precast.wire.facts import FactChangeRow, FactsDifference, FactsView
-from precast.wire.nodes.bodies import NodesDeed, NodesDone
+from precast.wire.nodes.bodies import NodesAction, NodesActionResult
 
 DIFFERS = 1
 
@@ -76,14 +76,14 @@ def _add_difference(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     difference.add_argument("other", metavar="OTHER", nargs="?", help="another node")
     difference.add_argument("--since", metavar="TIME", help="a time as 2026-11-15T22:00Z, or how long ago: 2h, 7d")
     difference.set_defaults(run=_differ)
-    says(difference, {DIFFERS: "they differ"})
+    declare_exits(difference, {DIFFERS: "they differ"})
 
 
 def _local(args: argparse.Namespace) -> int:
     collected = _collect(args)
     for warning in collected.warnings:
         print(f"precast: warning: {visible(warning.message)} [{warning.code}]", file=sys.stderr)
-    old = legacy(collected.facts)
+    old = legacy_facts(collected.facts)
     shown = {**collected.facts, **old} if args.legacy else collected.facts
     if args.paths:
         shown = {path: _find(shown, old, path) for path in args.paths}
@@ -98,7 +98,7 @@ def _local(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     view = connect(args).ask("GET", f"/v1/nodes/{segment(args.node)}/facts", FactsView)
-    shown = {path: _find(view.facts, legacy(view.facts), path) for path in args.paths} if args.paths else view.facts
+    shown = {path: _find(view.facts, legacy_facts(view.facts), path) for path in args.paths} if args.paths else view.facts
     if args.json:
         print_json({**msgspec.to_builtins(view), "facts": shown})
         return 0
@@ -108,8 +108,8 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _collect_now(args: argparse.Namespace) -> int:
-    body = NodesDeed(targets_of(args), args.why)
-    told = connect(args).ask("POST", "/v1/collections", NodesDone, body)
+    body = NodesAction(targets_of(args), args.why)
+    told = connect(args).ask("POST", "/v1/collections", NodesActionResult, body)
     tell_claims(told.rests_on_claims)
     if args.json:
         print_json(msgspec.to_builtins(told))
@@ -137,8 +137,8 @@ def _differ(args: argparse.Namespace) -> int:
 def _moment(text: str) -> datetime:
     """A time, or how long ago."""
     try:
-        return datetime.now(UTC) - duration(text)
-    except Unfit:
+        return datetime.now(UTC) - read_duration(text)
+    except InvalidValueError:
         pass
     try:
         found = datetime.fromisoformat(text)
@@ -187,10 +187,10 @@ def _collect(args: argparse.Namespace) -> Collection:
 
 def _of_modules(environment: str, place: Path) -> str:
     """The facts that modules of an environment bring, put in place as they will be on a node."""
-    from precast.agent.catalog.plugins import place_plugins
+    from precast.agent.catalog.plugins import write_plugins
     from precast.catalog.body import PLUGIN_SCHEME
     from precast.cli.code.local_environments import open_environment
-    from precast.lang.answers import NodeAnswers, NodeData
+    from precast.lang.node_answers import NodeAnswers, NodeData
     from precast.lang.compiler.environment import with_environment
     from precast.lang.inputs import Inputs
     from precast.lang.settings import Settings
@@ -198,7 +198,7 @@ def _of_modules(environment: str, place: Path) -> str:
     _, files, constants = open_environment(environment)
     settings = with_environment(Inputs(NodeAnswers(NodeData.local("localhost", {}), files, constants)), Settings())
     content = {PLUGIN_SCHEME + name: digest for name, digest in files.plugins(settings.module_path)}
-    place_plugins(place, content, files.content)
+    write_plugins(place, content, files.content)
     return str(place / "facts")
 
 
@@ -206,7 +206,7 @@ def _given(machine: Machine, paths: list[str] | None, option: str) -> list[str]:
     """Directories of the command line. The usual ones may be missing; one that is asked for may not."""
     found = [str(Path(path).absolute()) for path in paths or []]
     for path in found:
-        if not Path(machine.place(path)).is_dir():
+        if not Path(machine.resolve(path)).is_dir():
             raise issues.NO_DIRECTORY.error(path=path, option=option)
     return found
 
@@ -215,14 +215,14 @@ def _find(facts: Facts, old: Facts, path: str) -> Any:
     """What a path leads to; an old name too, if it is asked for."""
     for known in (facts, old):
         try:
-            return paths.find(known, path)
+            return fact_paths.find(known, path)
         except LookupError:
             continue
-    raise paths.unknown({**facts, **old}, path)
+    raise fact_paths.unknown_path_error({**facts, **old}, path)
 
 
 def _print_lines(facts: Facts) -> None:
-    for path, value in paths.flatten(facts):
+    for path, value in fact_paths.flatten(facts):
         print(f"{visible(path)} = {_word(value)}")
 
 

@@ -46,13 +46,13 @@ def local_facts(root: Path, certname: str) -> LazyFacts:
 
     def collect() -> dict[str, Any]:
         from precast.agent.facts.collection import Collector, all_sources
-        from precast.agent.facts.legacy import legacy
+        from precast.agent.facts.legacy import legacy_facts
         from precast.cli.facts.facts import machine_at
         from precast.lang.settings import PUPPET_VERSION
 
         facts = Collector(all_sources(machine_at(root))).collect().facts
         version = {"clientversion": PUPPET_VERSION, "puppetversion": PUPPET_VERSION}
         added = {"clientcert": certname, "clientnoop": False, **version}
-        return {**legacy(facts), **added, **facts}
+        return {**legacy_facts(facts), **added, **facts}
 
     return LazyFacts(collect)

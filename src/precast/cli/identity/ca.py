@@ -6,19 +6,19 @@ import msgspec
 
 from precast.cli import issues
 from precast.cli.console.client import Client, connect, segment
-from precast.cli.console.output import moment, print_json
+from precast.cli.console.output import format_time, print_json
 from precast.cli.identity.tokens import add_command, add_extensions, commands_of, marks, pair, show, tell
 from precast.wire.identity.bodies import (
     AuthorityBody,
     CertificateRow,
-    Deed,
-    Done,
-    Rejection,
+    AuditReason,
+    ActionResult,
+    RejectBody,
     RequestRow,
-    Retire,
-    Rotate,
+    RetireBody,
+    RotateBody,
     RotationBody,
-    Signature,
+    SignBody,
 )
 
 
@@ -55,43 +55,43 @@ def _list_certificates(args: argparse.Namespace) -> int:
     client = connect(args)
     if args.pending:
         return _list_requests(args, client)
-    found = client.pages("/v1/certificates", CertificateRow, "serial")
+    found = client.list_pages("/v1/certificates", CertificateRow, "serial")
     rows = [
         (
             one.node,
             one.serial[:16],
-            moment(one.issued_at),
-            moment(one.not_after),
+            format_time(one.issued_at),
+            format_time(one.not_after),
             one.revoked_why or ("superseded" if one.superseded_at else None),
             marks(one.extensions),
         )
         for one in found
     ]
     show(args, found, ["NODE", "SERIAL", "ISSUED", "UNTIL", "OVER BY", "EXTENSIONS"], rows)
-    if not args.json and (waiting := client.pages("/v1/requests", RequestRow, "place")):
+    if not args.json and (waiting := client.list_pages("/v1/requests", RequestRow, "place")):
         print()
         _show_requests(args, waiting)
     return 0
 
 
 def _list_requests(args: argparse.Namespace, client: Client) -> int:
-    return _show_requests(args, client.pages("/v1/requests", RequestRow, "place"))
+    return _show_requests(args, client.list_pages("/v1/requests", RequestRow, "place"))
 
 
 def _show_requests(args: argparse.Namespace, waiting: list[RequestRow]) -> int:
-    rows = [(one.node, one.fingerprint, moment(one.requested_at), one.address) for one in waiting]
+    rows = [(one.node, one.fingerprint, format_time(one.requested_at), one.address) for one in waiting]
     return show(args, waiting, ["WAITS", "FINGERPRINT OF THE KEY", "SINCE", "FROM"], rows)
 
 
 def _sign(args: argparse.Namespace) -> int:
-    wanted = Signature(args.fingerprint, dict(map(pair, args.extension)))
-    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/signature", Done, wanted)
+    wanted = SignBody(args.fingerprint, dict(map(pair, args.extension)))
+    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/signature", ActionResult, wanted)
     return tell(args, done, f"signed {args.node}: certificate {done.touched[0]}")
 
 
 def _reject(args: argparse.Namespace) -> int:
-    wanted = Rejection(args.fingerprint, args.why)
-    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/rejection", Done, wanted)
+    wanted = RejectBody(args.fingerprint, args.why)
+    done = connect(args).ask("POST", f"/v1/requests/{segment(args.node)}/rejection", ActionResult, wanted)
     return tell(args, done, f"rejected {args.node}: {_count(done, 'request')}")
 
 
@@ -104,11 +104,11 @@ def _clean(args: argparse.Namespace) -> int:
 
 
 def _take_back(args: argparse.Namespace, deed: str, word: str) -> int:
-    done = connect(args).ask("POST", f"/v1/certificates/{segment(args.node)}/{deed}", Done, Deed(args.why))
+    done = connect(args).ask("POST", f"/v1/certificates/{segment(args.node)}/{deed}", ActionResult, AuditReason(args.why))
     return tell(args, done, f"{word} {args.node}: {_count(done, 'certificate')}")
 
 
-def _count(done: Done, what: str) -> str:
+def _count(done: ActionResult, what: str) -> str:
     return f"{len(done.touched)} {what}{'s' if len(done.touched) != 1 else ''}"
 
 
@@ -119,9 +119,9 @@ def _rotate(args: argparse.Namespace) -> int:
     if args.status:
         found = client.ask("GET", "/v1/authority/rotation", RotationBody)
     elif args.finish:
-        found = client.ask("POST", "/v1/authority/retirement", RotationBody, Retire(args.force))
+        found = client.ask("POST", "/v1/authority/retirement", RotationBody, RetireBody(args.force))
     else:
-        found = client.ask("POST", "/v1/authority/rotation", RotationBody, Rotate(args.prepare))
+        found = client.ask("POST", "/v1/authority/rotation", RotationBody, RotateBody(args.prepare))
     if args.json:
         print_json(msgspec.to_builtins(found))
     else:

@@ -7,8 +7,8 @@ import msgspec
 
 from precast.cli import issues
 from precast.cli.console.client import add_connection, connect, segment
-from precast.cli.console.output import moment, print_json, print_table
-from precast.wire.identity.bodies import AuditRow, Done, NewEnrolmentToken, NewPersonToken, TokenBody, TokenRow
+from precast.cli.console.output import format_time, print_json, print_table
+from precast.wire.identity.bodies import AuditRow, ActionResult, NewEnrolmentToken, NewPersonToken, TokenBody, TokenRow
 
 Command = Callable[[argparse.Namespace], int]
 HOUR_S = 3600
@@ -62,7 +62,7 @@ def add_command(
     return added
 
 
-def tell(args: argparse.Namespace, done: Done, text: str) -> int:
+def tell(args: argparse.Namespace, done: ActionResult, text: str) -> int:
     if args.json:
         print_json(msgspec.to_builtins(done))
     else:
@@ -91,20 +91,20 @@ def _show_token(args: argparse.Namespace, made: TokenBody) -> int:
 def _list_tokens(args: argparse.Namespace) -> int:
     tokens = connect(args).ask("GET", "/v1/tokens", list[TokenRow])
     rows = [
-        (one.id, one.sort, one.subject, one.allows, moment(one.expires_at), "good" if one.is_good else "over")
+        (one.id, one.sort, one.subject, one.allows, format_time(one.expires_at), "good" if one.is_good else "over")
         for one in tokens
     ]
     return show(args, tokens, ["ID", "SORT", "FOR", "ALLOWS", "EXPIRES", "STATE"], rows)
 
 
 def _revoke_token(args: argparse.Namespace) -> int:
-    done = connect(args).ask("DELETE", f"/v1/tokens/{segment(args.id)}", Done)
+    done = connect(args).ask("DELETE", f"/v1/tokens/{segment(args.id)}", ActionResult)
     return tell(args, done, f"revoked {args.id}")
 
 
 def _audit(args: argparse.Namespace) -> int:
-    entries = connect(args).pages("/v1/audit", AuditRow, "id", "before", args.limit)
-    rows = [(moment(one.at), one.actor, one.action, one.target, marks(one.detail)) for one in entries]
+    entries = connect(args).list_pages("/v1/audit", AuditRow, "id", "before", args.limit)
+    rows = [(format_time(one.at), one.actor, one.action, one.target, marks(one.detail)) for one in entries]
     return show(args, entries, ["AT", "WHO", "WHAT", "TO", "DETAIL"], rows)
 
 

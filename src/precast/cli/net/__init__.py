@@ -1,1 +1,1 @@
-"""ROOM."""
+"""`precast net`: validates, analyses and draws the nets of plans."""

@@ -5,19 +5,19 @@ import argparse
 from precast.base.spans import visible
 from precast.cli.console.files import read_bytes, read_source, write_text
 from precast.cli.console.output import print_json
-from precast.cli.console.parser import says
+from precast.cli.console.parser import declare_exits
 from precast.cli.net import plan as net_plan
 from precast.net.analysis import check as checking
 from precast.net.analysis.deadlock import Verdict
 from precast.net.drawing.dot import write_dot
-from precast.net.drawing.picture import picture_of
+from precast.net.drawing.picture import make_picture
 from precast.net.drawing.svg import write_svg
 from precast.net.exchange.notation import parse
+from precast.net.exchange.notation_writer import write
 from precast.net.exchange.pnml_reader import read_pnml
 from precast.net.exchange.pnml_writer import write_pnml
-from precast.net.exchange.writer import write
-from precast.net.model.compiling import MOST
-from precast.net.model.plain import firing_name
+from precast.net.model.compiler import MOST
+from precast.net.model.plain_net import firing_name
 from precast.net.model.structure import Net
 
 # What a check finds is no error of the command.
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--json", action="store_true", help="print one JSON document")
     check.set_defaults(run=_check)
-    says(check, {EXIT_PROBLEMS: "the net has a problem, or none could be proven absent"})
+    declare_exits(check, {EXIT_PROBLEMS: "the net has a problem, or none could be proven absent"})
     net_plan.configure(
         _add_file(commands.add_parser("simulate", help="run on paper: how long, what decides it, what if"))
     )
@@ -67,7 +67,7 @@ def _positive(text: str) -> int:
 
 
 def _draw(args: argparse.Namespace) -> int:
-    picture = picture_of(parse(read_source(args.file)).declared)
+    picture = make_picture(parse(read_source(args.file)).declared)
     write_text(args.output, write_svg(picture) if args.format == "svg" else write_dot(picture))
     return 0
 

@@ -5,11 +5,11 @@ import argparse
 from precast.base.spans import visible
 from precast.cli.console.files import read_source
 from precast.cli.console.output import print_json, print_table
-from precast.cli.console.parser import says
+from precast.cli.console.parser import declare_exits
 from precast.net.exchange.notation import parse
 from precast.net.execution import whatif
 from precast.net.execution.simulation import Plan, simulate
-from precast.net.model.compiling import compile_net
+from precast.net.model.compiler import compile_net
 from precast.net.model.declarations import Outcome
 from precast.net.model.durations import format_duration
 from precast.net.model.structure import Net
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail", action="append", default=[], metavar="NAME", help="what if NAME failed")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=_simulate)
-    says(parser, {EXIT_STUCK: "the net gets stuck, or was not followed to its end"})
+    declare_exits(parser, {EXIT_STUCK: "the net gets stuck, or was not followed to its end"})
 
 
 def _simulate(args: argparse.Namespace) -> int:
@@ -68,11 +68,11 @@ def _simulate(args: argparse.Namespace) -> int:
 def _changed(net: Net, args: argparse.Namespace) -> Net:
     declared = net.declared
     for change in args.durations:
-        declared = whatif.with_duration(declared, change)
+        declared = whatif.change_duration(declared, change)
     for change in args.limits:
-        declared = whatif.with_limit(declared, change)
+        declared = whatif.change_limit(declared, change)
     for name in args.without:
-        declared = whatif.without(declared, name)
+        declared = whatif.remove_transition(declared, name)
     return compile_net(declared)
 
 

@@ -10,7 +10,7 @@ from precast.base.errors import PrecastError
 from precast.base.spans import visible
 from precast.cli import issues
 from precast.cli.console.client import Client, add_connection, connect, segment
-from precast.cli.console.output import moment, print_json, print_table
+from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.nodes import policy as node_policy
 from precast.cli.nodes.classification import (
     configure_rules,
@@ -20,13 +20,13 @@ from precast.cli.nodes.classification import (
     shown_parameters,
 )
 from precast.cli.query.targets import HELP, add_targets, targets_of, tell_claims
-from precast.services import issues as service_issues
+from precast.services.query import issues as query_issues
 from precast.wire.nodes.bodies import (
     Classification,
     NodeRow,
     NodesClassification,
-    NodesDeed,
-    NodesDone,
+    NodesAction,
+    NodesActionResult,
     NodesPurge,
     NodeView,
     TargetsAnswer,
@@ -95,7 +95,7 @@ def _list(args: argparse.Namespace) -> int:
         nodes, is_claim = resolve(connect(args), targets_of(args))
     except PrecastError as error:
         # Whoever names nodes and means none has made a mistake; whoever looks at a new site has not.
-        if args.targets or not service_issues.NOBODY.matches(error):
+        if args.targets or not query_issues.NO_MATCHING_NODES.matches(error):
             raise
         nodes, is_claim = [], False
     tell_claims(is_claim)
@@ -103,7 +103,7 @@ def _list(args: argparse.Namespace) -> int:
         print_json(msgspec.to_builtins(nodes))
         return 0
     rows = [
-        (one.name, one.state, one.environment, one.role, moment(one.seen_at), moment(one.facts_at)) for one in nodes
+        (one.name, one.state, one.environment, one.role, format_time(one.seen_at), format_time(one.facts_at)) for one in nodes
     ]
     print_table(["NODE", "STATE", "ENVIRONMENT", "ROLE", "LAST SEEN", "LAST FACTS"], rows)
     return 0
@@ -119,28 +119,28 @@ def _show(args: argparse.Namespace) -> int:
     print_table(
         ["NODE", node.name],
         [
-            ("state", node.state + (f" since {moment(node.deactivated_at)}" if node.deactivated_at else "")),
+            ("state", node.state + (f" since {format_time(node.deactivated_at)}" if node.deactivated_at else "")),
             ("environment", node.environment),
             ("role", node.role),
             ("classes", shown_classes(view.classes)),
             ("parameters", shown_parameters(view.parameters)),
             ("extensions", marks or None),
-            ("enrolled", moment(node.created_at)),
-            ("certified until", moment(node.certified_until)),
-            ("last seen", moment(node.seen_at)),
+            ("enrolled", format_time(node.created_at)),
+            ("certified until", format_time(node.certified_until)),
+            ("last seen", format_time(node.seen_at)),
             ("connected to", session.server if session else None),
             ("address", session.address if session else None),
             ("agent", session.agent if session else None),
-            ("last facts", moment(node.facts_at)),
+            ("last facts", format_time(node.facts_at)),
             ("what came of them", view.decision),
         ],
     )
     if session is not None and session.clone_at is not None:
-        print(f"\nanother machine came with this identity at {moment(session.clone_at)}, from {session.clone_address}")
+        print(f"\nanother machine came with this identity at {format_time(session.clone_at)}, from {session.clone_address}")
     print()
     _print_sources(view)
     certificates = [
-        (one.serial[:16], moment(one.issued_at), moment(one.not_after), one.revoked_why) for one in view.certificates
+        (one.serial[:16], format_time(one.issued_at), format_time(one.not_after), one.revoked_why) for one in view.certificates
     ]
     print_table(["CERTIFICATE", "ISSUED", "UNTIL", "TAKEN BACK"], certificates)
     return 0
@@ -157,14 +157,14 @@ def _print_sources(view: NodeView) -> None:
             one.role,
             shown_classes(one.classes),
             shown_parameters(one.parameters),
-            moment(one.said_at),
+            format_time(one.said_at),
         )
         for one in view.sources
     ]
     print_table(["SAID BY", "ENVIRONMENT", "ROLE", "CLASSES", "PARAMETERS", "SINCE"], rows)
     for one in view.sources:
         if one.problem is not None:
-            print(f"{one.detail or one.source} could not be asked at {moment(one.problem_at)}: {visible(one.problem)}")
+            print(f"{one.detail or one.source} could not be asked at {format_time(one.problem_at)}: {visible(one.problem)}")
     print()
 
 
@@ -173,7 +173,7 @@ def _set(args: argparse.Namespace) -> int:
         raise issues.USAGE.error(problem="give VALUE, or --clear", usage="see `precast node set --help`")
     args.targets = [args.target]
     values = Classification(**{args.name: _value(args.name, args.value) if args.value else None})
-    done = connect(args).ask("POST", "/v1/classifications", NodesDone, NodesClassification(targets_of(args), values))
+    done = connect(args).ask("POST", "/v1/classifications", NodesActionResult, NodesClassification(targets_of(args), values))
     verb = "is" if args.name in ("environment", "role") else "are"
     return _tell(args, done, f"{args.name} {verb} {' '.join(args.value) or 'taken away'}")
 
@@ -189,26 +189,26 @@ def _value(name: str, words: list[str]) -> Any:
 
 
 def _refresh(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/refreshes", NodesDone, NodesDeed(targets_of(args), args.why))
+    done = connect(args).ask("POST", "/v1/refreshes", NodesActionResult, NodesAction(targets_of(args), args.why))
     return _tell(args, done, "is found out anew")
 
 
 def _deactivate(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/deactivations", NodesDone, NodesDeed(targets_of(args), args.why))
+    done = connect(args).ask("POST", "/v1/deactivations", NodesActionResult, NodesAction(targets_of(args), args.why))
     return _tell(args, done, "deactivated")
 
 
 def _reactivate(args: argparse.Namespace) -> int:
-    done = connect(args).ask("POST", "/v1/reactivations", NodesDone, NodesDeed(targets_of(args), args.why))
+    done = connect(args).ask("POST", "/v1/reactivations", NodesActionResult, NodesAction(targets_of(args), args.why))
     return _tell(args, done, "reactivated")
 
 
 def _purge(args: argparse.Namespace) -> int:
     body = NodesPurge(targets_of(args), args.why, args.force)
-    return _tell(args, connect(args).ask("POST", "/v1/purges", NodesDone, body), "purged")
+    return _tell(args, connect(args).ask("POST", "/v1/purges", NodesActionResult, body), "purged")
 
 
-def _tell(args: argparse.Namespace, done: NodesDone, what: str) -> int:
+def _tell(args: argparse.Namespace, done: NodesActionResult, what: str) -> int:
     tell_claims(done.rests_on_claims)
     if args.json:
         print_json(msgspec.to_builtins(done))

@@ -5,9 +5,9 @@ import argparse
 import msgspec
 
 from precast.cli.console.client import add_connection, connect, segment
-from precast.cli.console.output import moment, print_json, print_table
+from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.query.targets import add_targets, targets_of, tell_claims
-from precast.wire.nodes.bodies import NodesDone
+from precast.wire.nodes.bodies import NodesActionResult
 from precast.wire.nodes.policy import LEVELS, NodesPolicy, PolicyView
 
 _WORDS = {
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _set(args: argparse.Namespace) -> int:
     body = NodesPolicy(targets_of(args), args.enforce, args.window, args.why)
-    done = connect(args).ask("POST", "/v1/policies", NodesDone, body)
+    done = connect(args).ask("POST", "/v1/policies", NodesActionResult, body)
     tell_claims(done.rests_on_claims)
     if args.json:
         print_json(msgspec.to_builtins(done))
@@ -69,7 +69,7 @@ def _show(args: argparse.Namespace) -> int:
             ("enforce", f"{view.enforce}: {words}" if view.serial else words),
             ("windows", ", ".join(view.windows) or None),
             ("set by", view.set_by),
-            ("set at", moment(view.set_at)),
+            ("set at", format_time(view.set_at)),
             ("serial", str(view.serial) if view.serial else None),
         ],
     )

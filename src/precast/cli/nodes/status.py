@@ -6,8 +6,8 @@ import msgspec
 
 from precast.base.spans import visible
 from precast.cli.console.client import add_connection, connect
-from precast.cli.console.output import moment, print_json
-from precast.cli.console.parser import says
+from precast.cli.console.output import format_time, print_json
+from precast.cli.console.parser import declare_exits
 from precast.wire.nodes.status import DatabaseStatus, DiskStatus, QueueStatus, StatusView
 
 WARNING, BROKEN = 1, 2
@@ -16,7 +16,7 @@ WARNING, BROKEN = 1, 2
 def configure(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     parser.set_defaults(run=_status)
-    says(parser, {WARNING: "something needs attention", BROKEN: "something is broken"})
+    declare_exits(parser, {WARNING: "something needs attention", BROKEN: "something is broken"})
 
 
 def _status(args: argparse.Namespace) -> int:
@@ -39,13 +39,13 @@ def _lines(view: StatusView) -> list[tuple[str, str]]:
         f"{one.name} ({one.connections} connected)" if one.has_port else one.name for one in view.servers
     )
     return [
-        ("version", f"{view.version}, running since {moment(view.started_at)}"),
+        ("version", f"{view.version}, running since {format_time(view.started_at)}"),
         ("database", _database(view.database)),
         ("servers", servers or "none"),
         ("nodes", f"{total}: {states}" if total else "none"),
         *((f"{queue.kind}", _queue(queue)) for queue in view.queues),
         *([] if view.queues else [("work", "none waits")]),
-        ("authority", f"good until {moment(view.authority_until)}"),
+        ("authority", f"good until {format_time(view.authority_until)}"),
         ("disk", _disk(view.disk)),
     ]
 
@@ -58,7 +58,7 @@ def _database(database: DatabaseStatus) -> str:
 
 
 def _queue(queue: QueueStatus) -> str:
-    oldest = f", oldest from {moment(queue.oldest_at)}" if queue.oldest_at else ""
+    oldest = f", oldest from {format_time(queue.oldest_at)}" if queue.oldest_at else ""
     return f"{queue.waiting} waiting, {queue.held} under way, {queue.dead} dead{oldest}"
 
 

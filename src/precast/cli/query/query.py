@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from precast.cli.console.client import add_connection, connect
-from precast.cli.console.output import moment, print_json, print_table
+from precast.cli.console.output import format_time, print_json, print_table
 from precast.cli.query.targets import HELP, tell_claims, words_of
 from precast.wire.nodes.bodies import TargetsBody
 from precast.wire.query.bodies import MAX_ROWS, QueryAnswer, QueryBody
@@ -154,7 +154,7 @@ def _print_count(args: argparse.Namespace, count: int) -> int:
 
 def _cell(column: str, value: Any) -> Any:
     if column in MOMENTS and value is not None:
-        return moment(datetime.fromisoformat(value))
+        return format_time(datetime.fromisoformat(value))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list):

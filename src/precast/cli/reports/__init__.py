@@ -1,1 +1,1 @@
-"""ROOM."""
+"""`precast report`: lists, shows and watches the reports of runs."""

@@ -1,4 +1,4 @@
-"""`precast config`: each setting, its value, and where that came from."""
+"""`precast config`: shows each setting, its value, and the source of the value."""
 
 import argparse
 import os
@@ -6,32 +6,33 @@ import sys
 from pathlib import Path
 
 from precast.agent.settings import AgentSettings
-from precast.app.settings import ClientSettings, ServerSettings, add_settings, load_settings
+from precast.app.settings import ServerSettings
 from precast.base.settings import Settings, unknown_variables
 from precast.base.spans import visible
 from precast.boot.settings import BootSettings
 from precast.cli.console.output import print_json, print_table
+from precast.cli.console.settings import ClientSettings, add_settings, load_settings
 
 AREAS: tuple[type[Settings], ...] = (ServerSettings, ClientSettings, AgentSettings, BootSettings)
-# Not settings: they are for one command, or for whoever looks for a bug.
+# Variables that are not settings: one is for a single command, one for debugging.
 OTHER_VARIABLES = {"PRECAST_DEBUG", "PRECAST_ENROL_TOKEN"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    summary = "show each setting and where it came from; secrets are not shown"
+    summary = "show each setting and the source of its value; secrets are hidden"
     show = commands.add_parser("show", help=summary, description=summary)
     show.add_argument("--json", action="store_true", help="print one JSON document")
     show.set_defaults(run=_show, areas=AREAS)
-    which = show.add_subparsers(title="programs", metavar="[PROGRAM]", dest="program")
+    programs = show.add_subparsers(title="programs", metavar="[PROGRAM]", dest="program")
     for cls in AREAS:
-        summary = f"the settings of the {cls.area.name}, with these flags if they are given"
-        one = which.add_parser(cls.area.name, help=summary, description=summary)
-        add_settings(one, cls)
+        summary = f"show the settings of the {cls.area.name}, as these flags would set them"
+        program = programs.add_parser(cls.area.name, help=summary, description=summary)
+        add_settings(program, cls)
         if cls in (AgentSettings, BootSettings):
-            one.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
-        one.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document")
-        one.set_defaults(areas=(cls,))
+            program.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="put every path below DIR")
+        program.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document")
+        program.set_defaults(areas=(cls,))
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`precast db`: the server's database, worked on directly."""
+"""`precast db`: commands that work directly on the server's database."""
 
 import argparse
 import asyncio
@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from precast.app.settings import ServerSettings, add_settings, load_settings
+from precast.app.settings import ServerSettings
 from precast.base.errors import PrecastError
-from precast.base.files import appearing
-from precast.cli.console.output import moment, print_json, print_table
-from precast.cli.console.parser import says
+from precast.base.files import new_file
+from precast.cli.console.output import format_time, print_json, print_table
+from precast.cli.console.parser import declare_exits
+from precast.cli.console.settings import add_settings, load_settings
 from precast.store import issues
 from precast.store.engine import location
 from precast.store.engine.connect import connect
@@ -40,25 +41,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         added.set_defaults(run=lambda args: asyncio.run(command(args)))
         return added
 
-    migrate = add("migrate", _migrate, "create the database or bring its schema up to this program's")
+    migrate = add("migrate", _migrate, "create the database, or migrate its schema to this version of Precast")
     migrate.add_argument(
         "--contract",
         action="store_true",
-        help="also remove what only servers of earlier releases need: they stop working",
+        help="also remove what only servers of earlier versions need: these stop working",
     )
-    says(
-        add("check", _check, "look for damage, settings that lose data, and a schema that does not fit"),
-        {1: "something is wrong that must not stay so"},
+    declare_exits(
+        add("check", _check, "check for damage, settings that can lose data, and an incompatible schema"),
+        {1: "the check found a problem that must be repaired"},
     )
-    taking = add("backup", _backup, "write everything into one new file, beside running servers")
-    taking.add_argument("file", metavar="FILE", type=Path)
-    restoring = add("restore", _restore, "fill a new, empty database from a backup of SQLite or PostgreSQL")
-    restoring.add_argument("file", metavar="FILE", type=Path)
-    work = add("work", _work, "show the work queue: how much waits, is held, is dead")
-    which = work.add_mutually_exclusive_group()
-    which.add_argument("--items", action="store_true", help="list the items that wait or are held")
-    which.add_argument("--dead", action="store_true", help="list the dead letters")
-    which.add_argument("--requeue", nargs=2, type=_text, metavar=("KIND", "KEY"), help="try a dead letter again")
+    backup_parser = add("backup", _backup, "write all data into one new file, while servers may run")
+    backup_parser.add_argument("file", metavar="FILE", type=Path)
+    restore_parser = add("restore", _restore, "fill a new, empty database from a backup of SQLite or PostgreSQL")
+    restore_parser.add_argument("file", metavar="FILE", type=Path)
+    work = add("work", _work, "show the work queue: how many items wait, are claimed, or are dead letters")
+    choice = work.add_mutually_exclusive_group()
+    choice.add_argument("--items", action="store_true", help="list the items that wait or are claimed")
+    choice.add_argument("--dead", action="store_true", help="list the dead letters")
+    choice.add_argument("--requeue", nargs=2, type=_text, metavar=("KIND", "KEY"), help="try a dead letter again")
 
 
 async def _migrate(args: argparse.Namespace) -> int:
@@ -66,22 +67,22 @@ async def _migrate(args: argparse.Namespace) -> int:
         schema = Schema(database)
         expanded = await schema.expand()
         contracted = await schema.contract() if args.contract else []
-        now_at = (await schema.applied())[-1].number
+        version = (await schema.list_applied())[-1].number
         if args.json:
             print_json(
                 {
-                    "schema": now_at,
-                    "expanded": [one.number for one in expanded],
-                    "contracted": [one.number for one in contracted],
+                    "schema": version,
+                    "expanded": [migration.number for migration in expanded],
+                    "contracted": [migration.number for migration in contracted],
                 }
             )
             return 0
-        for one in expanded:
-            print(f"expanded to schema {one.number}: {one.name}")
-        for one in contracted:
-            print(f"contracted schema {one.number}: {one.name}")
+        for migration in expanded:
+            print(f"expanded to schema {migration.number}: {migration.name}")
+        for migration in contracted:
+            print(f"contracted schema {migration.number}: {migration.name}")
         if not expanded and not contracted:
-            print(f"nothing to do: {database.location} has schema {now_at}")
+            print(f"nothing to do: {database.location} has schema {version}")
     return 0
 
 
@@ -90,8 +91,7 @@ async def _check(args: argparse.Namespace) -> int:
         async with _opened(args) as database:
             findings = await inspect(database)
     except PrecastError as error:
-        # A server that would lose data is refused when it is opened, and damage may show anywhere: here both are findings
-        # like any other.
+        # `connect` refuses a database that would lose data, and damage may raise an error anywhere: here both are findings.
         if not issues.NOT_DURABLE.matches(error) and not issues.DAMAGED.matches(error):
             raise
         findings = [Finding(Level.REFUSED, error.message, error.hint)]
@@ -107,40 +107,40 @@ async def _check(args: argparse.Namespace) -> int:
 async def _backup(args: argparse.Namespace) -> int:
     async with _opened(args) as database:
         counts = await backup.take(database, args.file)
-    _print_counts(args, f"{args.file} holds", counts)
+    _print_counts(args, f"{args.file} contains", counts)
     return 0
 
 
 async def _restore(args: argparse.Namespace) -> int:
-    where = _location(args)
-    with _new_if_missing(where) as place:
-        async with _opened_at(place, may_create=True) as database:
+    target = _location(args)
+    with _new_if_missing(target) as draft:
+        async with _opened_at(draft, may_create=True) as database:
             counts = await backup.restore(database, args.file)
-    _print_counts(args, f"restored into {where}:", counts)
+    _print_counts(args, f"restored into {target}:", counts)
     return 0
 
 
 @contextmanager
-def _new_if_missing(where: Location) -> Iterator[Location]:
-    """The database to restore into. A missing file gets its name when it is whole: so a failure leaves none behind, and a
-    database that another process makes meanwhile is not touched."""
-    if not isinstance(where, SqliteLocation) or os.path.lexists(where.path):
-        yield where
+def _new_if_missing(target: Location) -> Iterator[Location]:
+    """The database to restore into. A new file gets its name only when it is complete: a failure leaves no file behind, and a
+    database that another process creates meanwhile is not overwritten."""
+    if not isinstance(target, SqliteLocation) or os.path.lexists(target.path):
+        yield target
         return
     try:
-        with appearing(where.path) as draft:
+        with new_file(target.path) as draft:
             log, index = (Path(f"{draft}{suffix}") for suffix in ("-wal", "-shm"))
             try:
                 yield SqliteLocation(draft)
                 if log.exists():
-                    raise issues.IO_FAILED.error(location=where, reason="its log could not be written into the file")
+                    raise issues.IO_FAILED.error(location=target, reason="its log could not be written into the file")
             finally:
                 log.unlink(missing_ok=True)
                 index.unlink(missing_ok=True)
     except FileExistsError:
-        raise issues.NOT_EMPTY.error(location=where, table="it was made meanwhile") from None
+        raise issues.NOT_EMPTY.error(location=target, table="another process has created it") from None
     except OSError as error:
-        raise issues.CANNOT_OPEN.error(location=where, reason=error.strerror) from error
+        raise issues.CANNOT_OPEN.error(location=target, reason=error.strerror) from error
 
 
 async def _work(args: argparse.Namespace) -> int:
@@ -164,41 +164,46 @@ async def _requeue(args: argparse.Namespace, database: Database) -> int:
     if args.json:
         print_json({"kind": kind, "key": key, "requeued": is_requeued})
     else:
-        print(f"requeued {kind} {key}" if is_requeued else f"{kind} {key} is waiting already, with newer data")
+        print(f"requeued {kind} {key}" if is_requeued else f"{kind} {key} is already waiting, with newer data")
     return 0
 
 
 async def _print_work(args: argparse.Namespace, queue: WorkQueue) -> None:
-    counts = await queue.counts()
+    counts = await queue.count_by_kind()
     if args.json:
         print_json(msgspec.to_builtins(counts))
         return
-    rows = [(one.kind, one.waiting, one.held, one.dead, moment(one.oldest_at)) for one in counts]
-    print_table(["KIND", "WAITING", "HELD", "DEAD", "OLDEST"], rows)
+    rows = [(kind.kind, kind.waiting, kind.held, kind.dead, format_time(kind.oldest_at)) for kind in counts]
+    print_table(["KIND", "WAITING", "CLAIMED", "DEAD", "OLDEST"], rows)
 
 
 async def _print_items(args: argparse.Namespace, queue: WorkQueue) -> None:
     items: list[WaitingItem] = []
-    while page := await queue.waiting((items[-1].kind, items[-1].key) if items else ("", ""), PAGE):
+    while page := await queue.list_waiting((items[-1].kind, items[-1].key) if items else ("", ""), PAGE):
         items += page
     if args.json:
         print_json(msgspec.to_builtins(items))
         return
     rows = [
-        (one.kind, one.key, one.owner, one.attempts, moment(one.queued_at), moment(one.ready_at), one.last_error)
-        for one in items
+        (
+            *(item.kind, item.key, item.owner, item.attempts),
+            *(format_time(item.queued_at), format_time(item.ready_at), item.last_error),
+        )
+        for item in items
     ]
-    print_table(["KIND", "KEY", "HELD BY", "TRIES", "QUEUED", "READY", "LAST ERROR"], rows)
+    print_table(["KIND", "KEY", "CLAIMED BY", "TRIES", "QUEUED", "READY", "LAST ERROR"], rows)
 
 
 async def _print_dead(args: argparse.Namespace, queue: WorkQueue) -> None:
     letters: list[DeadLetter] = []
-    while page := await queue.dead((letters[-1].kind, letters[-1].key) if letters else ("", ""), PAGE):
+    while page := await queue.list_dead((letters[-1].kind, letters[-1].key) if letters else ("", ""), PAGE):
         letters += page
     if args.json:
         print_json(msgspec.to_builtins(letters))
         return
-    rows = [(one.kind, one.key, one.attempts, moment(one.died_at), one.last_error) for one in letters]
+    rows = [
+        (letter.kind, letter.key, letter.attempts, format_time(letter.died_at), letter.last_error) for letter in letters
+    ]
     print_table(["KIND", "KEY", "TRIES", "DIED", "LAST ERROR"], rows)
 
 
@@ -211,11 +216,11 @@ def _print_counts(args: argparse.Namespace, what: str, counts: dict[str, int]) -
 
 
 def _text(word: str) -> str:
-    """A word of the command line, which may be any bytes, as the text that a database can hold."""
+    """Check that a word of the command line, which may be any bytes, is text that a database can store."""
     try:
         word.encode()
     except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError(f"{word!r} is no text in UTF-8") from None
+        raise argparse.ArgumentTypeError(f"{word!r} is not valid UTF-8") from None
     return word
 
 
@@ -230,12 +235,12 @@ async def _opened(args: argparse.Namespace, *, may_create: bool = False) -> Asyn
 
 
 @asynccontextmanager
-async def _opened_at(where: Location, *, may_create: bool = False) -> AsyncIterator[Database]:
-    database = await connect(where, may_create=may_create)
+async def _opened_at(at: Location, *, may_create: bool = False) -> AsyncIterator[Database]:
+    database = await connect(at, may_create=may_create)
     try:
         yield database
     except asyncio.CancelledError:
-        # Ctrl-C: nobody wants to wait for a lock any more. What was not committed is not stored.
+        # Ctrl-C: do not wait for a lock any longer. Uncommitted changes are lost.
         await database.abandon()
         raise
     finally:

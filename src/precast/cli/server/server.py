@@ -1,65 +1,46 @@
-"""`precast server`: make a server's authority and database once, then serve."""
+"""`precast server`: initialise a site once, then serve.
+
+The composition root is imported when a command runs, not when the parser is built: no other command pays for it.
+"""
 
 import argparse
 import asyncio
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
-from precast.app.settings import API, Address, ServerSettings, add_settings, load_settings
-from precast.app.supervision import Supervisor, Worker
+from precast.app.settings import API, Address, ServerSettings
 from precast.cli import issues
 from precast.cli.console.output import print_json
-
-
-class Initialised(NamedTuple):
-    """What `init` has made."""
-
-    fingerprint: str
-    authority: Path
-    token: str
-    # How many certificates came from Puppet, and lines about those that did not.
-    imported: int = 0
-    left_out: Sequence[str] = ()
-
-
-class ServerApp(Protocol):
-    """What this group needs of the rest."""
-
-    async def initialise(self, settings: ServerSettings, admin: str, puppet_ca: Path | None) -> Initialised:
-        """Make authority, database and one admin token; take a Puppet authority over."""
-
-    async def create_admin(self, settings: ServerSettings, admin: str) -> str:
-        """Make another admin token."""
-
-    async def serve(
-        self, settings: ServerSettings, worker: Worker | None, started: Callable[[Address | None], None]
-    ) -> None:
-        """Do what the roles say until told to stop, alone or as one of several processes."""
+from precast.cli.console.settings import add_settings, load_settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="[COMMAND]", dest="command")
     init = commands.add_parser(
-        "init", help="make authority, database and one admin token", description="Once for a site."
+        "init",
+        help="create the authority, the database and one admin token",
+        description="Initialise a site. This is done once.",
     )
     add_settings(init, ServerSettings, "data", "database")
-    init.add_argument("--admin", metavar="NAME", default="admin", help="whom the first token is for (default: admin)")
+    init.add_argument(
+        "--admin", metavar="NAME", default="admin", help="the person who gets the first token (default: admin)"
+    )
     init.add_argument(
         "--import-puppet-ca",
         metavar="DIR",
         type=Path,
-        help="know the agents of a Puppet server by the certificates they have (`puppet config print cadir`)",
+        help="accept the agents of a Puppet server by their existing certificates (`puppet config print cadir`)",
     )
     init.add_argument("--json", action="store_true", help="print one JSON document")
     init.set_defaults(run=_init)
     admin = commands.add_parser(
         "admin",
-        help="make another admin token",
-        description="On the server itself, for whoever may use its database: when the first token is lost.",
+        help="create another admin token",
+        description="Create an admin token on the server itself, when the first one is lost. It needs access to the database.",
     )
     add_settings(admin, ServerSettings, "data", "database")
-    admin.add_argument("--admin", metavar="NAME", default="admin", help="whom the token is for (default: admin)")
+    admin.add_argument(
+        "--admin", metavar="NAME", default="admin", help="the person who gets the token (default: admin)"
+    )
     admin.add_argument("--json", action="store_true", help="print one JSON document")
     admin.set_defaults(run=_admin)
     add_settings(parser, ServerSettings)
@@ -67,29 +48,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _init(args: argparse.Namespace) -> int:
-    app: ServerApp = args.app()
+    from precast.app import root
+
     settings = load_settings(ServerSettings, args).values
-    made = asyncio.run(app.initialise(settings, args.admin, args.import_puppet_ca))
+    site = asyncio.run(root.initialise(settings, args.admin, args.import_puppet_ca))
     if args.json:
-        printed = {"fingerprint": made.fingerprint, "authority": str(made.authority), "token": made.token}
-        print_json({**printed, "imported": made.imported, "left_out": list(made.left_out)})
+        printed = {"fingerprint": site.fingerprint, "authority": str(site.authority), "token": site.token}
+        print_json({**printed, "imported": site.imported, "left_out": list(site.left_out)})
         return 0
-    print(f"authority    {made.authority}")
-    print(f"fingerprint  {made.fingerprint}")
-    print(f"admin token  {made.token}")
+    print(f"authority    {site.authority}")
+    print(f"fingerprint  {site.fingerprint}")
+    print(f"admin token  {site.token}")
     if args.import_puppet_ca:
-        print(f"from Puppet  {made.imported} certificates")
-    for line in made.left_out:
+        print(f"from Puppet  {site.imported} certificates")
+    for line in site.left_out:
         print(f"left out     {line}")
     print()
-    print("The token is shown this once. To use it:")
-    print(f"  export PRECAST_CA={made.authority} PRECAST_URL=https://localhost:8140 PRECAST_TOKEN=…")
+    print("The token is not shown again. To use it:")
+    print(f"  export PRECAST_CA={site.authority} PRECAST_URL=https://localhost:8140 PRECAST_TOKEN=…")
     return 0
 
 
 def _admin(args: argparse.Namespace) -> int:
-    app: ServerApp = args.app()
-    token = asyncio.run(app.create_admin(load_settings(ServerSettings, args).values, args.admin))
+    from precast.app import root
+
+    token = asyncio.run(root.create_admin(load_settings(ServerSettings, args).values, args.admin))
     if args.json:
         print_json({"token": token})
     else:
@@ -102,18 +85,20 @@ def _serve(args: argparse.Namespace) -> int:
         import uvloop
     except ImportError:
         raise issues.NO_SERVER_PARTS.error() from None
-    app: ServerApp = args.app()
+    from precast.app import root
+    from precast.app.supervision import Supervisor
+
     settings = load_settings(ServerSettings, args).values
     worker = None
 
-    def say(address: Address | None) -> None:
+    def announce(address: Address | None) -> None:
         print(f"serving on https://{address}" if address else f"working as {', '.join(settings.roles)}", flush=True)
 
     if settings.workers > 1:
-        became = Supervisor(settings.workers, settings.listen if API in settings.roles else None).run(say)
-        if isinstance(became, int):
-            return became
-        worker = became
+        outcome = Supervisor(settings.workers, settings.listen if API in settings.roles else None).run(announce)
+        if isinstance(outcome, int):
+            return outcome
+        worker = outcome
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(app.serve(settings, worker, say))
+        runner.run(root.serve(settings, worker, announce))
     return 0

@@ -1,10 +1,10 @@
-"""`precast web`: where the dashboard is, and a browser on it if that is wanted."""
+"""`precast web`: prints the address of the dashboard, and opens it in a browser with `--open`."""
 
 import argparse
 
-from precast.app.settings import ClientSettings, add_settings, load_settings
 from precast.cli import issues
 from precast.cli.console.output import print_json
+from precast.cli.console.settings import ClientSettings, add_settings, load_settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def _web(args: argparse.Namespace) -> int:
     else:
         print(address)
     if args.open:
-        import webbrowser  # it looks for browsers when it is imported
+        import webbrowser  # importing it searches for browsers
 
         if not webbrowser.open(address):
             raise issues.NO_BROWSER.error(address=address)

@@ -1,1 +1,1 @@
-"""Makes a catalog: declares and evaluates classes, defines and resources in the order Puppet does."""
+"""The compiler: declares and evaluates classes, defines and resources in Puppet's order, and makes the catalog."""

@@ -1,7 +1,7 @@
-"""The catalog in the making: declares resources, keeps what is said about them, and evaluates classes and defines in Puppet's order.
+"""The catalog under construction: holds declared resources and their overrides, and evaluates classes and defines in Puppet's order.
 
-Classes run when they are declared. Defines wait: collectors run first, then every define declared so far, and again until nothing
-new comes. Resource defaults are taken when a resource is declared, arrows and tags when everything is.
+A class is evaluated when it is declared. Defines are evaluated in rounds: first the collectors, then every define declared so far,
+until a round adds nothing. Resource defaults apply when a resource is declared; arrows and tags apply after everything is declared.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,32 +14,32 @@ from precast.lang.compiler.collectors import Collector, Realization
 from precast.lang.compiler.definitions import Definition
 from precast.lang.compiler.evaluation import evaluate_resource
 from precast.lang.compiler.overrides import Attribute, merge
-from precast.lang.compiler.relations import Relation, ref_of
+from precast.lang.compiler.relationships import Relationship, ref_of
 from precast.lang.compiler.resources import Parameter, Resource, capitalized, flatten, reference
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import Frame, Scope
 
 if TYPE_CHECKING:
-    from precast.lang.compiler.run import Run
+    from precast.lang.compiler.compilation import Compilation
 
-# An endless chain of defines that declare defines ends here.
+# Limits an endless chain of defines that declare defines.
 MAX_ROUNDS = 1000
 
 
 class Catalog:
-    """What a run has declared so far, in the order it was declared."""
+    """The resources, collectors, relationships and overrides declared so far, in their order."""
 
-    def __init__(self, run: "Run") -> None:
-        self.run = run
+    def __init__(self, compilation: "Compilation") -> None:
+        self.compilation = compilation
         self.resources: dict[str, Resource] = {}
         self.aliases: dict[str, Resource] = {}
         self.edges: dict[tuple[str, str], None] = {}
         self._keys: dict[tuple[str, tuple[Any, ...]], Resource] = {}
         self.classes: list[str] = []
         self._by_type: dict[str, list[Resource]] = {}
-        self._waiting: list[Resource] = []
+        self._pending_defines: list[Resource] = []
         self._collectors: list[Collector | Realization] = []
-        self._relations: list[Relation] = []
+        self._relationships: list[Relationship] = []
         self._overrides: dict[str, list[tuple[list[Attribute], Frame, Source, Span]]] = {}
 
     def find(self, ref: str) -> Resource | None:
@@ -61,39 +61,39 @@ class Catalog:
         source: Source | None,
         span: Span | None,
     ) -> datatypes.Type:
-        """Declares one resource and gives its reference; a class runs at once."""
+        """Declare one resource and give its reference; a class is evaluated at once."""
         type_name = type_name.lower()
         if type_name == "class":
             return self._declare_class(scope, title, attributes, source, span)
         definition = None
-        if self.run.types_known.find(type_name) is None:
-            definition = self.run.loader.define_named(type_name)
+        if self.compilation.known_types.find(type_name) is None:
+            definition = self.compilation.loader.define_named(type_name)
             if definition is None:
                 raise issues.UNKNOWN_TYPE.error(name=type_name, guess=self._guess_type(type_name))
         resource = Resource(
             type_name, title, scope.frame, definition, virtual=virtual, exported=exported, source=source, span=span
         )
-        for name, value, adds in self.settled(type_name, attributes):
+        for name, value, adds in self.concrete_attributes(type_name, attributes):
             resource.set(name, Parameter(value, scope.frame, adds))
         self.add(resource)
         if definition is not None:
-            self._waiting.append(resource)
+            self._pending_defines.append(resource)
         return datatypes.ResourceType(type_name, resource.title)
 
-    def settled(self, type_name: str, attributes: Iterable[Attribute]) -> Iterable[Attribute]:
-        """The attributes, those asked for that cannot wait for a value: names, relationships, tags and their kin."""
-        if not self.run.has_unknowns:
+    def concrete_attributes(self, type_name: str, attributes: Iterable[Attribute]) -> Iterable[Attribute]:
+        """The attributes, with holes resolved in those that need a value now: names, relationships, tags and the like."""
+        if not self.compilation.has_unknowns:
             return attributes
-        known = self.run.types_known
+        known = self.compilation.known_types
         return [
-            (name, self.run.concrete(value) if known.must_be_known(type_name, name) else value, adds)
+            (name, self.compilation.concrete(value) if known.must_be_known(type_name, name) else value, adds)
             for name, value, adds in attributes
         ]
 
     def _guess_type(self, name: str) -> str:
-        from precast.lang.compiler.guesses import did_you_mean
+        from precast.lang.compiler.suggestions import did_you_mean
 
-        return did_you_mean(name, [*self.run.types_known.names(), *self.run.loader.defines])
+        return did_you_mean(name, [*self.compilation.known_types.names(), *self.compilation.loader.defines])
 
     def _declare_class(
         self, scope: Scope, title: str, attributes: Iterable[Attribute], source: Source | None, span: Span | None
@@ -101,24 +101,24 @@ class Catalog:
         name = title.removeprefix("::").lower()
         definition = self.class_definition(name)
         resource = Resource("class", name, scope.frame, definition, source=source, span=span)
-        for attribute, value, adds in self.settled("class", attributes):
+        for attribute, value, adds in self.concrete_attributes("class", attributes):
             resource.set(attribute, Parameter(value, scope.frame, adds))
         self._add_parent(scope, definition)
         self.add(resource)
-        evaluate_resource(self.run, resource)
+        evaluate_resource(self.compilation, resource)
         return datatypes.ResourceType("class", capitalized(name))
 
     def class_definition(self, name: str) -> Definition:
-        """The class of a name. Raises where there is none."""
-        definition = self.run.loader.class_named(name)
+        """The class with a name. Raises if there is none."""
+        definition = self.compilation.loader.class_named(name)
         if definition is None:
-            from precast.lang.compiler.guesses import did_you_mean
+            from precast.lang.compiler.suggestions import did_you_mean
 
-            raise issues.UNKNOWN_CLASS.error(name=name, guess=did_you_mean(name, list(self.run.loader.classes)))
+            raise issues.UNKNOWN_CLASS.error(name=name, guess=did_you_mean(name, list(self.compilation.loader.classes)))
         return definition
 
     def add(self, resource: Resource) -> None:
-        """Takes a resource in. Raises where its reference is taken."""
+        """Add a resource. Raises if its reference is taken."""
         earlier = self.find(resource.ref)
         if earlier is not None:
             raise issues.DUPLICATE.error(resource.source, resource.span, ref=resource.ref, where=earlier.place())
@@ -130,7 +130,9 @@ class Catalog:
             return
         around = resource.frame.resource if resource.frame is not None else None
         if resource.is_class:
-            if around is not None:  # as they are now: a class, unlike other resources, gets no later ones
+            if (
+                around is not None
+            ):  # the tags of this point in time: a class, unlike other resources, gets no later ones
                 resource.tags.update(around.all_tags())
             self._stage_edge(resource, around)
         elif around is not None:
@@ -149,14 +151,14 @@ class Catalog:
         self.edges[ref, resource.ref] = None
 
     def apply_defaults(self, resource: Resource, frame: Frame | None) -> None:
-        """Sets what a resource lacks from the defaults that a frame sees: its own, or that of a collector that overrides it."""
+        """Set what a resource lacks from the defaults visible from a frame: its own, or that of a collector that overrides it."""
         frames = []
         while frame is not None:
             if resource.type_name in frame.defaults:
                 frames.append(frame)
             frame = frame.declared_in
-        for each in frames:  # the innermost first
-            for name, parameter in each.defaults[resource.type_name].items():
+        for defaults_frame in frames:  # the innermost first
+            for name, parameter in defaults_frame.defaults[resource.type_name].items():
                 if name not in resource.parameters:
                     resource.set(name, parameter)
 
@@ -165,10 +167,10 @@ class Catalog:
         for name in flatten(given) if given is not None else ():
             self._add_alias(resource, str(name))
         if resource.definition is None and not resource.is_class:
-            self._add_key(resource, self.run.types_known.unique_key(resource))
+            self._add_key(resource, self.compilation.known_types.unique_key(resource))
 
     def _add_key(self, resource: Resource, key: tuple[Any, ...] | None) -> None:
-        """A resource is also known by what names it, where that is one thing; where it is several, they must be new together."""
+        """Index a resource by its namevar; if it has several namevars, their combination must be unique."""
         if key is None or key == (resource.title,) or all(part is None for part in key):
             return
         if len(key) == 1:
@@ -191,11 +193,11 @@ class Catalog:
             )
         self.aliases[ref] = resource
 
-    # Saying more about resources
+    # Adding to declared resources
 
     def set_defaults(self, scope: Scope, type_name: str, attributes: Iterable[Attribute]) -> None:
         known = scope.frame.defaults.setdefault(type_name, {})
-        for name, value, _ in self.settled(type_name, attributes):
+        for name, value, _ in self.concrete_attributes(type_name, attributes):
             if name in known:
                 raise issues.DEFAULT_TWICE.error(type=datatypes.ResourceType(type_name), name=name)
             known[name] = Parameter(value, scope.frame)
@@ -203,19 +205,19 @@ class Catalog:
     def override(
         self, scope: Scope, target: datatypes.ResourceType, attributes: list[Attribute], source: Source, span: Span
     ) -> None:
-        """Overrides at once what is declared; else waits until it is."""
+        """Override a declared resource at once; else store the override until the resource is declared."""
         ref = ref_of(target)
         resource = self.find(ref)
         if resource is not None:
-            merge(self.run, resource, attributes, scope.frame, source, span)
+            merge(self.compilation, resource, attributes, scope.frame, source, span)
         else:
             self._overrides.setdefault(ref, []).append((attributes, scope.frame, source, span))
 
     def relate(self, first: tuple[Any, ...], second: tuple[Any, ...], kind: str, source: Source, span: Span) -> None:
-        self._relations.append(Relation(first, second, kind, source, span))
+        self._relationships.append(Relationship(first, second, kind, source, span))
 
     def reference_of(self, text: str) -> datatypes.Type:
-        """A reference from its text. Raises where it is none."""
+        """Parse the text of a reference. Raises if it is not one."""
         name, bracket, title = text.partition("[")
         if not bracket or not title.endswith("]") or not name[:1].isupper():
             raise issues.NO_REFERENCE.error(text=text)
@@ -231,37 +233,37 @@ class Catalog:
         if definition.parent is None:
             return
         name = definition.parent
-        parent = self.run.loader.class_named(name)
+        parent = self.compilation.loader.class_named(name)
         if parent is None:
             raise issues.UNKNOWN_PARENT.error(definition.source, definition.span, name=name, child=definition.name)
         if reference("class", name) not in self.resources:
-            self._include_one(scope, name)
+            self._declare_included(scope, name)
 
-    def _include_one(self, scope: Scope, name: str) -> None:
-        """Declares a class, unless it is there."""
+    def _declare_included(self, scope: Scope, name: str) -> None:
+        """Declare a class unless it is declared already."""
         definition = self.class_definition(name)
         if reference("class", name) in self.resources:
             return
         self._add_parent(scope, definition)
-        source, span = self.run.place
+        source, span = self.compilation.place
         resource = Resource("class", name, scope.frame, definition, source=source, span=span)
         self.add(resource)
 
     def include(self, scope: Scope, names: Sequence[str]) -> None:
-        """Evaluates each class once: all are declared first, then those run that have not."""
+        """Evaluate each class once: declare them all first, then evaluate those that were not evaluated before."""
         for name in names:
-            self._include_one(scope, name)
+            self._declare_included(scope, name)
         for name in names:
-            evaluate_resource(self.run, self.resources[reference("class", name)])
+            evaluate_resource(self.compilation, self.resources[reference("class", name)])
 
-    # Running to the end
+    # Evaluation to completion
 
     def evaluate_all(self) -> None:
-        """Collectors and defines, in turn, until nothing new comes."""
+        """Evaluate collectors and defines in turn until a round adds nothing."""
         for _ in range(MAX_ROUNDS):
             collected = [collector.collect(self) for collector in list(self._collectors)]
-            ready = [resource for resource in self._waiting if not resource.virtual]
-            self._waiting = [resource for resource in self._waiting if resource.virtual]
+            ready = [resource for resource in self._pending_defines if not resource.virtual]
+            self._pending_defines = [resource for resource in self._pending_defines if resource.virtual]
             for resource in ready:
                 self._evaluate_define(resource)
             if not any(collected) and not ready:
@@ -270,7 +272,7 @@ class Catalog:
 
     def _evaluate_define(self, resource: Resource) -> None:
         try:
-            evaluate_resource(self.run, resource)
+            evaluate_resource(self.compilation, resource)
         except PrecastError as error:
             if error.span is None:
                 error.source, error.span = resource.source, resource.span
@@ -278,18 +280,18 @@ class Catalog:
 
     def _late_overrides(self, resource: Resource) -> None:
         for attributes, frame, source, span in self._overrides.pop(resource.ref, ()):
-            merge(self.run, resource, attributes, frame, source, span)
+            merge(self.compilation, resource, attributes, frame, source, span)
 
-    def apply_relations(self) -> None:
-        for relation in self._relations:
-            relation.apply(self)
+    def apply_relationships(self) -> None:
+        for relationship in self._relationships:
+            relationship.apply(self)
 
     def apply_late_overrides(self) -> None:
-        """Overrides of what was declared after them. Raises where something never was."""
+        """Apply overrides of resources that were declared later. Raises if a resource was never declared."""
         for resource in list(self.resources.values()):
             self._late_overrides(resource)
-        for ref, waiting in self._overrides.items():
-            _, _, source, span = waiting[0]
+        for ref, pending in self._overrides.items():
+            _, _, source, span = pending[0]
             raise issues.OVERRIDE_OF_NOTHING.error(source, span, ref=ref)
 
     def check_realized(self) -> None:

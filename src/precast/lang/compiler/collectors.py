@@ -1,6 +1,6 @@
-"""Collectors: `File <| … |>`, `File <<| … |>>` and `realize`, which make virtual resources real and may override what they find.
+"""Collectors: `File <| … |>`, `File <<| … |>>` and `realize`, which realize virtual resources and may override their parameters.
 
-A collector stays until the compile ends, since what it wants may be declared later. It overrides each resource once.
+A collector stays until the compile ends, because matching resources may be declared later. It overrides each resource once.
 """
 
 from collections.abc import Callable
@@ -12,48 +12,48 @@ from precast.lang.compiler.overrides import merge
 from precast.lang.compiler.resources import Resource, capitalized
 from precast.lang.evaluator.translation import place
 from precast.lang.scope import Scope
-from precast.lang.values.core import Rich, equals
+from precast.lang.values.base import Rich, equals
 
 if TYPE_CHECKING:
     from precast.lang.compiler.catalog import Catalog
-    from precast.lang.compiler.run import Run
+    from precast.lang.compiler.compilation import Compilation
 
 Query = Callable[[Resource], bool]
 
 
 def collect_all(resource: Resource) -> bool:
-    """The query of a collector without one."""
+    """The query of a collector that has no query of its own: it matches everything."""
     return True
 
 
-def query_all(one: Query, other: Query) -> Query:
-    return lambda resource: one(resource) and other(resource)
+def query_all(left: Query, right: Query) -> Query:
+    return lambda resource: left(resource) and right(resource)
 
 
-def query_any(one: Query, other: Query) -> Query:
-    return lambda resource: one(resource) or other(resource)
+def query_any(left: Query, right: Query) -> Query:
+    return lambda resource: left(resource) or right(resource)
 
 
-def compare_parameter(run: "Run", name: str, value: Any, wanted: bool) -> Query:
-    """`name == value`: an array has the value if an element equals it, and `tag` asks for a tag. `!=` compares the parameter as it is."""
+def compare_parameter(compilation: "Compilation", name: str, value: Any, must_equal: bool) -> Query:
+    """`name == value`: an array matches if an element equals the value; `tag` matches tags. `!=` compares the parameter itself."""
 
     def query(resource: Resource) -> bool:
-        found = resource.title if name == "title" else run.concrete(resource.value(name))
-        if not wanted:
-            return not equals(found, value)
+        actual = resource.title if name == "title" else compilation.concrete(resource.value(name))
+        if not must_equal:
+            return not equals(actual, value)
         if name == "tag":
             return str(value).lower() in resource.all_tags()
-        if isinstance(found, tuple) and not isinstance(value, tuple):
-            return any(equals(item, value) for item in found)
-        return equals(found, value)
+        if isinstance(actual, tuple) and not isinstance(value, tuple):
+            return any(equals(item, value) for item in actual)
+        return equals(actual, value)
 
     return query
 
 
 class Collector(Rich):
-    """One collector with what it has found so far. As a value it can only stand beside an arrow."""
+    """A collector and the resources it has matched so far. As a value it can only be an operand of an arrow."""
 
-    __slots__ = ("exported", "found", "overrides", "query", "scope", "source", "span", "type_name")
+    __slots__ = ("exported", "matched", "overrides", "query", "scope", "source", "span", "type_name")
 
     def __init__(
         self,
@@ -72,34 +72,42 @@ class Collector(Rich):
         self.scope = scope
         self.source = source
         self.span = span
-        self.found: dict[str, Resource] = {}
+        self.matched: dict[str, Resource] = {}
 
     def __str__(self) -> str:
         return f"{capitalized(self.type_name)} <| |>"
 
     def collect(self, catalog: "Catalog") -> bool:
-        """Takes what is new; whether there was any. Exports of other nodes are not known here, and so none are taken."""
+        """Realize new matches, and say whether there were any. Exports of other nodes are not known here, so none are collected."""
         if self.exported:
             return False
         try:
             fresh = [
-                each for each in catalog.of_type(self.type_name) if each.ref not in self.found and self.query(each)
+                resource
+                for resource in catalog.of_type(self.type_name)
+                if resource.ref not in self.matched and self.query(resource)
             ]
         except PrecastError as error:
             raise place(error, self.source, self.span) from None
         for resource in fresh:
-            self.found[resource.ref] = resource
+            self.matched[resource.ref] = resource
             resource.virtual = False
             if self.overrides:
                 merge(
-                    catalog.run, resource, list(self.overrides.values()), self.scope.frame, self.source, self.span, True
+                    catalog.compilation,
+                    resource,
+                    list(self.overrides.values()),
+                    self.scope.frame,
+                    self.source,
+                    self.span,
+                    True,
                 )
                 catalog.apply_defaults(resource, self.scope.frame)
         return bool(fresh)
 
 
 class Realization:
-    """What `realize` asked for and is not there yet."""
+    """The references that `realize` named and that are not declared yet."""
 
     __slots__ = ("source", "span", "wanted")
 
@@ -109,8 +117,8 @@ class Realization:
         self.span = span
 
     def collect(self, catalog: "Catalog") -> bool:
-        found = [ref for ref in self.wanted if ref in catalog.resources]
-        for ref in found:
+        declared = [ref for ref in self.wanted if ref in catalog.resources]
+        for ref in declared:
             catalog.resources[ref].virtual = False
             del self.wanted[ref]
-        return bool(found)
+        return bool(declared)

@@ -1,6 +1,6 @@
-"""Classes, defines and node blocks after translation, and what one source file holds of them.
+"""Translated classes, defines and node blocks, and the unit that holds those of one source file.
 
-A unit is made once for each content of a file and shared by all compiles of the process: it holds nothing of any of them.
+A unit is made once per file content and shared by all compiles of the process, so it holds no state of any compile.
 """
 
 import re
@@ -37,7 +37,7 @@ class Definition:
 
 
 class NodeBlock:
-    """A node block; `matchers` as the question wants them: a name, an expression between slashes, or `default`."""
+    """A node block. Each of `matchers` is a name, a regular expression between slashes, or `default`, as the question needs them."""
 
     __slots__ = ("body", "matchers", "source", "span", "title")
 
@@ -58,7 +58,7 @@ def _matcher(match: ast.Node) -> str:
 
 
 def node_title(matcher: str) -> str:
-    """The title of a node block's resource: its name; of an expression what is left of it as a word."""
+    """The title of a node block's resource: its name, or for a regular expression the letters that remain as a word."""
     if not matcher.startswith("/"):
         return matcher
     word = re.sub(r"[^-\w:.]", "", matcher[1:-1].lower())
@@ -66,7 +66,7 @@ def node_title(matcher: str) -> str:
 
 
 class SourceUnit:
-    """What one source file defines, and its code at the top."""
+    """The definitions of one source file, and its top-level code."""
 
     __slots__ = ("aliases", "classes", "defines", "functions", "main", "nodes", "program", "source", "warnings")
 
@@ -86,7 +86,7 @@ class SourceUnit:
         self.main = to.code(program.body)
 
     def _refuse_second(self, to: Translator, node: ast.Definition) -> None:
-        """A name is defined once in a file; between files the loader sees to it."""
+        """Refuse a second definition of a name in one file; the loader refuses one in another file."""
         name = getattr(node, "name", None)
         known: list[tuple[type[ast.Definition], str, Any]] = [
             (ast.HostClassDefinition, "Class", self.classes),

@@ -1,7 +1,7 @@
-"""The settings that an environment's own `environment.conf` gives: where its modules and its first manifest stand.
+"""The settings in an environment's own `environment.conf`: its module path and its first manifest.
 
-Paths may be relative to the environment, absolute, or with `*` in them. A path that leads out of the environment is named in full, so
-that whoever answers can tell it from the environment's own files.
+Paths may be relative to the environment, absolute, or contain `*`. A path outside the environment becomes absolute, so that the
+answering side can tell it from the environment's own files.
 """
 
 import fnmatch
@@ -16,10 +16,10 @@ from precast.lang.settings import Settings
 
 FILE = "environment.conf"
 _LINE = re.compile(r"\s*([\w-]+)\s*=\s*(.*?)\s*\Z")
-# What Puppet knows there and a compile has no use for, with the reason.
+# Settings that Puppet accepts and a compile ignores, with the reason.
 _WITHOUT_EFFECT = {
     "config_version": "no command is run: the version of a catalog is its digest",
-    "environment_timeout": "a deployed version never changes, so nothing gets old",
+    "environment_timeout": "a deployed version never changes, so no cache expires",
     "environment_data_provider": "data comes from hiera.yaml",
     "static_catalogs": "every catalog pins the content of its files",
     "rich_data": "catalogs always hold rich data",
@@ -28,11 +28,11 @@ _USED = ("modulepath", "manifest")
 
 
 def with_environment(inputs: Inputs, settings: Settings) -> Settings:
-    """The settings with what the environment says of its own; `$basemodulepath` is the module path that they had."""
-    found = inputs.text(FILE)
-    if found is None:
+    """The settings with those of the environment applied; `$basemodulepath` is the module path in `settings`."""
+    text = inputs.text(FILE)
+    if text is None:
         return settings
-    values = dict(_values(found[1]))
+    values = dict(_values(text[1]))
     if values.get("modulepath"):
         paths = _module_path(inputs, settings, values["modulepath"])
         settings = msgspec.structs.replace(settings, module_path=paths)
@@ -42,19 +42,19 @@ def with_environment(inputs: Inputs, settings: Settings) -> Settings:
 
 
 def remarks(inputs: Inputs) -> list[tuple[str, str]]:
-    """What is to be said of the file, with its level: settings without effect, and those that nobody knows."""
-    found = inputs.text(FILE)
-    said: list[tuple[str, str]] = []
-    for name, _ in _values(found[1]) if found is not None else ():
+    """Log lines about the file, each with its level: settings without effect, and unknown settings."""
+    text = inputs.text(FILE)
+    lines: list[tuple[str, str]] = []
+    for name, _ in _values(text[1]) if text is not None else ():
         if name in _WITHOUT_EFFECT:
-            said.append(("info", f"{FILE}: {name} has no effect: {_WITHOUT_EFFECT[name]}"))
+            lines.append(("info", f"{FILE}: {name} has no effect: {_WITHOUT_EFFECT[name]}"))
         elif name not in _USED:
-            said.append(("warning", f"{FILE}: {name} is no setting of an environment"))
-    return said
+            lines.append(("warning", f"{FILE}: {name} is not a setting of an environment"))
+    return lines
 
 
 def _values(text: str) -> list[tuple[str, str]]:
-    """`name = value` line by line; a line that begins with # is a comment, as is what follows a blank and #."""
+    """The pairs of `name = value` lines; a comment begins with # at the start of a line or after a blank."""
     lines = (re.sub(r"(?:^|\s)#.*", "", line) for line in text.splitlines())
     return [(match[1], match[2].strip("'\"")) for line in lines if (match := _LINE.match(line)) is not None]
 
@@ -80,7 +80,7 @@ def _interpolated(text: str, settings: Settings) -> str:
 
 
 def _inside(inputs: Inputs, path: str) -> str:
-    """A path relative to the environment if it is in there, else in full."""
+    """A path relative to the environment if it is inside it, else an absolute path."""
     if not path.startswith("/"):
         plain = posixpath.normpath(path)
         if plain != ".." and not plain.startswith("../"):
@@ -92,19 +92,19 @@ def _inside(inputs: Inputs, path: str) -> str:
 
 
 def _expanded(inputs: Inputs, path: str) -> list[str]:
-    """The directories that a path with `*` means, in order."""
-    found = ["/" if path.startswith("/") else ""]
+    """The directories that match a path with `*`, in order."""
+    directories = ["/" if path.startswith("/") else ""]
     for step in path.strip("/").split("/"):
         if "*" not in step:
-            found = [f"{before}{step}/" for before in found]
+            directories = [f"{parent}{step}/" for parent in directories]
             continue
-        found = [
-            before + name
-            for before in found
-            for name in inputs.listing(before.rstrip("/"))
+        directories = [
+            parent + name
+            for parent in directories
+            for name in inputs.listing(parent.rstrip("/"))
             if name.endswith("/") and fnmatch.fnmatchcase(name.rstrip("/"), step)
         ]
-    return [each.rstrip("/") for each in found]
+    return [directory.rstrip("/") for directory in directories]
 
 
 def _manifest(inputs: Inputs, settings: Settings, given: str) -> str:

@@ -1,14 +1,14 @@
-"""Runs the code of a class or define: its frame, its parameters, its body."""
+"""Evaluates a class or define: makes its frame, binds its parameters, runs its body."""
 
 import contextlib
 from typing import TYPE_CHECKING, Any
 
 from precast.base.errors import PrecastError
 from precast.lang.compiler.definitions import Definition
-from precast.lang.compiler.guesses import did_you_mean
 from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.compiler.suggestions import did_you_mean
 from precast.lang.compiler.types import known_types
-from precast.lang.control import Next, Return
+from precast.lang.control_flow import Next, Return
 from precast.lang.datatypes import infer, mismatch
 from precast.lang.evaluator.lambdas import ParameterCode
 from precast.lang.hiera.invocation import Invocation
@@ -16,20 +16,20 @@ from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Frame, Scope, new_frame
 
 if TYPE_CHECKING:
-    from precast.lang.compiler.run import Run
+    from precast.lang.compiler.compilation import Compilation
 
 
-def evaluate_resource(run: "Run", resource: Resource) -> None:
-    """Evaluates a class or define once. Errors about its parameters stand where it is declared."""
+def evaluate_resource(compilation: "Compilation", resource: Resource) -> None:
+    """Evaluate a class or define once. Errors about its parameters are placed at its declaration."""
     if resource.is_evaluated:
         return
     resource.is_evaluated = True
     definition = resource.definition
     assert definition is not None
     assert resource.frame is not None
-    scope = _scope_of(run, resource, definition, resource.frame)
+    scope = _scope_of(compilation, resource, definition, resource.frame)
     try:
-        _bind(run, scope, resource, definition)
+        _bind(compilation, scope, resource, definition)
     except PrecastError as error:
         if error.span is None:
             error.source, error.span = resource.source, resource.span
@@ -38,15 +38,15 @@ def evaluate_resource(run: "Run", resource: Resource) -> None:
         definition.body(scope)
 
 
-def _scope_of(run: "Run", resource: Resource, definition: Definition, declared_in: Frame) -> Scope:
-    parent_class = _parent(run, definition)
+def _scope_of(compilation: "Compilation", resource: Resource, definition: Definition, declared_in: Frame) -> Scope:
+    parent_class = _parent(compilation, definition)
     frame = Frame(definition.name, resource, parent_class or declared_in, definition.module_name)
     frame.parent_class = parent_class
-    scope = new_frame(run, frame, parent_class.scope if parent_class is not None else open_scope(declared_in))
+    scope = new_frame(compilation, frame, parent_class.scope if parent_class is not None else open_scope(declared_in))
     resource.own_frame = frame
     if definition.is_class:
-        run.frames[definition.name] = frame
-        run.catalog.classes.append(definition.name)
+        compilation.frames[definition.name] = frame
+        compilation.catalog.classes.append(definition.name)
     variables = scope.variables
     variables["title"] = resource.title_value
     name = resource.value("name")
@@ -58,17 +58,17 @@ def _scope_of(run: "Run", resource: Resource, definition: Definition, declared_i
     return scope
 
 
-def _parent(run: "Run", definition: Definition) -> Frame | None:
-    """The frame of the class that this one inherits, which runs first."""
+def _parent(compilation: "Compilation", definition: Definition) -> Frame | None:
+    """The frame of the inherited class, which is evaluated first."""
     if definition.parent is None:
         return None
-    parent = run.catalog.resources[reference("class", definition.parent)]
-    evaluate_resource(run, parent)
-    return run.frames[definition.parent]
+    parent = compilation.catalog.resources[reference("class", definition.parent)]
+    evaluate_resource(compilation, parent)
+    return compilation.frames[definition.parent]
 
 
 def open_scope(frame: Frame) -> Scope:
-    """The node block or the top, whichever the frame stands in."""
+    """The scope of the node block or of the top, whichever the frame is in."""
     around: Frame | None = frame
     while around is not None and not around.is_open:
         around = around.declared_in
@@ -76,42 +76,42 @@ def open_scope(frame: Frame) -> Scope:
     return around.scope
 
 
-def _bind(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> None:
+def _bind(compilation: "Compilation", scope: Scope, resource: Resource, definition: Definition) -> None:
     _check_names(resource, definition)
-    from_data = _look_up(run, scope, resource, definition) if definition.is_class else ()
+    from_data = _look_up(compilation, scope, resource, definition) if definition.is_class else ()
     variables = scope.variables
     for parameter in definition.parameters:
         name = parameter.name
         given = resource.parameters.get(name)
         value = None if given is None else given.value
         if value is None:
-            value = _absent(scope, resource, parameter, given is not None)
+            value = _default(scope, resource, parameter, given is not None)
             if value is not None:
                 resource.set(name, Parameter(value, scope.frame))
         if parameter.is_typed:
-            value = _checked(run, scope, resource, parameter, value, is_data=name in from_data)
+            value = _check_type(compilation, scope, resource, parameter, value, is_data=name in from_data)
         variables[name] = value
 
 
-def _look_up(run: "Run", scope: Scope, resource: Resource, definition: Definition) -> list[str]:
-    """Takes from Hiera the parameters of a class that nobody set, before any of them is a variable, and gives the names found.
+def _look_up(compilation: "Compilation", scope: Scope, resource: Resource, definition: Definition) -> list[str]:
+    """Set the parameters of a class that have no value from Hiera, before any becomes a variable; give the names found.
 
-    An undef there leaves the default.
+    An undef in the data leaves the default.
     """
-    invocation, found = Invocation(scope), []
+    invocation, names = Invocation(scope), []
     for parameter in definition.parameters:
         given = resource.parameters.get(parameter.name)
         if given is not None and given.value is not None:
             continue
-        value = run.lookups.find(invocation, f"{definition.name}::{parameter.name}", None)
+        value = compilation.lookups.find(invocation, f"{definition.name}::{parameter.name}", None)
         if value is not MISSING and not (value is None and parameter.default is not None):
             resource.set(parameter.name, Parameter(value, scope.frame))
-            found.append(parameter.name)
-    return found
+            names.append(parameter.name)
+    return names
 
 
-def _absent(scope: Scope, resource: Resource, parameter: ParameterCode, is_undef: bool) -> Any:
-    """The value of a parameter that neither a declaration nor data set: its default."""
+def _default(scope: Scope, resource: Resource, parameter: ParameterCode, is_undef: bool) -> Any:
+    """The default of a parameter that neither the declaration nor the data set."""
     if parameter.default is not None:
         return parameter.default(scope)
     if is_undef:
@@ -119,12 +119,12 @@ def _absent(scope: Scope, resource: Resource, parameter: ParameterCode, is_undef
     raise issues.PARAMETER_MISSING.error(ref=resource.ref, name=parameter.name)
 
 
-def _checked(
-    run: "Run", scope: Scope, resource: Resource, parameter: ParameterCode, value: Any, *, is_data: bool
+def _check_type(
+    compilation: "Compilation", scope: Scope, resource: Resource, parameter: ParameterCode, value: Any, *, is_data: bool
 ) -> Any:
     wanted = parameter.type_in(scope)
-    value = run.fitting(value, wanted)
-    # A plain Optional has no instance but undef, yet takes every type: Puppet goes by both here.
+    value = compilation.concrete_for_type(value, wanted)
+    # A bare Optional has no instance but undef, yet accepts every type: Puppet tests both here.
     if not wanted.check(value) and not wanted.accepts(infer(value)):
         reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
         if is_data:

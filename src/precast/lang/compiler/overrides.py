@@ -1,7 +1,7 @@
-"""Overrides: who may set a parameter that is set already.
+"""Overrides: which code may change a parameter that is already set.
 
-A class that inherits from the one that declared the resource may, and so may a collector. The class itself may only add what is
-not set, or replace what came from resource defaults.
+A collector may, and so may a class that inherits from the class that declared the resource. The declaring class itself may only add
+parameters that are not set, or replace values from resource defaults.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,14 @@ from precast.lang.issues import compiler as issues
 from precast.lang.scope import Frame
 
 if TYPE_CHECKING:
-    from precast.lang.compiler.run import Run
+    from precast.lang.compiler.compilation import Compilation
 
-# Name, value, and whether it adds to what is there (`+>`).
+# Name, value, and whether the value is added to the present one (`+>`).
 Attribute = tuple[str, Any, bool]
 
 
 def merge(
-    run: "Run",
+    compilation: "Compilation",
     resource: Resource,
     attributes: list[Attribute],
     frame: Frame,
@@ -27,16 +27,18 @@ def merge(
     span: Span,
     by_collector: bool = False,
 ) -> None:
-    """Sets parameters over those there. Raises where the one who overrides may not."""
-    may = by_collector or _inherits(frame, resource.frame)
-    if not may and frame is not resource.frame:
+    """Override a resource's parameters. Raises if the overriding code may not."""
+    may_replace = by_collector or _inherits(frame, resource.frame)
+    if not may_replace and frame is not resource.frame:
         raise issues.NOT_A_SUBCLASS.error(source, span, ref=resource.ref, where=resource.place())
     if resource.is_evaluated:
-        run.at(source, span).complain(issues.OVERRIDE_AFTER_EVALUATION, ref=resource.ref, where=resource.place())
-    for name, value, adds in run.catalog.settled(resource.type_name, attributes):
+        compilation.at(source, span).complain(
+            issues.OVERRIDE_AFTER_EVALUATION, ref=resource.ref, where=resource.place()
+        )
+    for name, value, adds in compilation.catalog.concrete_attributes(resource.type_name, attributes):
         present = resource.parameters.get(name)
         if present is not None:
-            if not may and not _is_default(resource, name, present):
+            if not may_replace and not _is_default(resource, name, present):
                 raise issues.ALREADY_SET.error(source, span, name=name, ref=resource.ref, where=resource.place())
             if adds:
                 value = (*flatten(present.value), *flatten(value))
@@ -52,11 +54,11 @@ def _is_default(resource: Resource, name: str, parameter: Parameter) -> bool:
     return False
 
 
-def _inherits(frame: Frame, other: Frame | None) -> bool:
-    """Whether a frame is that of a class which inherits, at any distance, from the other's."""
-    above = frame.parent_class
-    while above is not None:
-        if above is other:
+def _inherits(frame: Frame, ancestor: Frame | None) -> bool:
+    """Whether a frame belongs to a class that inherits, directly or not, from the class of the other frame."""
+    parent = frame.parent_class
+    while parent is not None:
+        if parent is ancestor:
             return True
-        above = above.parent_class
+        parent = parent.parent_class
     return False

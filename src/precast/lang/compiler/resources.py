@@ -1,7 +1,7 @@
-"""A resource while the catalog is being made.
+"""A resource of a catalog under construction.
 
-Who set a parameter is kept with it, since it decides who may override it. Tags are those of the resource itself; what it takes
-from the resource it stands in is added when the catalog is finished, so that a tag set late counts too.
+Each parameter remembers the frame that set it, which decides who may override it. `tags` are those of the resource itself; tags of
+its container are added when the catalog is finished, so that a tag set late counts too.
 """
 
 import functools
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from precast.base.spans import Source, Span
 from precast.lang.issues import compiler as issues
-from precast.lang.ruby.text import ruby_text
-from precast.lang.values.core import to_string
+from precast.lang.ruby.puppet_text import ruby_text
+from precast.lang.values.base import to_string
 
 if TYPE_CHECKING:
     from precast.lang.compiler.definitions import Definition
     from precast.lang.scope import Frame
 
-RELATIONS = ("before", "notify", "require", "subscribe")
+RELATIONSHIPS = ("before", "notify", "require", "subscribe")
 _TAG = re.compile(r"\w[\w:.\-]*")
 
 
 class Parameter:
-    """A value with who set it; `adds` is `+>`."""
+    """A value with the frame that set it; `adds` means `+>`."""
 
     __slots__ = ("adds", "frame", "value")
 
@@ -33,7 +33,7 @@ class Parameter:
 
 
 class Resource:
-    """One declared resource, class, define or node."""
+    """A declared resource, class, define or node block."""
 
     __slots__ = (
         "definition", "exported", "frame", "is_evaluated", "own_frame", "parameters", "ref", "source", "span",
@@ -53,7 +53,7 @@ class Resource:
         span: Span | None = None,
     ) -> None:
         self.type_name = type_name
-        # create_resources takes a number for a title: code sees the number, the catalog its text, and it is no tag.
+        # create_resources accepts a number as title: code sees the number, the catalog its text, and it does not become a tag.
         self.title_value = title
         self.title: str = title if isinstance(title, str) else ruby_text(title)
         self.ref = reference(type_name, self.title)
@@ -83,12 +83,12 @@ class Resource:
     def set(self, name: str, parameter: Parameter) -> None:
         self.parameters[name] = parameter
         if name == "tag":
-            for each in flatten(parameter.value):
-                if each is not None:
-                    self.tag(each)
+            for tag in flatten(parameter.value):
+                if tag is not None:
+                    self.tag(tag)
 
     def tag(self, name: Any) -> None:
-        """Adds a tag and, of a qualified one, its parts; a number or Boolean counts as its text. Raises where it is no word."""
+        """Add a tag and the parts of a qualified tag; a number or Boolean counts as its text. Raises if it is not a valid tag."""
         if isinstance(name, int | float):
             name = to_string(name)
         if not isinstance(name, str) or not is_tag(name):
@@ -101,7 +101,7 @@ class Resource:
                     self.tags[part] = None
 
     def all_tags(self) -> dict[str, None]:
-        """The tags so far, with those of the resources it stands in, up to a class, which took them when it was declared."""
+        """The tags so far with those of the containers, up to a class, which received its container's tags when declared."""
         tags = dict(self.tags)
         around: Resource | None = self
         while around is not None and not around.is_class:
@@ -122,7 +122,7 @@ def is_tag(name: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def capitalized(type_name: str) -> str:
-    """`foo::bar` as references write it."""
+    """`foo::bar` as references write it: `Foo::Bar`."""
     return "::".join(part[:1].upper() + part[1:] for part in type_name.split("::"))
 
 
@@ -133,7 +133,7 @@ def reference(type_name: str, title: str) -> str:
 
 
 def flatten(value: Any) -> list[Any]:
-    """The values in nested arrays, in order."""
+    """The values in nested arrays, in order; a single value becomes a list of one."""
     if isinstance(value, tuple):
         return [inner for item in value for inner in flatten(item)]
     return [value]

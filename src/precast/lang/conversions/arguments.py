@@ -1,4 +1,4 @@
-"""The arguments of `new`, taken one by one by their names, so that a wrong one is named."""
+"""The arguments of `new`, read in turn by their names, so that an error can name the wrong one."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,13 @@ from precast.lang.datatypes import mismatch
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.inference import infer_reduced
 from precast.lang.issues import types as issues
-from precast.lang.values.core import Hash, Value
+from precast.lang.values.base import Hash, Value
 
 _MISSING = object()
 
 
 class Arguments:
-    """Positional arguments of `T.new`; a conversion takes what it knows and calls `done`."""
+    """Positional arguments of `T.new`; a conversion reads those it knows and then calls `done`."""
 
     def __init__(self, kind: str, given: Iterable[Value]) -> None:
         self.kind = kind
@@ -20,7 +20,7 @@ class Arguments:
         self.at = 0
 
     def spread(self, first: str, names: tuple[str, ...]) -> None:
-        """One Hash with the key `first` and no others than `names` stands for the arguments by name."""
+        """Replace a single Hash that has the key `first` and no keys other than `names` by the arguments it names."""
         if len(self.given) != 1 or not isinstance(self.given[0], Hash):
             return
         named = self.given[0]
@@ -28,7 +28,7 @@ class Arguments:
             self.given = [named.get(name, _MISSING) for name in names]
 
     def take(self, name: str, default: Value = _MISSING) -> Value:
-        """The next argument; raises LANG-281 if it is missing and has no default."""
+        """The next argument. Raises LANG-281 if it is missing and has no default."""
         value = self.given[self.at] if self.at < len(self.given) else _MISSING
         self.at += 1
         if value is not _MISSING:
@@ -38,10 +38,10 @@ class Arguments:
         return default
 
     def take_typed(self, name: str, wanted: Type, default: Value = _MISSING) -> Value:
-        """The next argument, if it is of a type."""
-        is_there = self.at < len(self.given) and self.given[self.at] is not _MISSING
+        """The next argument, if it has the wanted type. Raises LANG-281 if it does not."""
+        is_given = self.at < len(self.given) and self.given[self.at] is not _MISSING
         value = self.take(name, default)
-        if is_there and not wanted.check(value):
+        if is_given and not wanted.check(value):
             raise self.wrong(mismatch.describe(f"parameter '{name}'", wanted, value))
         return value
 
@@ -52,7 +52,7 @@ class Arguments:
         return value
 
     def done(self) -> None:
-        """Raises LANG-281 if there are more arguments than were taken."""
+        """Raises LANG-281 if there are more arguments than were read."""
         if len(self.given) > self.at:
             raise self.wrong(f"expects at most {self.at} argument{'s' if self.at != 1 else ''}, got {len(self.given)}")
 

@@ -1,4 +1,4 @@
-"""Array, Hash, Tuple and Struct from other values."""
+"""Makes Array, Hash, Tuple and Struct from other values."""
 
 import sys
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.references import TypeAlias
 from precast.lang.datatypes.scalars import EnumType, IntegerType
 from precast.lang.issues import types as issues
-from precast.lang.values import core as values
-from precast.lang.values.core import Binary, Hash, Value
+from precast.lang.values import base as values
+from precast.lang.values.base import Binary, Hash, Value
 
 _TREES: Final = ("tree", "hash_tree")
 
 
 def elements(value: Value) -> tuple[Value, ...] | None:
-    """What a value yields when iterated; None if it cannot be."""
+    """The values that an iteration over a value yields; None if it cannot be iterated."""
     if isinstance(value, tuple):
         return tuple(value)
     if isinstance(value, Hash):
@@ -34,17 +34,17 @@ def elements(value: Value) -> tuple[Value, ...] | None:
     return None
 
 
-MOST_ELEMENTS: Final = 1_000_000  # of an Array that only counts; a compile must not take all memory for a slip
+MAX_ELEMENTS: Final = 1_000_000  # of an Array made from a range: a typing error must not exhaust the memory
 
 
 def _counted(numbers: Sequence[Value]) -> tuple[Value, ...]:
-    """The elements of a range or another lazy sequence; raises LANG-288 if they are too many."""
+    """The elements of a range or another lazy sequence. Raises LANG-288 if there are too many."""
     try:
         count = len(numbers)
-    except OverflowError:  # a range may be longer than len() can say
+    except OverflowError:  # len() cannot represent the length of a very long range
         count = sys.maxsize
-    if count > MOST_ELEMENTS:
-        raise issues.TOO_MANY_ELEMENTS.error(count=count, limit=MOST_ELEMENTS)
+    if count > MAX_ELEMENTS:
+        raise issues.TOO_MANY_ELEMENTS.error(count=count, limit=MAX_ELEMENTS)
     return tuple(numbers)
 
 
@@ -60,10 +60,10 @@ def new_array(arguments: Arguments) -> Value:
     arguments.done()
     if wrap:
         return value if isinstance(value, tuple) else (value,)
-    found = elements(value)
-    if found is None:
+    items = elements(value)
+    if items is None:
         raise not_convertible(value, "Array")
-    return found
+    return items
 
 
 def new_hash(arguments: Arguments) -> Value:
@@ -76,14 +76,14 @@ def new_hash(arguments: Arguments) -> Value:
         return _tree(value, build == "hash_tree")
     if isinstance(value, Hash):
         return value
-    found = elements(value)
-    if found is None:
+    items = elements(value)
+    if items is None:
         raise not_convertible(value, "Hash")
-    if found and all(isinstance(item, tuple) and len(item) == 2 for item in found):
-        return Hash.of(found)
-    if len(found) % 2:
-        raise issues.ODD_HASH.error(count=len(found))
-    return Hash.of(zip(found[::2], found[1::2], strict=True))
+    if items and all(isinstance(item, tuple) and len(item) == 2 for item in items):
+        return Hash.of(items)
+    if len(items) % 2:
+        raise issues.ODD_HASH.error(count=len(items))
+    return Hash.of(zip(items[::2], items[1::2], strict=True))
 
 
 def _is_tree(value: Value) -> bool:
@@ -93,7 +93,7 @@ def _is_tree(value: Value) -> bool:
 
 
 def _tree(entries: tuple[Value, ...], all_hashes: bool) -> Value:
-    """Nested hashes from paths. An array met on the way keeps its indexes unless all is to be hashes."""
+    """Nested hashes from paths. An array on a path keeps its indexes, unless `all_hashes` makes it a hash."""
     root: dict[Value, Value] = {}
     result: Value = None
     for path, value in entries:
@@ -105,36 +105,36 @@ def _tree(entries: tuple[Value, ...], all_hashes: bool) -> Value:
             else:
                 result = value
             continue
-        here: Value = root
+        container: Value = root
         for step in path[:-1]:
-            here = _below(here, step, all_hashes)
-        _put(here, path[-1], value)
+            container = _below(container, step, all_hashes)
+        _put(container, path[-1], value)
     return result if result is not None and not root else _frozen(root)
 
 
-def _below(here: Value, step: Value, all_hashes: bool) -> Value:
-    found = _element(here, step) if isinstance(here, list) else here.get(step)
-    if isinstance(found, Hash):
-        found = dict(found)
-    elif isinstance(found, tuple):
-        found = dict(enumerate(found)) if all_hashes else list(found)
-    elif not isinstance(found, dict | list):
-        found = {}
-    _put(here, step, found)
-    return found
+def _below(container: Value, step: Value, all_hashes: bool) -> Value:
+    child = _element(container, step) if isinstance(container, list) else container.get(step)
+    if isinstance(child, Hash):
+        child = dict(child)
+    elif isinstance(child, tuple):
+        child = dict(enumerate(child)) if all_hashes else list(child)
+    elif not isinstance(child, dict | list):
+        child = {}
+    _put(container, step, child)
+    return child
 
 
-def _element(here: list[Value], step: Value) -> Value:
-    is_place = isinstance(step, int) and not isinstance(step, bool)
-    return here[step] if is_place and -len(here) <= step < len(here) else None
+def _element(container: list[Value], step: Value) -> Value:
+    is_index = isinstance(step, int) and not isinstance(step, bool)
+    return container[step] if is_index and -len(container) <= step < len(container) else None
 
 
-def _put(here: Value, step: Value, value: Value) -> None:
-    if isinstance(here, list):
-        if not isinstance(step, int) or isinstance(step, bool) or not -len(here) <= step < MOST_ELEMENTS:
+def _put(container: Value, step: Value, value: Value) -> None:
+    if isinstance(container, list):
+        if not isinstance(step, int) or isinstance(step, bool) or not -len(container) <= step < MAX_ELEMENTS:
             raise issues.BAD_TREE_STEP.error(step=values.to_string(step))
-        here.extend([None] * (step + 1 - len(here)))
-    here[step] = value
+        container.extend([None] * (step + 1 - len(container)))
+    container[step] = value
 
 
 def _frozen(value: Value) -> Value:

@@ -1,16 +1,16 @@
-"""Arrays and hashes as text, on one line or, in the alternative form, broken and indented by nesting."""
+"""Writes arrays and hashes as text, on one line or, in the alternative form, indented over several lines."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from precast.lang.conversions.formats import Format
-from precast.lang.values.core import Hash, Value
+from precast.lang.values.base import Hash, Value
 
 WriteItem = Callable[[Value, "Indent"], str]
 
 
 class Indent(NamedTuple):
-    """How deep a container stands, and whether it is to begin on a line of its own."""
+    """The nesting depth of a container, and whether it begins on a new line."""
 
     level: int = 0
     is_first: bool = True
@@ -22,7 +22,7 @@ class Indent(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """What comes before the container's opening delimiter."""
+        """The text before the container's opening delimiter."""
         return f"\n{self.padding}" if self.is_indenting and self.level > 0 and not self.is_first else ""
 
     def within(self, form: Format) -> "Indent":
@@ -34,7 +34,7 @@ def _is_container(value: Value) -> bool:
 
 
 def list_text(items: tuple[Value, ...], form: Format, outer: Indent, write: WriteItem) -> str:
-    """An Array. With a width, the alternative form puts each element on its own line once a run of them is longer."""
+    """An Array. With a width, the alternative form puts each element on its own line if a sequence of them is wider."""
     indent = outer.within(form)
     left, right = form.delimiters("[")
     deeper = Indent(indent.level + 1, is_first=False, is_indenting=form.is_alternative)
@@ -43,11 +43,11 @@ def list_text(items: tuple[Value, ...], form: Format, outer: Indent, write: Writ
     breaks_each = alternative and form.width is not None and _widest(items, texts) > form.width
     separator = ", " if form.separator is None else form.separator
     out = [indent.opening, left]
-    for place, (item, text) in enumerate(zip(items, texts, strict=True)):
+    for index, (item, text) in enumerate(zip(items, texts, strict=True)):
         nested = _is_container(item)
-        if place == 0:
+        if index == 0:
             out.append(" " if breaks_each and not nested else "")
-        elif (breaks_each and not nested) or (alternative and _is_container(items[place - 1]) and not nested):
+        elif (breaks_each and not nested) or (alternative and _is_container(items[index - 1]) and not nested):
             out.append(f"{separator.rstrip()}\n{deeper.padding}")
         else:
             out.append(separator.rstrip() if (alternative and nested) or text.startswith("\n") else separator)
@@ -56,16 +56,16 @@ def list_text(items: tuple[Value, ...], form: Format, outer: Indent, write: Writ
 
 
 def _widest(items: tuple[Value, ...], texts: list[str]) -> int:
-    """The longest run of elements that are no containers."""
-    widest = run = 0
+    """The width of the longest sequence of elements that are not containers."""
+    widest = width = 0
     for item, text in zip(items, texts, strict=True):
-        run = 0 if _is_container(item) else run + len(text)
-        widest = max(widest, run)
+        width = 0 if _is_container(item) else width + len(text)
+        widest = max(widest, width)
     return widest
 
 
 def hash_text(entries: Hash, form: Format, outer: Indent, write: WriteItem) -> str:
-    """A Hash; the alternative form has an entry per line."""
+    """A Hash; the alternative form writes one entry per line."""
     indent = outer.within(form)
     left, right = form.delimiters("{")
     deeper = Indent(indent.level + 1, is_first=True, is_indenting=indent.is_indenting)

@@ -1,15 +1,15 @@
-"""Puppet's data types: parameters, instances, assignability, inference, text, and the descriptions of what does not fit."""
+"""Puppet's data types: parameters, instances, assignability, inference, text, and descriptions of mismatches."""
 
 from precast.lang.datatypes import mismatch
 from precast.lang.datatypes.base import ANY, Type
 from precast.lang.datatypes.callables import CallableType
-from precast.lang.datatypes.combined import TypeType
+from precast.lang.datatypes.composites import TypeType
 from precast.lang.datatypes.construction.access import index
 from precast.lang.datatypes.construction.definitions import named_type
 from precast.lang.datatypes.construction.notation import parse_type
+from precast.lang.datatypes.core_types import core
 from precast.lang.datatypes.inference import common, infer, infer_generalized, infer_reduced
 from precast.lang.datatypes.library import DEFERRED, ERROR
-from precast.lang.datatypes.naming import core
 from precast.lang.datatypes.objects import ObjectType
 from precast.lang.datatypes.references import ClassType, ResourceType, TypeAlias, TypeReference
 from precast.lang.datatypes.scalars import EnumType, IntegerType, PatternType, RegexpType

@@ -1,16 +1,16 @@
-"""What every data type is: a frozen value that can say whether a value is an instance and whether another type fits in.
+"""The base of every data type: a frozen value that tells whether a value is an instance and whether it accepts another type.
 
-Checking an instance is the hottest thing a compile does, so a type builds its check once, at first use, as one closure of plain
-Python (`check`). Assignability (`accepts`) first takes the other side apart where it stands for several types: aliases, Variant,
-Optional and NotUndef; what is left goes to the type's own `_accepts`. Aliases may be recursive; `seen` holds the pairs under way,
-and a pair met again is taken to hold, for it would have failed elsewhere.
+Instance checks are the hottest operation of a compile, so a type builds its check once, at first use, as one closure of plain Python
+(`check`). Assignability (`accepts`) first splits the other type if it stands for several: aliases, Variant, Optional and NotUndef; the
+parts go to the type's own `_accepts`. Aliases may be recursive: `seen` contains the pairs in progress, and a pair met again counts
+as accepted, because a real difference would have been found elsewhere.
 """
 
 import functools
 from collections.abc import Callable
 from typing import ClassVar
 
-from precast.lang.values.core import DEFAULT, Rich, Unknown, Value
+from precast.lang.values.base import DEFAULT, Rich, Unknown, Value
 
 Check = Callable[[Value], bool]
 Seen = frozenset[tuple[int, int]]
@@ -19,12 +19,12 @@ Write = Callable[["Type"], str]
 
 
 class Type(Rich):
-    """A data type. Equality and hash go by `key`; the text is Puppet's normalised form."""
+    """A data type. Equality and hash depend on `key`; the text is Puppet's normalised form."""
 
     name: ClassVar[str] = "Any"
 
     def parameters(self) -> tuple[object, ...]:
-        """What tells this type from others of its class; hashable."""
+        """The parameters that distinguish this type from others of its class; hashable."""
         return ()
 
     @functools.cached_property
@@ -42,21 +42,21 @@ class Type(Rich):
         return self._hash
 
     def arguments(self, write: Write) -> tuple[str, ...]:
-        """The texts between the brackets; types in them are written by `write`."""
+        """The texts between the brackets; `write` writes the types in them."""
         return ()
 
     def form(self, write: Write) -> str:
-        """The type's text with the types inside it written by `write`."""
+        """The type's text; `write` writes the types inside it."""
         arguments = self.arguments(write)
         return f"{self.name}[{', '.join(arguments)}]" if arguments else self.name
 
     @functools.cached_property
     def text(self) -> str:
-        """The text as it stands inside another type's: an alias is only named."""
+        """The text inside another type's text: an alias appears only by name."""
         return self.form(lambda inner: inner.text)
 
     def expanded(self, aliases: tuple["Type", ...] = ()) -> str:
-        """The text in which every alias outside the given ones says what it stands for, as messages show it."""
+        """The text as messages show it: every alias, except the given ones, with its definition."""
         return self.form(lambda inner: inner.expanded(aliases))
 
     def __str__(self) -> str:
@@ -82,11 +82,11 @@ class Type(Rich):
         return lambda value: type(value) is python_class or slow(value)
 
     def python_class(self) -> type | None:
-        """The Python class all of whose direct instances are instances of this type, for a check in one step."""
+        """A Python class whose direct instances are all instances of this type, for a check in one step; or None."""
         return None
 
     def build_check(self) -> Check:
-        """The check for known values; made once."""
+        """Build the check for known values; called once."""
         raise NotImplementedError
 
     def equal_to(self, other: Value) -> bool:
@@ -101,11 +101,11 @@ class Type(Rich):
         return wanted._accepts(self, seen)
 
     def _accepts(self, other: "Type", seen: Seen) -> bool:
-        """Whether a type that stands for itself alone fits in."""
+        """Whether this type accepts a type that stands only for itself."""
         raise NotImplementedError
 
     def generalized(self) -> "Type":
-        """The type without what only says something of one value: ranges, sizes, literal strings."""
+        """The type without details of single values: ranges, sizes, literal strings."""
         return self
 
     def resolved(self) -> "Type":
@@ -113,11 +113,11 @@ class Type(Rich):
         return self
 
     def iterated(self) -> "Type | None":
-        """The type of what an instance yields when iterated, None if it cannot be."""
+        """The type of the values that an iteration over an instance yields; None if it cannot be iterated."""
         return None
 
     def iterated_as_value(self) -> "Type | None":
-        """The type of what this type itself, used as a value, yields when iterated: only ranges and enumerations do."""
+        """The type of the values that an iteration over this type itself yields: only ranges and enumerations can be iterated."""
         return None
 
     @property
@@ -127,7 +127,7 @@ class Type(Rich):
 
 
 class AnyType(Type):
-    """Everything, undef included."""
+    """Every value, including undef."""
 
     def build_check(self) -> Check:
         return lambda value: True
@@ -140,7 +140,7 @@ class AnyType(Type):
 
 
 class UnitType(Type):
-    """The element of what is empty: fits in everywhere and takes everything. It has no name in the language."""
+    """The element type of an empty collection: every type accepts it, and it accepts every type. It has no name in the language."""
 
     name = "Unit"
 
@@ -185,7 +185,7 @@ DEFAULT_TYPE = DefaultType()
 
 
 class Size:
-    """How many: at least `low`, at most `high` (None: no limit)."""
+    """A number of elements: at least `low`, at most `high` (None: no limit)."""
 
     __slots__ = ("high", "low")
 
@@ -209,7 +209,7 @@ class Size:
         return (str(self.low),) if self.high is None else (str(self.low), str(self.high))
 
     def joined(self, other: "Size") -> "Size":
-        """The smallest that covers both."""
+        """The smallest size that covers both."""
         high = None if self.high is None or other.high is None else max(self.high, other.high)
         return Size(min(self.low, other.low), high)
 
@@ -219,7 +219,7 @@ EMPTY_SIZE = Size(0, 0)
 
 
 def by_size(size: Size, known: Check) -> Check:
-    """A check narrowed to values of a size."""
+    """A check restricted to values of a size."""
     low, high = size.low, size.high
     if high is None:
         return known if low == 0 else lambda value: known(value) and len(value) >= low

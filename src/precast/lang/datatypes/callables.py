@@ -1,4 +1,4 @@
-"""Callable: what a block, lambda or function takes and gives. Parameters are contravariant, as what is called decides."""
+"""Callable: the parameters and the result of a block, lambda or function. Parameters are contravariant."""
 
 from typing import Final, Protocol, runtime_checkable
 
@@ -15,7 +15,7 @@ class HasCallable(Protocol):
 
 
 class CallableType(Type):
-    """`parameters_type` is None for any parameters, `block` for none, `returns` for anything."""
+    """A callable's type. None means any parameters for `parameters_type`, no block for `block`, any result for `returns`."""
 
     name = "Callable"
 
@@ -67,7 +67,7 @@ class CallableType(Type):
 
 
 def parameters_of(types: tuple[Type, ...], size: Size | None = None) -> TupleType:
-    """The parameters of a Callable; none at all is an empty tuple."""
+    """The parameters of a Callable; a Callable without parameters has an empty tuple."""
     if not types:
         return TupleType((UNIT,), size or Size(0, 0))
     return TupleType(types, size)

@@ -1,18 +1,18 @@
-"""The types of what holds values: Collection, Array, Hash, Tuple, Struct, Iterable, Iterator."""
+"""The types of containers: Collection, Array, Hash, Tuple, Struct."""
 
 from collections.abc import Iterable
 from typing import Final
 
 from precast.lang.datatypes.base import ANY, ANY_SIZE, EMPTY_SIZE, UNDEF, UNIT, Check, Seen, Size, Type, Write, by_size
-from precast.lang.datatypes.combined import variant
+from precast.lang.datatypes.composites import variant
 from precast.lang.datatypes.scalars import StringType
-from precast.lang.values.core import Hash, Value, quoted
+from precast.lang.values.base import Hash, Value, quoted
 
 _COLLECTIONS: Final = (tuple, Hash)
 
 
 class CollectionType(Type):
-    """An Array or a Hash of a size. `given_size` is None where none was written."""
+    """An Array or a Hash of a size. `given_size` is None if no size was written."""
 
     name = "Collection"
 
@@ -143,7 +143,7 @@ class HashType(CollectionType):
 
 
 class TupleType(CollectionType):
-    """An Array with a type for each place; the last one repeats where the size allows more."""
+    """An Array with a type for each position; the last type repeats if the size allows more elements."""
 
     name = "Tuple"
 
@@ -164,11 +164,11 @@ class TupleType(CollectionType):
         return *map(write, self.types), *(self.given_size.texts() if self.given_size else ())
 
     def at(self, index: int) -> Type:
-        """The type of the element at a place."""
+        """The type of the element at an index."""
         return self.types[min(index, len(self.types) - 1)] if self.types else ANY
 
     def reachable(self) -> tuple[Type, ...]:
-        """The types an instance can have elements of."""
+        """The types that elements of an instance can have."""
         high = self.size.high
         return self.types if high is None else self.types[:high]
 
@@ -177,14 +177,14 @@ class TupleType(CollectionType):
             return by_size(self.size, lambda value: isinstance(value, tuple))
         checks = [t.check for t in self.types]
         low, high, last = self.size.low, self.size.high, checks[-1]
-        places = len(checks)
+        count = len(checks)
 
         def check(value: Value) -> bool:
             if not isinstance(value, tuple) or len(value) < low or (high is not None and len(value) > high):
                 return False
             return all(
-                place(item) for place, item in zip(checks, value, strict=False)
-            ) and all(map(last, value[places:]))  # fmt: skip
+                matches(item) for matches, item in zip(checks, value, strict=False)
+            ) and all(map(last, value[count:]))  # fmt: skip
 
         return check
 
@@ -223,9 +223,9 @@ class Member:
 
     @property
     def form(self) -> str:
-        """Optional or NotUndef around the key, where the value's type alone would say otherwise.
+        """Optional or NotUndef around the key, if the value's type alone would mean the opposite.
 
-        Only asked for when the type is used: the value's type may be an alias that is being declared.
+        Evaluated only when the type is used, because the value's type may be an alias whose definition is being evaluated.
         """
         return "" if self._form and (self._form == "Optional") == self.value.accepts(UNDEF) else self._form
 
@@ -288,17 +288,17 @@ class StructType(CollectionType):
     def _accepts(self, other: Type, seen: Seen) -> bool:
         if isinstance(other, StructType):
             theirs = {member.key: member for member in other.members}
-            met = 0
+            shared = 0
             for mine in self.members:
                 their = theirs.get(mine.key)
                 if their is None:
                     if not mine.is_optional:
                         return False
                 else:
-                    met += 1
+                    shared += 1
                     if (their.is_optional and not mine.is_optional) or not mine.value.accepts(their.value, seen):
                         return False
-            return met == len(theirs)
+            return shared == len(theirs)
         if not isinstance(other, HashType):
             return False
         if not self.size.covers(other.size):

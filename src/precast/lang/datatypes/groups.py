@@ -1,16 +1,16 @@
-"""Scalar, Data and RichData: the groups Puppet names. They are recursive, so they have checks of their own, without aliases."""
+"""Scalar, Data and RichData, Puppet's named groups of types. They are recursive, so each has its own check without aliases."""
 
 from typing import Final
 
 from precast.lang.datatypes.base import Check, DefaultType, Seen, Type, UndefType
 from precast.lang.datatypes.collections import ArrayType, HashType, StructType, TupleType
-from precast.lang.datatypes.combined import SensitiveType, TypeType, variant
-from precast.lang.datatypes.moments import SemVerRangeType, SemVerType, TimespanType, TimestampType
+from precast.lang.datatypes.composites import SensitiveType, TypeType, variant
 from precast.lang.datatypes.rich import BinaryType, ObjectLike, URIType
 from precast.lang.datatypes.scalars import NUMERIC, SCALAR_DATA, STRING, RegexpType
-from precast.lang.values import core as values
-from precast.lang.values.core import Hash, Regexp, Rich, Unknown, Value
-from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.datatypes.times_and_versions import SemVerRangeType, SemVerType, TimespanType, TimestampType
+from precast.lang.values import base as values
+from precast.lang.values.base import Hash, Regexp, Rich, Unknown, Value
+from precast.lang.values.times import Timespan, Timestamp
 from precast.lang.values.versions import SemVer, SemVerRange
 
 _NUMBERS: Final = (int, float)
@@ -18,7 +18,7 @@ _SCALARS: Final = (int, float, Regexp, Timestamp, Timespan, SemVer, SemVerRange)
 
 
 class ScalarType(Type):
-    """Values that hold no others."""
+    """Values that contain no others."""
 
     name = "Scalar"
 
@@ -32,7 +32,7 @@ class ScalarType(Type):
 
 
 class DataType(Type):
-    """What JSON can say."""
+    """Values that JSON can represent."""
 
     name = "Data"
 
@@ -46,11 +46,11 @@ class DataType(Type):
             return other.size.high == 0 or (
                 STRING.accepts(other.key_type, seen) and self.accepts(other.value_type, seen)
             )
-        return _holds_only(self, other, seen) or SCALAR_DATA._accepts(other, seen)
+        return _contains_only(self, other, seen) or SCALAR_DATA._accepts(other, seen)
 
 
 def is_data(value: Value) -> bool:
-    """Whether a value is Data; unknown values may be."""
+    """Whether a value is Data; an unknown value counts as Data."""
     if value is None or type(value) is str or isinstance(value, _NUMBERS):
         return True
     if isinstance(value, tuple):
@@ -60,7 +60,7 @@ def is_data(value: Value) -> bool:
     return isinstance(value, Unknown)
 
 
-def _holds_only(group: Type, other: Type, seen: Seen) -> bool:
+def _contains_only(group: Type, other: Type, seen: Seen) -> bool:
     if isinstance(other, ArrayType):
         return other.size.high == 0 or group.accepts(other.element, seen)
     if isinstance(other, TupleType):
@@ -69,7 +69,7 @@ def _holds_only(group: Type, other: Type, seen: Seen) -> bool:
 
 
 class RichDataType(Type):
-    """Data and every kind of Rich value but iterators and functions."""
+    """Data and every kind of Rich value except iterators and functions."""
 
     name = "RichData"
 
@@ -83,7 +83,9 @@ class RichDataType(Type):
             )
         if isinstance(other, RichDataType | DataType | UndefType | DefaultType | TypeType | SensitiveType | BinaryType):
             return True
-        return isinstance(other, URIType | ObjectLike) or _holds_only(self, other, seen) or SCALAR._accepts(other, seen)
+        return (
+            isinstance(other, URIType | ObjectLike) or _contains_only(self, other, seen) or SCALAR._accepts(other, seen)
+        )
 
 
 def _is_rich_data(value: Value) -> bool:

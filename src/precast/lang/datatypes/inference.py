@@ -1,4 +1,4 @@
-"""The type of a value: in detail (Tuple, Struct), or reduced to one element type; and the closest type that covers two."""
+"""Infers the type of a value: in detail (Tuple, Struct), or reduced to one element type; and the closest common type of two."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -14,10 +14,9 @@ from precast.lang.datatypes.collections import (
     StructType,
     TupleType,
 )
-from precast.lang.datatypes.combined import SensitiveType, TypeType, VariantType, variant
+from precast.lang.datatypes.composites import SensitiveType, TypeType, VariantType, variant
 from precast.lang.datatypes.groups import DATA, RICH_DATA, SCALAR
 from precast.lang.datatypes.iterables import IteratorType, provide_inference
-from precast.lang.datatypes.moments import SEM_VER, SEM_VER_RANGE, SemVerType, TimespanType, TimestampType
 from precast.lang.datatypes.references import CLASS, RESOURCE, ClassType, ResourceType
 from precast.lang.datatypes.rich import BINARY, URIType
 from precast.lang.datatypes.scalars import (
@@ -32,9 +31,10 @@ from precast.lang.datatypes.scalars import (
     RegexpType,
     StringType,
 )
-from precast.lang.values import core as values
-from precast.lang.values.core import Binary, Default, Hash, Regexp, Sensitive, Value
-from precast.lang.values.moments import Timespan, Timestamp
+from precast.lang.datatypes.times_and_versions import SEM_VER, SEM_VER_RANGE, SemVerType, TimespanType, TimestampType
+from precast.lang.values import base as values
+from precast.lang.values.base import Binary, Default, Hash, Regexp, Sensitive, Value
+from precast.lang.values.times import Timespan, Timestamp
 from precast.lang.values.uris import URI
 from precast.lang.values.versions import SemVer, SemVerRange
 
@@ -42,7 +42,7 @@ Infer = Callable[[Value], Type]
 
 
 def infer(value: Value) -> Type:
-    """The type that says most of a value: a Tuple for an Array, a Struct for a Hash with names as keys."""
+    """The most specific type of a value: a Tuple for an Array, a Struct for a Hash whose keys are names."""
     if isinstance(value, tuple):
         return TupleType(map(infer, value)) if value else EMPTY_ARRAY
     if isinstance(value, Hash):
@@ -75,7 +75,7 @@ def infer_reduced(value: Value) -> Type:
 
 
 def infer_generalized(value: Value) -> Type:
-    """The type of a value without what only says something of this one."""
+    """The type of a value without details of this value, such as sizes and ranges."""
     return infer_reduced(value).generalized()
 
 
@@ -105,24 +105,24 @@ def _single(value: Value) -> Type:
         return known(value)
     if isinstance(value, Type):
         return TypeType(value)
-    for kind, found in _SINGLE.items():  # keys of a Hash are subclasses
+    for kind, infer_kind in _SINGLE.items():  # keys of a Hash are subclasses
         if isinstance(value, kind):
-            return found(value)
+            return infer_kind(value)
     if isinstance(value, HasCallable):
         return value.type
     return ANY
 
 
 def reduced(types: Iterable[Type]) -> Type:
-    """One type for all of these."""
+    """One type that covers all of these."""
     result: Type | None = None
-    for each in types:
-        result = each if result is None else common(result, each)
+    for member in types:
+        result = member if result is None else common(result, member)
     return UNIT if result is None else result
 
 
 def common(a: Type, b: Type) -> Type:
-    """The closest type that covers both; undef is left out of account."""
+    """The closest type that covers both; undef is ignored."""
     if a == UNDEF or isinstance(a, UnitType):
         return b
     if b == UNDEF or isinstance(b, UnitType):
@@ -148,11 +148,11 @@ def _join_strings(a: Value, b: Value) -> Type | None:
             return EnumType((a.literal, b.literal))
         return StringType(a.size.joined(b.size))
     words: list[str] = []
-    for each in (a, b):
-        if isinstance(each, EnumType):
-            words.extend(each.values)
-        elif each.literal is not None:
-            words.append(each.literal)
+    for string_type in (a, b):
+        if isinstance(string_type, EnumType):
+            words.extend(string_type.values)
+        elif string_type.literal is not None:
+            words.append(string_type.literal)
         else:
             return None
     return EnumType(words)

@@ -1,16 +1,16 @@
-"""What can be iterated: Iterable by what it yields, Iterator for lazy sequences."""
+"""Iterable, by the type of the values it yields, and Iterator, for lazy sequences."""
 
 from collections.abc import Callable
 from typing import Final
 
 from precast.lang.datatypes.base import ANY, Check, Seen, Type, Write
 from precast.lang.datatypes.scalars import IntegerType
-from precast.lang.values import core as values
-from precast.lang.values.core import Hash, Value
+from precast.lang.values import base as values
+from precast.lang.values.base import Hash, Value
 
 
 class IterableType(Type):
-    """What can be iterated."""
+    """A value that can be iterated."""
 
     name = "Iterable"
 
@@ -46,7 +46,7 @@ class IterableType(Type):
 
 
 def _element_of(value: Value) -> Type | None:
-    """The type of what a value yields, by inference over all its elements; None if it cannot be iterated."""
+    """The type of the values that a value yields, inferred from all its elements; None if it cannot be iterated."""
     if isinstance(value, values.Iterator):
         return value.element_type if isinstance(value.element_type, Type) else ANY
     if isinstance(value, Type):
@@ -60,11 +60,11 @@ _INFER: list[Callable[[Value], Type]] = []
 
 
 def provide_inference(infer_reduced: Callable[[Value], Type]) -> None:
-    """Inference stands below the types it makes, so it comes in here, once."""
+    """Set the inference function, once: it imports the types, so the types cannot import it."""
     _INFER[:] = [infer_reduced]
 
 
-_ITERABLE: Final = (tuple, str, Hash, values.Iterator)  # made once: this is asked for every iteration
+_ITERABLE: Final = (tuple, str, Hash, values.Iterator)  # built once: every iteration uses it
 
 
 def is_iterable(value: Value) -> bool:
@@ -77,7 +77,7 @@ def is_iterable(value: Value) -> bool:
 
 
 class IteratorType(Type):
-    """The lazy sequences of `step`, `reverse_each` and their kin."""
+    """The lazy sequences of `step`, `reverse_each` and similar functions."""
 
     name = "Iterator"
 

@@ -1,15 +1,15 @@
-"""The Object types that come with the language: Error and Deferred."""
+"""The Object types of the language itself: Error, Deferred and Puppet::LookupContext."""
 
 from typing import Final
 
 from precast.lang.datatypes.base import UNDEF
 from precast.lang.datatypes.callables import CallableType, parameters_of
 from precast.lang.datatypes.collections import ARRAY, HashType
-from precast.lang.datatypes.combined import NOT_UNDEF, OptionalType, TypeType, VariantType
+from precast.lang.datatypes.composites import NOT_UNDEF, OptionalType, TypeType, VariantType
 from precast.lang.datatypes.groups import DATA
 from precast.lang.datatypes.objects import Attribute, ObjectType
 from precast.lang.datatypes.scalars import ENUM, NON_EMPTY_STRING, PATTERN, REGEXP, STRING, PatternType
-from precast.lang.values.core import Regexp
+from precast.lang.values.base import Regexp
 
 _NARROWING: Final = VariantType(
     (STRING, REGEXP, TypeType(ENUM), TypeType(PATTERN), TypeType(NOT_UNDEF), TypeType(UNDEF))
@@ -27,7 +27,7 @@ ERROR: Final = ObjectType(
     type_parameters={"kind": _NARROWING, "issue_code": _NARROWING},
 ).named("Error")
 
-# What a function that gives data for Hiera is called with; its functions are called through the object itself.
+# The context that a Hiera data function receives; calls of its functions go through the object itself.
 LOOKUP_CONTEXT: Final = ObjectType(
     attributes=(
         Attribute("environment_name", NON_EMPTY_STRING, kind="derived"),

@@ -1,7 +1,7 @@
-"""Why a value does not fit a type, said as narrowly as possible: which element, which key, what was expected there.
+"""Describes why a value does not fit a type, as narrowly as possible: which element, which key, what was expected there.
 
-The value's own type is taken apart beside the expected one. Each difference is a `Mismatch` with a path ("index 1", "entry 'a'");
-alternatives of a Variant that fail in the same place are told as one.
+The value's own type is compared part by part with the expected one. Each difference is a `Mismatch` with a path ("index 1",
+"entry 'a'"); alternatives of a Variant that fail in the same place are reported as one.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from precast.lang.datatypes.base import UNDEF, Size, Type
 from precast.lang.datatypes.collections import ArrayType, CollectionType, HashType, StructType, TupleType
-from precast.lang.datatypes.combined import NotUndefType, OptionalType, SensitiveType, TypeType, VariantType
+from precast.lang.datatypes.composites import NotUndefType, OptionalType, SensitiveType, TypeType, VariantType
 from precast.lang.datatypes.groups import DATA, DataType
 from precast.lang.datatypes.inference import infer
 from precast.lang.datatypes.objects import ObjectType
 from precast.lang.datatypes.references import ClassType, ResourceType, TypeAlias
 from precast.lang.datatypes.scalars import SCALAR_DATA, STRING, EnumType, PatternType, StringType
-from precast.lang.values.core import Value, quoted
+from precast.lang.values.base import Value, quoted
 
 Path = tuple[str, ...]
 
@@ -31,7 +31,7 @@ class Mismatch(NamedTuple):
     key: str = ""
 
     def text(self) -> str:
-        """The difference with its path in front."""
+        """The difference, with its path in front."""
         return " ".join((*self.path, self._fact()))
 
     def _fact(self) -> str:
@@ -80,15 +80,15 @@ def _merged_text(types: list[Type]) -> str:
     return VariantType(tuple(types)).expanded()
 
 
-def short_name(each: Type) -> str:
-    """The type's name as messages shorten it: parameters only where the name alone says nothing."""
-    if isinstance(each, ResourceType | ClassType):
-        return each.name
-    if isinstance(each, ObjectType):
-        return each.simple_name
-    if isinstance(each, TypeType | SensitiveType) and each.inner is not None:
-        return f"{each.name}[{short_name(each.inner)}]"
-    return each.simple_name
+def short_name(data_type: Type) -> str:
+    """The type's name as messages shorten it: with parameters only if the name alone says nothing."""
+    if isinstance(data_type, ResourceType | ClassType):
+        return data_type.name
+    if isinstance(data_type, ObjectType):
+        return data_type.simple_name
+    if isinstance(data_type, TypeType | SensitiveType) and data_type.inner is not None:
+        return f"{data_type.name}[{short_name(data_type.inner)}]"
+    return data_type.simple_name
 
 
 def _article(name: str) -> str:
@@ -107,7 +107,7 @@ def _size_text(wanted: Size, got: Size) -> str:
 
 
 def describe(subject: str, wanted: Type, value: Value) -> str:
-    """Why a value does not fit, in one line: the subject ("parameter 'x'") and every reason."""
+    """Why a value does not fit a type, in one line: the subject ("parameter 'x'") and every reason."""
     reasons = "; ".join(differences(wanted, value))
     return f"{subject} {reasons}" if subject else reasons
 
@@ -117,8 +117,8 @@ def differences(wanted: Type, value: Value) -> list[str]:
     if wanted.check(value):
         return []
     actual = infer(value)
-    found = compare_types(wanted, actual)
-    return [each.text() for each in found] or [Mismatch((), "type", (wanted,), actual).text()]
+    mismatches = compare_types(wanted, actual)
+    return [mismatch.text() for mismatch in mismatches] or [Mismatch((), "type", (wanted,), actual).text()]
 
 
 def compare_types(wanted: Type, actual: Type, path: Path = ()) -> list[Mismatch]:
@@ -127,7 +127,7 @@ def compare_types(wanted: Type, actual: Type, path: Path = ()) -> list[Mismatch]
 
 
 def _compare(wanted: Type, named: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
-    """`named` is what a message says was expected: an alias or Optional around the type being compared."""
+    """`named` is the type that the message reports as expected: an alias or Optional around the compared type."""
     for kind, compare in _COMPARISONS:
         if isinstance(wanted, kind):
             return compare(wanted, named, actual, path)
@@ -141,15 +141,15 @@ def _alias(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> 
 def _optional(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
     if wanted.inner is None or actual == UNDEF:
         return []
-    told = named if isinstance(named[0], TypeAlias) else (UNDEF, wanted.inner)
-    return _compare(wanted.inner, told, actual, path)
+    reported = named if isinstance(named[0], TypeAlias) else (UNDEF, wanted.inner)
+    return _compare(wanted.inner, reported, actual, path)
 
 
 def _not_undef(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
     if wanted.inner is None:
         return [] if not actual.accepts(UNDEF) else [Mismatch(path, "type", named, actual)]
-    told = named if isinstance(named[0], TypeAlias) else (wanted.inner,)
-    return _compare(wanted.inner, told, actual, path)
+    reported = named if isinstance(named[0], TypeAlias) else (wanted.inner,)
+    return _compare(wanted.inner, reported, actual, path)
 
 
 def _data(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
@@ -167,23 +167,23 @@ def _variant(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -
     return _variants(types, named if isinstance(named[0], TypeAlias) else (), actual, path)
 
 
-def _variants(types: tuple[Type, ...], told: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
-    place = len(path)
-    each = [_compare(t, (t,), actual, (*path, f"variant {index}")) for index, t in enumerate(types)]
-    if any(not differences for differences in each):
+def _variants(types: tuple[Type, ...], reported: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
+    depth = len(path)
+    by_type = [_compare(t, (t,), actual, (*path, f"variant {index}")) for index, t in enumerate(types)]
+    if any(not mismatches for mismatches in by_type):
         return []
-    merged = _merge(each, place)
+    merged = _merge(by_type, depth)
     if merged is None:
-        return [difference for differences in each for difference in differences]
-    return [merged._replace(expected=told)] if told and merged.path == path else [merged]
+        return [mismatch for mismatches in by_type for mismatch in mismatches]
+    return [merged._replace(expected=reported)] if reported and merged.path == path else [merged]
 
 
-def _merge(each: list[list[Mismatch]], place: int) -> Mismatch | None:
-    """The one difference all alternatives have, if they differ only in what was expected there."""
-    if not each or any(len(differences) != 1 for differences in each):
+def _merge(by_type: list[list[Mismatch]], depth: int) -> Mismatch | None:
+    """The single mismatch of all alternatives, if they differ only in what was expected."""
+    if not by_type or any(len(mismatches) != 1 for mismatches in by_type):
         return None
-    firsts = [differences[0] for differences in each]
-    paths = {(*first.path[:place], *first.path[place + 1 :]) for first in firsts}
+    firsts = [mismatches[0] for mismatches in by_type]
+    paths = {(*first.path[:depth], *first.path[depth + 1 :]) for first in firsts}
     kinds = {first.kind for first in firsts}
     if len(paths) != 1 or not kinds <= {"type", "pattern"}:
         return None
@@ -197,7 +197,7 @@ def _pattern(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -
 
 
 def _sized(wanted: CollectionType, named: tuple[Type, ...], actual: CollectionType, path: Path) -> list[Mismatch]:
-    """What is left to say of a collection whose elements are not known one by one."""
+    """The mismatch of a collection whose elements are not known individually."""
     if not wanted.size.covers(actual.size):
         return [Mismatch(path, "size", size=(wanted.size, actual.size))]
     return [] if wanted.accepts(actual) else [Mismatch(path, "type", named, actual)]
@@ -216,7 +216,7 @@ def _array(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> 
         return [Mismatch(path, "type", named, actual)]
     if not wanted.size.covers(actual.size):
         return [Mismatch(path, "size", size=(wanted.size, actual.size))]
-    return _places(lambda index: wanted.element, actual, path)
+    return _compare_elements(lambda index: wanted.element, actual, path)
 
 
 def _tuple(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
@@ -226,14 +226,14 @@ def _tuple(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> 
         return [Mismatch(path, "type", named, actual)]
     if not wanted.size.covers(actual.size):
         return [Mismatch(path, "size", size=(wanted.size, actual.size))]
-    return _places(wanted.at, actual, path)
+    return _compare_elements(wanted.at, actual, path)
 
 
-def _places(wanted_at: Callable[[int], Type], actual: TupleType, path: Path) -> list[Mismatch]:
-    found: list[Mismatch] = []
-    for index, each in enumerate(actual.types):
-        found += compare_types(wanted_at(index), each, (*path, f"index {index}"))
-    return found
+def _compare_elements(wanted_at: Callable[[int], Type], actual: TupleType, path: Path) -> list[Mismatch]:
+    mismatches: list[Mismatch] = []
+    for index, element in enumerate(actual.types):
+        mismatches += compare_types(wanted_at(index), element, (*path, f"index {index}"))
+    return mismatches
 
 
 def _hash(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
@@ -243,11 +243,11 @@ def _hash(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> l
         return [Mismatch(path, "type", named, actual)]
     if not wanted.size.covers(actual.size):
         return [Mismatch(path, "size", size=(wanted.size, actual.size))]
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for member in actual.members:
-        found += compare_types(wanted.key_type, member.key_string, (*path, f"key of entry '{member.key}'"))
-        found += compare_types(wanted.value_type, member.value, (*path, f"entry '{member.key}'"))
-    return found
+        mismatches += compare_types(wanted.key_type, member.key_string, (*path, f"key of entry '{member.key}'"))
+        mismatches += compare_types(wanted.value_type, member.value, (*path, f"entry '{member.key}'"))
+    return mismatches
 
 
 def _struct(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) -> list[Mismatch]:
@@ -255,15 +255,15 @@ def _struct(wanted: Value, named: tuple[Type, ...], actual: Type, path: Path) ->
         return _sized(wanted, named, actual, path)
     if not isinstance(actual, StructType):
         return [Mismatch(path, "type", named, actual)]
-    theirs = {member.key: member for member in actual.members}
-    found: list[Mismatch] = []
+    actual_members = {member.key: member for member in actual.members}
+    mismatches: list[Mismatch] = []
     for member in wanted.members:
-        their = theirs.pop(member.key, None)
-        if their is not None:
-            found += compare_types(member.value, their.value, (*path, f"entry '{member.key}'"))
+        actual_member = actual_members.pop(member.key, None)
+        if actual_member is not None:
+            mismatches += compare_types(member.value, actual_member.value, (*path, f"entry '{member.key}'"))
         elif not member.is_optional:
-            found.append(Mismatch(path, "missing", key=member.key))
-    return [*found, *(Mismatch(path, "extra", key=key) for key in theirs)]
+            mismatches.append(Mismatch(path, "missing", key=member.key))
+    return [*mismatches, *(Mismatch(path, "extra", key=key) for key in actual_members)]
 
 
 _COMPARISONS: Final[tuple[tuple[type, Callable[[Value, tuple[Type, ...], Type, Path], list[Mismatch]]], ...]] = (

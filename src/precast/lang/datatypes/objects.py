@@ -1,7 +1,7 @@
-"""Object types: named types with attributes, parents, type parameters and an equality; and TypeSets.
+"""Object types: named types with attributes, parents, type parameters and an equality.
 
-An Object type says how its instances are made (positional or by one Hash), compared and written. A type parameter has the name of
-an attribute, and `T[value]` narrows T to instances whose attribute fits.
+An Object type defines how its instances are made (positionally or from one Hash), compared and written. A type parameter has the name
+of an attribute, and `T[value]` narrows T to instances whose attribute fits.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,12 +12,12 @@ from precast.lang.datatypes.collections import Member, StructType
 from precast.lang.datatypes.references import TypeReference
 from precast.lang.datatypes.rich import ObjectLike, parameter_covers, part_fits
 from precast.lang.issues import types as issues
-from precast.lang.values import core as values
-from precast.lang.values.core import DEFAULT, Hash, Object, Value, literal, quoted
+from precast.lang.values import base as values
+from precast.lang.values.base import DEFAULT, Hash, Object, Value, literal, quoted
 
 
 class Attribute(NamedTuple):
-    """An attribute as declared. `kind` is "", constant, derived, given_or_derived or reference."""
+    """A declared attribute. `kind` is "", constant, derived, given_or_derived or reference."""
 
     name: str
     type: Type
@@ -29,7 +29,7 @@ class Attribute(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """Whether `new` takes it."""
+        """Whether `new` accepts it."""
         return self.kind not in ("constant", "derived")
 
     @property
@@ -37,7 +37,7 @@ class Attribute(NamedTuple):
         return self.has_value or self.kind == "given_or_derived" or self.type.accepts(UNDEF)
 
     def text(self, write: Write) -> str:
-        """As it stands in the type's text: the type alone where nothing else is said."""
+        """The attribute in the type's text: only its type if nothing else is declared."""
         fields = [f"type => {write(self.type)}"]
         if self.final:
             fields.append("final => true")
@@ -56,7 +56,7 @@ def _value_text(value: Value, write: Write) -> str:
 
 
 class ObjectType(ObjectLike):
-    """A type of objects. Without a name and parent it is the default Object type, which takes every object."""
+    """A type of objects. Without a name and parent it is the default Object type, which accepts every object."""
 
     name = "Object"
 
@@ -74,7 +74,7 @@ class ObjectType(ObjectLike):
     ) -> None:
         self.label = label
         self.parent = parent
-        self.own_attributes = {each.name: each for each in attributes}
+        self.own_attributes = {attribute.name: attribute for attribute in attributes}
         self.functions = dict(functions or {})
         self.type_parameters: dict[str, Type] = {
             **(parent.type_parameters if parent else {}),
@@ -85,11 +85,11 @@ class ObjectType(ObjectLike):
         self.equality_include_type = equality_include_type
         self.given = given or Hash()  # the parameters of a narrowed type
         self.is_default = is_default
-        self.parent_name = ""  # of a parent that is not known yet
-        self.is_declared = False  # whether a definition has given it its name
+        self.parent_name = ""  # the name of a parent that is not known yet
+        self.is_declared = False  # whether a definition has named it
 
     def named(self, label: str) -> "ObjectType":
-        """The same type under the name its definition gives it."""
+        """Set the name from the type's definition."""
         self.label = label
         self.is_declared = True
         for cached in ("text", "key", "_hash"):
@@ -97,7 +97,7 @@ class ObjectType(ObjectLike):
         return self
 
     def linked(self, resolve: Callable[[str], Type | None]) -> None:
-        """Put known types in the place of names that were not known when the type was written."""
+        """Replace names that were unknown when the type was written by the types that are known now."""
         parent = resolve(self.parent_name) if self.parent_name else None
         if isinstance(parent, ObjectType):
             self.parent, self.parent_name = parent, ""
@@ -205,11 +205,11 @@ class ObjectType(ObjectLike):
         )
 
     def is_or_inherits(self, other: "ObjectType") -> bool:
-        here: ObjectType | None = self
-        while here is not None:
-            if here == other or (here.label and here.label == other.label):
+        ancestor: ObjectType | None = self
+        while ancestor is not None:
+            if ancestor == other or (ancestor.label and ancestor.label == other.label):
                 return True
-            here = here.parent
+            ancestor = ancestor.parent
         return False
 
     def _accepts(self, other: Type, seen: Seen) -> bool:
@@ -225,16 +225,16 @@ class ObjectType(ObjectLike):
         return self.base()
 
     def given_attributes(self) -> list[Attribute]:
-        """What `new` takes, in the order of its positional form: what must be given comes first."""
-        taken = [a for a in self.attributes.values() if a.is_given]
-        return [a for a in taken if not a.is_optional] + [a for a in taken if a.is_optional]
+        """The attributes that `new` accepts, in the order of its positional form: required ones first."""
+        accepted = [a for a in self.attributes.values() if a.is_given]
+        return [a for a in accepted if not a.is_optional] + [a for a in accepted if a.is_optional]
 
     def initial_struct(self) -> StructType:
-        """The type of the Hash that `new` takes."""
+        """The type of the Hash that `new` accepts."""
         return StructType(Member(a.name, a.type, "Optional" if a.is_optional else "") for a in self.given_attributes())
 
     def make(self, given: Mapping[str, Value]) -> Object:
-        """An instance from attributes that have been checked."""
+        """Make an instance from checked attributes."""
         entries: list[tuple[str, Value]] = []
         for attribute in self.attributes.values():
             if attribute.name in given:
@@ -244,12 +244,12 @@ class ObjectType(ObjectLike):
         return Object(self.base(), Hash.of(entries))
 
     def initial_hash(self, value: Object) -> Hash:
-        """What `new` would need to make an equal object: attributes that have their default are left out."""
+        """The arguments of `new` that make an equal object, without attributes that have their default."""
         return Hash.of(
             (a.name, value.attributes.get(a.name))
             for a in self.attributes.values()
             if a.is_given
-            and not (a.is_optional and values.strict(value.attributes.get(a.name)) == values.strict(a.value))
+            and not (a.is_optional and values.identity_of(value.attributes.get(a.name)) == values.identity_of(a.value))
         )
 
     def inferred(self, value: Object) -> "ObjectType":
@@ -259,15 +259,15 @@ class ObjectType(ObjectLike):
         return self.narrowed(Hash.of((name, value.attributes.get(name)) for name in self.type_parameters))
 
     def label_of(self, value: Object) -> str:
-        """The name of an instance's type in the rich data form."""
+        """The name of an instance's type in rich data."""
         return self.inferred(value).text
 
     def same(self, a: Object, b: Object) -> bool:
-        """Equality of two instances, the first of this type."""
+        """Whether two instances, the first of this type, are equal."""
         if self.equality_include_type and a.type != b.type:
             return False
         names = self._equality_names()
-        return all(values.strict(a.attributes.get(n)) == values.strict(b.attributes.get(n)) for n in names)
+        return all(values.identity_of(a.attributes.get(n)) == values.identity_of(b.attributes.get(n)) for n in names)
 
     def _equality_names(self) -> list[str]:
         if self.equality is not None:
@@ -275,7 +275,7 @@ class ObjectType(ObjectLike):
         return [a.name for a in self.attributes.values() if a.kind not in ("constant", "derived")]
 
     def with_parameters(self, arguments: tuple[Value, ...]) -> "ObjectType":
-        """`T[…]`: by place or by one Hash of names; `default` leaves a parameter open. Raises LANG-23x."""
+        """`T[…]`: parameters by position or by one Hash of names; `default` omits a parameter. Raises LANG-23x."""
         if not self.type_parameters:
             raise issues.NOT_PARAMETERIZED.error(name=self.simple_name)
         if (

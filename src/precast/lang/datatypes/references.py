@@ -1,16 +1,16 @@
-"""The types of the catalog (CatalogEntry, Resource, Class) and of names: aliases and references not resolved yet.
+"""The types of the catalog (CatalogEntry, Resource, Class) and of names: aliases and unresolved references.
 
-A reference to a resource or a class is a type with a title. An alias is made with its name first and told what it stands for
-later, so that aliases may name each other and themselves.
+A reference to a resource or a class is a type with a title. An alias is created with its name, and its target is set later, so that
+aliases can refer to each other and themselves.
 """
 
 import functools
 from typing import Final
 
 from precast.lang.datatypes.base import NOTHING_SEEN, Check, Seen, Type, Write
-from precast.lang.datatypes.combined import NotUndefType, OptionalType, VariantType, variant
+from precast.lang.datatypes.composites import NotUndefType, OptionalType, VariantType, variant
 from precast.lang.issues import types as issues
-from precast.lang.values.core import Value, quoted
+from precast.lang.values.base import Value, quoted
 
 
 class CatalogEntryType(Type):
@@ -55,7 +55,7 @@ class ResourceType(CatalogEntryType):
 
 
 class ClassType(CatalogEntryType):
-    """The class type or one class, by its name in lower case without leading colons."""
+    """The class type or one class, by its lower-case name without leading colons."""
 
     name = "Class"
 
@@ -74,12 +74,12 @@ class ClassType(CatalogEntryType):
 
 @functools.lru_cache(maxsize=4096)
 def capitalised(type_name: str) -> str:
-    """A resource type's name as references write it: every part with a capital."""
+    """A resource type's name as references write it: every part capitalised."""
     return "::".join(part.capitalize() for part in type_name.removeprefix("::").split("::"))
 
 
 class TypeReference(Type):
-    """A type by its text, of a name nobody knows."""
+    """A type by its text, if its name is unknown."""
 
     name = "TypeReference"
 
@@ -107,10 +107,10 @@ class TypeAlias(Type):
     def __init__(self, alias: str, target: Type | None = None, is_core: bool = False) -> None:
         self.alias = alias
         self._target = target
-        self.is_core = is_core  # known to everybody, so it is never spelled out
+        self.is_core = is_core  # part of the language, so messages never expand it
 
     def resolve(self, target: Type) -> None:
-        """Say what the name stands for; raises LANG-220 if that is only the name itself."""
+        """Set the target of the name. Raises LANG-220 if that is only the name itself."""
         self._target = _without(target, self)
         self._check_real()
 
@@ -129,7 +129,7 @@ class TypeAlias(Type):
 
     @property
     def target(self) -> Type:
-        """What it was declared as; an alias of an alias is not followed."""
+        """The declared target; an alias of an alias is not followed."""
         return self._target or TypeReference()
 
     def parameters(self) -> tuple[object, ...]:
@@ -151,16 +151,16 @@ class TypeAlias(Type):
         target = self.resolved()
         if not _is_direct(target, self):
             return lambda value: target.check(value)
-        under_way: set[int] = set()  # values being checked further up: such an alternative adds nothing
+        in_progress: set[int] = set()  # values whose check is in progress: the recursion adds nothing
 
         def check(value: Value) -> bool:
-            if id(value) in under_way:
+            if id(value) in in_progress:
                 return False
-            under_way.add(id(value))
+            in_progress.add(id(value))
             try:
                 return target.check(value)
             finally:
-                under_way.discard(id(value))
+                in_progress.discard(id(value))
 
         return check
 
@@ -190,23 +190,23 @@ class TypeAlias(Type):
 
 
 def _without(target: Type, alias: TypeAlias) -> Type:
-    """A Variant without the alias itself among its members: it would add nothing."""
+    """A Variant without the alias itself among its members, which would add nothing."""
     if isinstance(target, VariantType) and alias in target.types:
         return variant(t for t in target.types if t != alias)
     return target
 
 
-def _is_real(each: Type, seen: tuple[Type, ...]) -> bool:
-    """Whether a type comes to anything but names that stand for each other; one not declared yet may."""
-    if isinstance(each, TypeAlias):
-        return each not in seen and (each._target is None or _is_real(each._target, (*seen, each)))
-    if isinstance(each, VariantType) and each.types:
-        return any(_is_real(t, seen) for t in each.types)
+def _is_real(data_type: Type, seen: tuple[Type, ...]) -> bool:
+    """Whether a type is more than names that refer to each other; an alias without a target yet counts as real."""
+    if isinstance(data_type, TypeAlias):
+        return data_type not in seen and (data_type._target is None or _is_real(data_type._target, (*seen, data_type)))
+    if isinstance(data_type, VariantType) and data_type.types:
+        return any(_is_real(t, seen) for t in data_type.types)
     return True
 
 
 def _is_direct(target: Type, alias: TypeAlias, seen: tuple[Type, ...] = ()) -> bool:
-    """Whether the alias is met again in its own definition for the same value, through Variants and other aliases."""
+    """Whether the definition of an alias applies the alias to the same value again, through Variants and other aliases."""
     if target == alias:
         return True
     if isinstance(target, VariantType):

@@ -1,10 +1,10 @@
-"""The types of Binary and URI values, of what only Ruby knows (Runtime), and the root of all Object types."""
+"""The types of Binary and URI values, of Ruby classes (Runtime), and the base of all Object types."""
 
 from typing import Final
 
 from precast.lang.datatypes.base import Check, Seen, Type, Write
-from precast.lang.values import core as values
-from precast.lang.values.core import Hash, Value, literal, quoted
+from precast.lang.values import base as values
+from precast.lang.values.base import Hash, Value, literal, quoted
 from precast.lang.values.regexps import compile_regexp
 from precast.lang.values.uris import URI
 
@@ -26,7 +26,7 @@ class BinaryType(Type):
 
 
 class URIType(Type):
-    """A URI whose parts match: by name a string, an Integer, a regular expression or a type."""
+    """A URI whose parts match; each part is a string, an Integer, a regular expression or a type."""
 
     name = "URI"
 
@@ -56,16 +56,16 @@ class URIType(Type):
 
 
 def part_fits(want: Value, value: Value) -> bool:
-    """Whether an attribute has what a parameterised type asks of it: equal, matching, or an instance."""
+    """Whether an attribute satisfies a type's parameter: it is equal, it matches, or it is an instance."""
     if isinstance(want, Type):
         return want.check(value)
     if isinstance(want, values.Regexp):
         return isinstance(value, str) and compile_regexp(want.pattern).search(value) is not None
-    return bool(values.strict(want) == values.strict(value))
+    return bool(values.identity_of(want) == values.identity_of(value))
 
 
 def parameter_covers(want: Value, have: Value) -> bool:
-    """Whether everything a parameter lets through is let through by another."""
+    """Whether a parameter accepts everything that another accepts."""
     if isinstance(have, Type):
         return isinstance(want, Type) and want.accepts(have)
     if isinstance(have, values.Regexp):
@@ -74,7 +74,7 @@ def parameter_covers(want: Value, have: Value) -> bool:
 
 
 class RuntimeType(Type):
-    """Something of the runtime, by name. No value of ours is one; only signatures mention it."""
+    """A class of the runtime, by name. None of our values is an instance; only signatures use it."""
 
     name = "Runtime"
 

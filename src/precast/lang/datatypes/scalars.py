@@ -1,11 +1,11 @@
-"""The types of single values: numbers, strings in all their forms, Boolean, Regexp, and the groups of them."""
+"""The types of single values: numbers, all forms of strings, Boolean, Regexp, and their groups."""
 
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
 from precast.lang.datatypes.base import ANY_SIZE, Check, Seen, Size, Type, Write
-from precast.lang.values import core as values
-from precast.lang.values.core import Regexp, Value, quoted
+from precast.lang.values import base as values
+from precast.lang.values.base import Regexp, Value, quoted
 from precast.lang.values.regexps import compile_regexp
 
 _NUMBERS: Final = (int, float)
@@ -24,7 +24,7 @@ class NumericType(Type):
 
 
 class IntegerType(NumericType):
-    """Integer in a range; None is no bound."""
+    """Integer in a range; None means unbounded."""
 
     name = "Integer"
 
@@ -69,14 +69,14 @@ class IntegerType(NumericType):
         return self.low is not None and self.high is not None
 
     def range(self) -> range:
-        """Its numbers; only of a finite one."""
+        """The numbers of a finite range."""
         assert self.low is not None
         assert self.high is not None
         return range(self.low, self.high + 1)
 
 
 class FloatType(NumericType):
-    """Float in a range; None is no bound."""
+    """Float in a range; None means unbounded."""
 
     name = "Float"
 
@@ -117,7 +117,7 @@ def _range_texts(low: Value, high: Value, write: Callable[[Value], str]) -> tupl
 
 
 class StringType(Type):
-    """String of a size, or (only by inference and in keys) exactly one string."""
+    """String of a size, or exactly one string (only in inferred types and keys)."""
 
     name = "String"
 
@@ -167,7 +167,7 @@ class StringType(Type):
 
 
 class EnumType(Type):
-    """One of some strings; sorted, as Puppet prints them."""
+    """One of several strings; sorted, as Puppet prints them."""
 
     name = "Enum"
 
@@ -216,7 +216,7 @@ class EnumType(Type):
 
 
 class PatternType(Type):
-    """A string that matches one of some regular expressions."""
+    """A string that matches one of several regular expressions."""
 
     name = "Pattern"
 
@@ -302,7 +302,7 @@ class RegexpType(Type):
 
 
 class ScalarDataType(Type):
-    """Scalars that JSON knows: Integer, Float, String, Boolean."""
+    """Scalars that JSON can represent: Integer, Float, String, Boolean."""
 
     name = "ScalarData"
     members: ClassVar[tuple[type[Type], ...]] = (

@@ -6,7 +6,7 @@ from typing import Final
 from precast.lang.datatypes.base import Check, Seen, Type, Write
 from precast.lang.datatypes.objects import ObjectType
 from precast.lang.datatypes.rich import ObjectLike
-from precast.lang.values.core import Hash, literal, quoted
+from precast.lang.values.base import Hash, literal, quoted
 
 
 class TypeSetType(ObjectLike):

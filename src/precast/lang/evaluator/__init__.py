@@ -1,19 +1,20 @@
-"""Turns the tree of a program into closures, once; a compile then only runs closures.
+"""Translates a program's tree into closures once; a compile then only runs closures.
 
 `translation` has the dispatch; each other module translates one family of nodes and registers itself there.
 """
 
 
 def load_translations() -> None:
-    """Makes every translation known."""
+    """Import every module that registers translations."""
     from precast.lang.evaluator import (  # noqa: F401
-        accessing,
+        access,
         assignments,
         branches,
         calls,
+        collectors,
         declarations,
-        links,
         literals,
         operators,
+        relationships,
         templates,
     )

@@ -1,32 +1,32 @@
-"""`+ - * / % << >>` and unary minus on values: numbers, strings that read as numbers, collections, moments, durations."""
+"""`+ - * / % << >>` and unary minus on values: numbers, numeric strings, collections, timestamps and timespans."""
 
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
 from precast.lang.issues import compiler as issues
-from precast.lang.values import moments
-from precast.lang.values.core import Binary, Hash, Rich, is_number, kind_name, to_string
+from precast.lang.values import times
+from precast.lang.values.base import Binary, Hash, Rich, is_number, kind_name, to_string
 from precast.lang.values.uris import URI
 
 if TYPE_CHECKING:
-    from precast.lang.compiler.run import Run
+    from precast.lang.compiler.compilation import Compilation
 
 INTEGER_MIN: Final = -(2**63)
 INTEGER_MAX: Final = 2**63 - 1
-_TIMES = (moments.Timestamp, moments.Timespan)
+_TIMES = (times.Timestamp, times.Timespan)
 _NUMERIC = re.compile(r"[ \t]*([-+]?)[ \t]*((0[xX][0-9A-Fa-f]+)|(0?\d+)((?:\.\d+)?(?:[eE]-?\d+)?))[ \t]*", re.ASCII)
 
 
-_MOST_CHARACTERS = 1000  # Python refuses numbers of thousands of digits
+_MAX_CHARACTERS = 1000  # Python refuses numbers of thousands of digits
 
 
 def number_in(text: str) -> int | float | None:
-    """The number a string reads as: decimal, 0x…, 0… for octal, or with a fraction or exponent; None if it is none."""
-    found = _NUMERIC.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
-    if found is None:
+    """The number that a string represents: decimal, 0x…, 0… for octal, or with a fraction or exponent; None if it is not numeric."""
+    match = _NUMERIC.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
+    if match is None:
         return None
-    sign, whole, hexadecimal, digits, fraction = found.groups()
+    sign, whole, hexadecimal, digits, fraction = match.groups()
     value: int | float
     if fraction:
         value = float(whole)
@@ -41,23 +41,23 @@ def number_in(text: str) -> int | float | None:
     return -value if sign == "-" else value
 
 
-def numeric(run: "Run", value: Any) -> Any:
-    """The value as a number or a moment; a string that reads as one is taken with a warning."""
+def numeric(compilation: "Compilation", value: Any) -> Any:
+    """The value as a number, timestamp or timespan; a numeric string is converted with a warning."""
     if is_number(value) or isinstance(value, _TIMES):
         return value
-    found = number_in(value) if isinstance(value, str) else None
-    if found is None:
+    number = number_in(value) if isinstance(value, str) else None
+    if number is None:
         raise issues.NOT_NUMERIC.error(value=shown(value))
-    run.complain(issues.NUMERIC_COERCION, before=value, after=shown(found))
-    return found
+    compilation.complain(issues.NUMERIC_COERCION, before=value, after=shown(number))
+    return number
 
 
 def shown(value: Any) -> str:
-    """A value in a message."""
+    """A value as messages show it."""
     return to_string(value)
 
 
-def a(value: Any) -> str:
+def kind_with_article(value: Any) -> str:
     """`an Integer`, `a String`: the kind of a value with its article."""
     return with_article(kind_name(value))
 
@@ -66,17 +66,17 @@ def with_article(name: str) -> str:
     return f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
 
 
-def negate(run: "Run", value: Any) -> Any:
-    number = numeric(run, value)
-    if isinstance(number, moments.Timespan):
-        return moments.Timespan(-number.ns)
+def negate(compilation: "Compilation", value: Any) -> Any:
+    number = numeric(compilation, value)
+    if isinstance(number, times.Timespan):
+        return times.Timespan(-number.ns)
     if not is_number(number):
-        raise issues.NOT_APPLICABLE.error(operator="-", left=a(number))
+        raise issues.NOT_APPLICABLE.error(operator="-", left=kind_with_article(number))
     return bounded(-number)
 
 
-def calculate(run: "Run", operator: str, left: Any, right: Any) -> Any:
-    """The result of an operator; raises where it has no meaning or leaves Puppet's integers."""
+def calculate(compilation: "Compilation", operator: str, left: Any, right: Any) -> Any:
+    """The result of an operator. Raises if the operands do not support it or the result exceeds Puppet's integers."""
     if isinstance(left, tuple | Hash) and operator in ("+", "-", "<<"):
         return _on_collection(operator, left, right)
     if operator == "+" and isinstance(left, Rich):
@@ -86,10 +86,10 @@ def calculate(run: "Run", operator: str, left: Any, right: Any) -> Any:
             return Binary(left.data + right.data)
         if isinstance(left, URI):
             return _joined(left, right)
-    left = numeric(run, left)
-    right = numeric(run, right)
+    left = numeric(compilation, left)
+    right = numeric(compilation, right)
     if isinstance(left, _TIMES) or isinstance(right, _TIMES):
-        return moments.calculate(operator, left, right)
+        return times.calculate(operator, left, right)
     return _on_numbers(operator, left, right)
 
 
@@ -142,7 +142,7 @@ def _shifted(operator: str, left: int, count: int) -> Any:
 
 
 def bounded(value: Any) -> Any:
-    """The value, if it is one of Puppet's numbers."""
+    """The value, if it is within the range of Puppet's numbers. Raises if it is not."""
     if isinstance(value, float):
         if math.isinf(value):
             raise issues.RESULT_IS_INFINITY.error()
@@ -158,7 +158,7 @@ def _on_collection(operator: str, left: Any, right: Any) -> Any:
     if operator == "-":
         return _without(left, right)
     if not isinstance(left, tuple):
-        raise issues.NOT_APPLICABLE.error(operator=operator, left=a(left))
+        raise issues.NOT_APPLICABLE.error(operator=operator, left=kind_with_article(left))
     return (*left, right)
 
 
@@ -173,7 +173,7 @@ def _concatenated(left: Any, right: Any) -> Any:
 
 
 def _pairs(items: tuple[Any, ...]) -> list[tuple[Any, Any]]:
-    """Entries from an array of pairs, or from keys and values in turn."""
+    """Entries from an array of pairs, or from alternating keys and values."""
     if items and all(isinstance(item, tuple) for item in items):
         if any(len(item) not in (1, 2) for item in items):
             raise issues.BAD_OPERAND.error(reason="invalid number of elements for a Hash entry")
@@ -185,10 +185,10 @@ def _pairs(items: tuple[Any, ...]) -> list[tuple[Any, Any]]:
 
 def _without(left: Any, right: Any) -> Any:
     if isinstance(left, tuple):
-        unwanted = as_array(right)
-        return tuple(item for item in left if not any(same(item, each) for each in unwanted))
-    gone = tuple(right) if isinstance(right, Hash) else right if isinstance(right, tuple) else (right,)
-    return Hash.of((key, value) for key, value in left.items() if not any(same(key, each) for each in gone))
+        removed = as_array(right)
+        return tuple(item for item in left if not any(same(item, other) for other in removed))
+    keys = tuple(right) if isinstance(right, Hash) else right if isinstance(right, tuple) else (right,)
+    return Hash.of((key, value) for key, value in left.items() if not any(same(key, other) for other in keys))
 
 
 def as_array(value: Any) -> tuple[Any, ...]:
@@ -197,10 +197,10 @@ def as_array(value: Any) -> tuple[Any, ...]:
     return tuple(value.items()) if isinstance(value, Hash) else (value,)
 
 
-def same(one: Any, other: Any) -> bool:
-    """Ruby's `==`: strings with case, numbers by value, nothing else across kinds."""
-    if isinstance(one, bool) or isinstance(other, bool) or one is None or other is None:
-        return one is other
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+def same(left: Any, right: Any) -> bool:
+    """Ruby's `==`: strings with case, numbers by value, values of different kinds never."""
+    if isinstance(left, bool) or isinstance(right, bool) or left is None or right is None:
+        return left is right
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)

@@ -8,14 +8,14 @@ from precast.lang.evaluator.translation import Code, Translator, place, translat
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
 from precast.lang.syntax import ast
-from precast.lang.values.core import Hash, literal
+from precast.lang.values.base import Hash, literal
 
-# Names that every scope has from the start.
+# Variables that every scope has from the start.
 _BUILT_IN = frozenset(("trusted", "facts", "server_facts"))
 
 
 @translates(ast.Assignment)
-def assignment(to: Translator, node: ast.Assignment) -> Code:
+def translate_assignment(to: Translator, node: ast.Assignment) -> Code:
     if node.op != "=":
         to.fail(issues.NO_SUCH_ASSIGNMENT, node, operator=node.op)
     value = to.code(node.value)
@@ -37,7 +37,7 @@ def assignment(to: Translator, node: ast.Assignment) -> Code:
     names = _names(to, target)
 
     def destructure(scope: Scope) -> Any:
-        given = scope.run.concrete_top(value(scope))
+        given = scope.compilation.concrete_top(value(scope))
         try:
             return _assign_all(scope, names, given)
         except PrecastError as error:
@@ -67,14 +67,14 @@ def _names(to: Translator, target: ast.Node) -> Names:
 
 
 def assign(scope: Scope, name: str, value: Any) -> None:
-    """Sets a variable for the first and only time. Raises where it is set or has a fixed meaning."""
+    """Set a variable for the first and only time. Raises if it is already set or is reserved."""
     variables = scope.variables
     if name in variables:
         issue = issues.REASSIGNED_BUILT_IN if name in ("name", "title") else issues.REASSIGNED
         raise issue.error(name=name)
     if name in _BUILT_IN:
         raise issues.RESERVED_VARIABLE.error(name=name)
-    if scope.parent is None and scope.run.is_fact_name(name):
+    if scope.parent is None and scope.compilation.is_fact_name(name):
         raise issues.REASSIGNED.error(name=name)
     variables[name] = value
 
@@ -90,7 +90,7 @@ def _assign_all(scope: Scope, names: Names, value: Any) -> Any:
     given = value if isinstance(value, tuple) else (value,)
     if len(given) != len(names):
         raise issues.UNEQUAL_ASSIGNMENT.error(expected=len(names), actual=len(given))
-    return tuple(_assign_all(scope, name, each) for name, each in zip(names, given, strict=True))
+    return tuple(_assign_all(scope, name, item) for name, item in zip(names, given, strict=True))
 
 
 def _entry(value: Hash, name: Names) -> Any:
@@ -101,7 +101,7 @@ def _entry(value: Hash, name: Names) -> Any:
 
 def _class_variable(scope: Scope, reference: datatypes.ClassType, name: Names) -> Any:
     class_name = reference.class_name or ""
-    frame = scope.run.frames.get(class_name.lower())
+    frame = scope.compilation.frames.get(class_name.lower())
     if frame is None:
         raise issues.UNKNOWN_RESOURCE.error(reference=f"Class[{class_name}]")
     value = frame.scope.variables.get(name, MISSING) if isinstance(name, str) else MISSING

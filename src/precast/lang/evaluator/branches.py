@@ -1,4 +1,4 @@
-"""if, unless, case and the selector. What a match inside one of them leaves in $0 to $9 is gone after it."""
+"""if, unless, case and the selector. A match inside one of them does not change $0 to $9 after it."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from precast.lang.evaluator.translation import Code, Translator, translates, unw
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
 from precast.lang.syntax import ast
-from precast.lang.values.core import to_string
+from precast.lang.values.base import to_string
 
 
 @translates(ast.If)
-def if_(to: Translator, node: ast.If) -> Code:
+def translate_if(to: Translator, node: ast.If) -> Code:
     test, then = to.truth(node.condition), to.code(node.then)
     otherwise = to.code(node.otherwise) if node.otherwise is not None else to.constant(None)
 
@@ -25,7 +25,7 @@ def if_(to: Translator, node: ast.If) -> Code:
 
 
 @translates(ast.Unless)
-def unless(to: Translator, node: ast.Unless) -> Code:
+def translate_unless(to: Translator, node: ast.Unless) -> Code:
     test, then = to.truth(node.condition), to.code(node.then)
     otherwise = to.code(node.otherwise) if node.otherwise is not None else to.constant(None)
 
@@ -39,7 +39,7 @@ def unless(to: Translator, node: ast.Unless) -> Code:
 
 
 class Option:
-    """One value of an option, with what to run if it is taken."""
+    """One value of an option, and the code to run if the subject matches it."""
 
     __slots__ = ("is_splat", "then", "value")
 
@@ -48,17 +48,17 @@ class Option:
         self.is_splat = is_splat
         self.then = then
 
-    def takes(self, scope: Scope, subject: Any) -> bool:
+    def matches(self, scope: Scope, subject: Any) -> bool:
         value = self.value(scope)
         if self.is_splat:
-            return any(option_matches(scope, subject, each) for each in value)
-        if scope.run.has_unknowns:
-            value = scope.run.concrete(value)
+            return any(option_matches(scope, subject, item) for item in value)
+        if scope.compilation.has_unknowns:
+            value = scope.compilation.concrete(value)
         return option_matches(scope, subject, value)
 
 
 def _options(to: Translator, pairs: list[tuple[ast.Node, Code]]) -> tuple[tuple[Option, ...], Code | None]:
-    """The options in order, and what runs if none is taken: where it stands makes no difference."""
+    """The options in order, and the code of `default`, whose position makes no difference."""
     default: Code | None = None
     options = []
     for node, then in pairs:
@@ -71,8 +71,8 @@ def _options(to: Translator, pairs: list[tuple[ast.Node, Code]]) -> tuple[tuple[
 
 
 @translates(ast.Case)
-def case(to: Translator, node: ast.Case) -> Code:
-    subject, known = to.code(node.subject), to.known(node.subject)
+def translate_case(to: Translator, node: ast.Case) -> Code:
+    subject, concrete = to.code(node.subject), to.concrete_for(node.subject)
     pairs: list[tuple[ast.Node, Code]] = []
     for option in node.options:
         then = to.code(option.body)
@@ -81,10 +81,10 @@ def case(to: Translator, node: ast.Case) -> Code:
 
     def code(scope: Scope) -> Any:
         before = scope.matches
-        value = known(scope, subject(scope))
+        value = concrete(scope, subject(scope))
         result = None
         for option in options:
-            if option.takes(scope, value):
+            if option.matches(scope, value):
                 result = option.then(scope)
                 break
         else:
@@ -97,16 +97,16 @@ def case(to: Translator, node: ast.Case) -> Code:
 
 
 @translates(ast.Selector)
-def selector(to: Translator, node: ast.Selector) -> Code:
-    subject, known = to.code(node.subject), to.known(node.subject)
+def translate_selector(to: Translator, node: ast.Selector) -> Code:
+    subject, concrete = to.code(node.subject), to.concrete_for(node.subject)
     options, default = _options(to, [(entry.matching, to.code(entry.value)) for entry in node.entries])
 
     def code(scope: Scope) -> Any:
         before = scope.matches
-        value = known(scope, subject(scope))
+        value = concrete(scope, subject(scope))
         result: Any = MISSING
         for option in options:
-            if option.takes(scope, value):
+            if option.matches(scope, value):
                 result = option.then(scope)
                 break
         else:

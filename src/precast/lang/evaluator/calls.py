@@ -1,11 +1,11 @@
-"""Calls: functions by name, methods, `Type(…)`, with splats and lambdas."""
+"""Calls: functions by name, methods, and `Type(…)`, with splats and lambdas."""
 
 from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
-from precast.lang.control import ControlFlow
+from precast.lang.control_flow import ControlFlow
 from precast.lang.evaluator import fact_paths
 from precast.lang.evaluator.lambdas import LambdaCode
 from precast.lang.evaluator.literals import elements
@@ -14,58 +14,54 @@ from precast.lang.functions import library, registry
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
 from precast.lang.syntax import ast
-from precast.lang.values.core import ActiveObject, Object
+from precast.lang.values.base import ActiveObject, Object
 from precast.lang.values.uris import PARTS, URI
 
 library.load()
 
 
 @translates(ast.Call)
-def call(to: Translator, node: ast.Call) -> Code:
+def translate_call(to: Translator, node: ast.Call) -> Code:
     functor = unwrap(node.functor)
     block = LambdaCode(to, node.block) if node.block is not None else None
     if isinstance(functor, ast.QualifiedName | ast.LiteralString):
         arguments, name = elements(to, node.arguments), functor.value.removeprefix("::")
-        ordinary = _named(to, name, arguments, block, node.span)
+        ordinary = _call_named(to, name, arguments, block, node.span)
         is_reader = name in fact_paths.READERS and block is None
-        return fact_paths.shortened(to, name, node.arguments, node.span, ordinary) if is_reader else ordinary
+        return fact_paths.translate_fact_read(to, name, node.arguments, node.span, ordinary) if is_reader else ordinary
     if isinstance(functor, ast.QualifiedReference | ast.Access):
         kind, rest = to.code(functor), elements(to, node.arguments)
-        return _named(to, "new", lambda scope: (kind(scope), *rest(scope)), block, node.span)
+        return _call_named(to, "new", lambda scope: (kind(scope), *rest(scope)), block, node.span)
     to.fail(issues.NOT_CALLABLE, functor)
     return None
 
 
 @translates(ast.CallMethod)
-def call_method(to: Translator, node: ast.CallMethod) -> Code:
+def translate_method_call(to: Translator, node: ast.CallMethod) -> Code:
     receiver = elements(to, (node.receiver,))
     rest = elements(to, node.arguments)
     block = LambdaCode(to, node.block) if node.block is not None else None
-    run_function = _Invocation(to.source, node.span, node.name, block)
+    call_function = _CallSite(to.source, node.span, node.name, block)
 
     def code(scope: Scope) -> Any:
         given = receiver(scope)
         if given and isinstance(given[0], ActiveObject):
-            act = given[0].function(node.name)
-            if act is not None:
-                return _acted(scope, act, rest(scope), block, node.span)
+            method = given[0].function(node.name)
+            if method is not None:
+                return method(rest(scope), None if block is None else block.at(scope))
         if given and isinstance(given[0], Object | URI):
-            found = _member(given[0], node.name)
-            if found is not MISSING:
-                return found
-        return run_function(scope, (*given, *rest(scope)))
+            attribute = _member(given[0], node.name)
+            if attribute is not MISSING:
+                return attribute
+        return call_function(scope, (*given, *rest(scope)))
 
     if node.name in fact_paths.READERS and block is None:
-        return fact_paths.shortened(to, node.name, (node.receiver, *node.arguments), node.span, code)
+        return fact_paths.translate_fact_read(to, node.name, (node.receiver, *node.arguments), node.span, code)
     return code
 
 
-def _acted(scope: Scope, act: Any, args: tuple[Any, ...], block: LambdaCode | None, span: Span) -> Any:
-    return act(args, None if block is None else block.at(scope))
-
-
 def _member(value: Object | URI, name: str) -> Any:
-    """An attribute of an object, MISSING if it has none of that name."""
+    """An attribute of an object; MISSING if it has no attribute with that name."""
     if isinstance(value, URI):
         return getattr(value, name) if name in PARTS else MISSING
     if name in value.type.attributes:
@@ -75,13 +71,13 @@ def _member(value: Object | URI, name: str) -> Any:
     return MISSING
 
 
-def _named(to: Translator, name: str, arguments: Code, block: LambdaCode | None, span: Span) -> Code:
-    invoke = _Invocation(to.source, span, name, block)
+def _call_named(to: Translator, name: str, arguments: Code, block: LambdaCode | None, span: Span) -> Code:
+    invoke = _CallSite(to.source, span, name, block)
     return lambda scope: invoke(scope, arguments(scope))
 
 
-class _Invocation:
-    """One call site: finds the function once if it is built in, calls it, and gives its errors a place."""
+class _CallSite:
+    """One call in the source: finds a built-in function once, calls the function, and places its errors."""
 
     __slots__ = ("block", "builtin", "name", "source", "span")
 
@@ -94,12 +90,12 @@ class _Invocation:
 
     def __call__(self, scope: Scope, args: tuple[Any, ...]) -> Any:
         block = None if self.block is None else self.block.at(scope)
-        run = scope.run
+        compilation = scope.compilation
         try:
             if self.builtin is not None:
-                run.place = (self.source, self.span)
-                return self.builtin.call(run, scope, args, block, self.span)
-            return run.call_loaded(scope, self.name, args, block, self.source, self.span)
+                compilation.place = (self.source, self.span)
+                return self.builtin.call(compilation, scope, args, block, self.span)
+            return compilation.call_loaded(scope, self.name, args, block, self.source, self.span)
         except PrecastError as error:
             raise place(error, self.source, self.span) from None
         except ControlFlow as jump:
@@ -111,8 +107,8 @@ class _Invocation:
 
 
 def call_by_name(scope: Scope, name: str, args: tuple[Any, ...], block: Any) -> Any:
-    """A call that code makes by a name it computed; errors come without a place."""
+    """Call a function by a computed name; errors come without a place."""
     builtin = registry.find(name)
     if builtin is not None:
-        return builtin.call(scope.run, scope, args, block, None)
-    return scope.run.call_loaded(scope, name, args, block)
+        return builtin.call(scope.compilation, scope, args, block, None)
+    return scope.compilation.call_loaded(scope, name, args, block)

@@ -1,7 +1,7 @@
 """`dig` and `get` below a fact: `$facts.dig('os', 'name')` asks for that path, as `$facts['os']['name']` does.
 
-Evaluated as any call, the first argument would be all facts, and the catalog would hang on each of them. Only the path is asked
-for; where it leads nowhere, the longest part of it that is there.
+An ordinary call would evaluate the first argument to all facts, and the catalog would depend on each of them. Here only the path is
+asked for; if it does not exist, its longest existing part is.
 """
 
 from collections.abc import Sequence
@@ -20,20 +20,22 @@ READERS = frozenset(("dig", "get"))
 _ROOTS = ("facts", "trusted")
 
 
-def shortened(to: Translator, function: str, arguments: Sequence[ast.Node], span: Span, ordinary: Code) -> Code:
-    """The code of a call to `dig` or `get` without a block; any that is not below a fact runs as it would have."""
-    found = _variable_path(to, arguments[0]) if arguments else None
-    if found is None or any(isinstance(unwrap(node), ast.Splat) for node in arguments):
+def translate_fact_read(
+    to: Translator, function: str, arguments: Sequence[ast.Node], span: Span, ordinary: Code
+) -> Code:
+    """The code of a call to `dig` or `get` without a block; a call that does not read below a fact runs as `ordinary`."""
+    variable_path = _variable_path(to, arguments[0]) if arguments else None
+    if variable_path is None or any(isinstance(unwrap(node), ast.Splat) for node in arguments):
         return ordinary
-    variable, start = found
+    variable, start = variable_path
     name, top_only = variable.removeprefix("::"), variable.startswith("::")
     rest, source = elements(to, arguments[1:]), to.source
 
     def code(scope: Scope) -> Any:
-        if not scope.run.is_fact(scope, name, top_only):
+        if not scope.compilation.is_fact(scope, name, top_only):
             return ordinary(scope)
         try:
-            steps, default = _steps(function, scope.run.concrete(rest(scope)))
+            steps, default = _steps(function, scope.compilation.concrete(rest(scope)))
             answer = MISSING if steps is None else _below(scope, name, start, steps)
         except PrecastError as error:
             raise place(error, source, span) from None
@@ -45,7 +47,7 @@ def shortened(to: Translator, function: str, arguments: Sequence[ast.Node], span
 
 
 def _variable_path(to: Translator, node: ast.Node) -> tuple[str, tuple[Any, ...]] | None:
-    """The variable that an argument starts with and the constant keys below it; None for any other argument."""
+    """The variable at the start of an argument and the constant keys below it; None for any other argument."""
     keys: list[Any] = []
     node = unwrap(node)
     while isinstance(node, ast.Access):
@@ -60,7 +62,7 @@ def _variable_path(to: Translator, node: ast.Node) -> tuple[str, tuple[Any, ...]
 
 
 def _steps(function: str, given: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, Any]:
-    """The path that the call names and its default; None where the call is to be refused as it stands."""
+    """The path that the call names, and its default; the path is None if the ordinary call must report an error."""
     if function == "dig":
         steps, default = given, None
     elif len(given) in (1, 2) and isinstance(given[0], str):
@@ -72,16 +74,16 @@ def _steps(function: str, given: tuple[Any, ...]) -> tuple[tuple[Any, ...] | Non
 
 
 def _below(scope: Scope, name: str, start: tuple[Any, ...], steps: tuple[Any, ...]) -> Any:
-    """What lies at the end of the path; MISSING where only the call itself can say what is wrong."""
+    """The value at the path; MISSING if only the ordinary call can say what is wrong."""
     path = (*start, *steps)
-    answer = scope.run.fact_value(name, path)
+    answer = scope.compilation.fact_value(name, path)
     if answer is not ABSENT:
         return answer
     for depth in range(len(path) - 1, max(len(start), 1) - 1, -1):
-        kind = scope.run.fact_kind(name, path[:depth])
-        if kind == "hash":  # which does not have the key: to know that is enough
+        kind = scope.compilation.fact_kind(name, path[:depth])
+        if kind == "hash":  # the hash lacks the key, so no further question is needed
             return None
         if kind != "absent":
-            found = scope.run.fact_value(name, path[:depth], whole=True)
-            return navigation.dig(found, *path[depth:]) if isinstance(found, tuple | dict) else MISSING
+            value = scope.compilation.fact_value(name, path[:depth], whole=True)
+            return navigation.dig(value, *path[depth:]) if isinstance(value, tuple | dict) else MISSING
     return None if name in _ROOTS and len(start) < 2 else MISSING

@@ -1,6 +1,6 @@
-"""Parameters and bodies: what lambdas, functions, classes, defines and templates share.
+"""Parameters and bodies, as lambdas, functions, classes, defines and templates share them.
 
-A type of a parameter is evaluated when it is first needed and, unless it names something the environment defines, only once.
+The type of a parameter is evaluated when it is first needed and, unless it names something that the environment defines, only once.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang import datatypes
-from precast.lang.control import Next, Return
+from precast.lang.control_flow import Next, Return
 from precast.lang.datatypes import Type, mismatch
 from precast.lang.datatypes.base import Size
 from precast.lang.datatypes.callables import CallableType, parameters_of
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 def has_no_variable(node: ast.Node) -> bool:
-    """Whether a type expression means the same wherever it is evaluated in one compile."""
+    """Whether a type expression gives the same type wherever one compile evaluates it."""
     if isinstance(node, ast.Variable | ast.Call | ast.CallMethod):
         return False
     for field in node.__struct_fields__:
         inner = getattr(node, field)
-        for each in inner if isinstance(inner, tuple) else (inner,):
-            if isinstance(each, ast.Node) and not has_no_variable(each):
+        for child in inner if isinstance(inner, tuple) else (inner,):
+            if isinstance(child, ast.Node) and not has_no_variable(child):
                 return False
     return True
 
 
 class ParameterCode:
-    """A declared parameter, translated."""
+    """A translated parameter."""
 
     __slots__ = ("_fixed", "_is_static", "_type", "captures_rest", "default", "name", "source", "span")
 
@@ -57,20 +57,20 @@ class ParameterCode:
         return self._type is not None
 
     def type_in(self, scope: Scope) -> Type:
-        """The declared type, Any if there is none. Raises where the expression gives no type."""
+        """The declared type; Any if there is none. Raises if the expression does not give a type."""
         if self._fixed is not None:
             return self._fixed
         if self._type is None:
             return datatypes.ANY
-        known: Type | None = scope.run.types.get(self)
+        known: Type | None = scope.compilation.types.get(self)
         if known is not None:
             return known
-        found = self._type(scope)
-        if not isinstance(found, Type):
-            raise issues.NOT_A_TYPE.error(self.source, self.span, value=datatypes.infer(found))
+        declared = self._type(scope)
+        if not isinstance(declared, Type):
+            raise issues.NOT_A_TYPE.error(self.source, self.span, value=datatypes.infer(declared))
         if self._is_static:
-            scope.run.types[self] = found
-        return found
+            scope.compilation.types[self] = declared
+        return declared
 
 
 class Parameters:
@@ -89,9 +89,9 @@ class Parameters:
         self.is_plain = self.min_args == self.max_args and not any(parameter.is_typed for parameter in self.all)
 
     def bind(self, scope: Scope, args: Sequence[Any], what: str) -> dict[str, Any]:
-        """The variables the arguments make; `scope` is the one the body will run in. Raises where they do not fit.
+        """Bind arguments to variables of `scope`, in which the body will run. Raises if the arguments do not fit.
 
-        Arguments beyond the last parameter are dropped, as Puppet's lambdas do; a function counts its own before.
+        Arguments beyond the last parameter are dropped, as in Puppet's lambdas; a function checks their number beforehand.
         """
         bound: dict[str, Any] = scope.variables
         if self.is_plain and len(args) == len(self.names):
@@ -99,7 +99,7 @@ class Parameters:
             return bound
         for index, parameter in enumerate(self.all):
             value = self._value(scope, parameter, index, args, what)
-            bound[parameter.name] = self._checked(scope, parameter, value, what)
+            bound[parameter.name] = self._check(scope, parameter, value, what)
         return bound
 
     def _value(self, scope: Scope, parameter: ParameterCode, index: int, args: Sequence[Any], what: str) -> Any:
@@ -115,29 +115,29 @@ class Parameters:
             return parameter.default(scope)
         raise issues.MISSING_ARGUMENT.error(parameter.source, parameter.span, name=parameter.name)
 
-    def _checked(self, scope: Scope, parameter: ParameterCode, value: Any, what: str) -> Any:
+    def _check(self, scope: Scope, parameter: ParameterCode, value: Any, what: str) -> Any:
         if not parameter.is_typed:
             return value
         wanted = parameter.type_in(scope)
         if parameter.captures_rest:
-            return self._checked_rest(scope, parameter, wanted, value, what)
-        value = scope.run.fitting(value, wanted)
+            return self._check_rest(scope, parameter, wanted, value, what)
+        value = scope.compilation.concrete_for_type(value, wanted)
         if not wanted.check(value):
             reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
             raise issues.WRONG_ARGUMENTS.error(what=what, reason=reason)
         return value
 
-    def _checked_rest(self, scope: Scope, parameter: ParameterCode, wanted: Type, values: Any, what: str) -> Any:
-        """`Array[T, 1, 3] *$x` speaks of all that is left, `T *$x` of each."""
+    def _check_rest(self, scope: Scope, parameter: ParameterCode, wanted: Type, values: Any, what: str) -> Any:
+        """`Array[T, 1, 3] *$x` describes all remaining arguments, `T *$x` each of them."""
         if isinstance(wanted, ArrayType):
-            whole = scope.run.fitting(values, wanted)
+            whole = scope.compilation.concrete_for_type(values, wanted)
             if not wanted.size.holds(len(whole)):
                 before = len(self.all) - 1
                 high = None if wanted.size.high is None else before + wanted.size.high
                 reason = count_mismatch(before + wanted.size.low, high, before + len(whole))
                 raise issues.WRONG_ARGUMENTS.error(what=what, reason=reason)
             wanted = wanted.element
-        checked = tuple(scope.run.fitting(value, wanted) for value in values)
+        checked = tuple(scope.compilation.concrete_for_type(value, wanted) for value in values)
         for value in checked:
             if not wanted.check(value):
                 reason = mismatch.describe(f"parameter '{parameter.name}'", wanted, value)
@@ -145,7 +145,7 @@ class Parameters:
         return checked
 
     def callable_type(self, scope: Scope) -> Type:
-        """The Callable type of what has these parameters."""
+        """The Callable type of a lambda or function with these parameters."""
         types = [parameter.type_in(scope) for parameter in self.all]
         if self.all and self.all[-1].captures_rest and isinstance(types[-1], ArrayType):
             types[-1] = types[-1].element
@@ -154,7 +154,7 @@ class Parameters:
 
 
 class LambdaCode:
-    """A lambda's translation: made once; `at` binds it to the scope it stands in."""
+    """A translated lambda, made once; `at` binds it to its scope."""
 
     __slots__ = ("body", "parameters", "return_type", "source", "span")
 
@@ -170,7 +170,7 @@ class LambdaCode:
 
 
 class Lambda:
-    """A lambda in its scope: what a function gets as its block."""
+    """A lambda bound to its scope; a function receives it as its block."""
 
     __slots__ = ("call", "code", "scope")
 
@@ -192,9 +192,9 @@ class Lambda:
         return self.code.parameters.callable_type(self.scope)
 
     def _quick(self) -> Callable[..., Any]:
-        """For parameters without types and defaults: what most lambdas have."""
+        """A faster call for parameters without types and defaults, which most lambdas have."""
         names, body, around = self.code.parameters.names, self.code.body, self.scope
-        run, frame = around.run, around.frame
+        compilation, frame = around.compilation, around.frame
         if self.code.return_type is not None:
             return self._call
 
@@ -202,7 +202,7 @@ class Lambda:
             if len(args) != len(names):
                 return self._call(*args)
             try:
-                return body(Scope(run, frame, around, dict(zip(names, args, strict=True))))
+                return body(Scope(compilation, frame, around, dict(zip(names, args, strict=True))))
             except Next as jump:
                 return jump.value
 
@@ -218,15 +218,15 @@ class Lambda:
             value = self.code.body(inner)
         except Next as jump:
             value = jump.value
-        return checked_result(inner, self.code.return_type, value, "lambda", self.code.source, self.code.span)
+        return check_result(inner, self.code.return_type, value, "lambda", self.code.source, self.code.span)
 
 
-def checked_result(scope: Scope, return_type: Code | None, value: Any, what: str, source: Source, span: Span) -> Any:
-    """The value, if it is of the declared return type."""
+def check_result(scope: Scope, return_type: Code | None, value: Any, what: str, source: Source, span: Span) -> Any:
+    """The value, if it has the declared return type. Raises if it does not."""
     if return_type is None:
         return value
     wanted = return_type(scope)
-    value = scope.run.fitting(value, wanted)
+    value = scope.compilation.concrete_for_type(value, wanted)
     if not wanted.check(value):
         reason = mismatch.describe("", wanted, value).strip()
         raise issues.WRONG_RESULT.error(source, span, what=what, reason=reason)
@@ -249,8 +249,8 @@ class UserFunction:
     def call(self, scope: Scope, args: Sequence[Any], block: "Block | None") -> Any:
         if block is not None:
             raise issues.WRONG_ARGUMENTS.error(what=f"'{self.name}'", reason="does not expect a block")
-        run = scope.run
-        inner = Scope(run, run.top.frame, run.top, {})
+        compilation = scope.compilation
+        inner = Scope(compilation, compilation.top.frame, compilation.top, {})
         count, parameters = len(args), self.parameters
         if count < parameters.min_args or (parameters.max_args is not None and count > parameters.max_args):
             reason = count_mismatch(parameters.min_args, parameters.max_args, count)
@@ -260,4 +260,4 @@ class UserFunction:
             value = self.body(inner)
         except (Next, Return) as jump:
             value = jump.value
-        return checked_result(inner, self.return_type, value, self.name, self.source, self.span)
+        return check_result(inner, self.return_type, value, self.name, self.source, self.span)

@@ -1,4 +1,4 @@
-"""Literals, strings with interpolation, variables, and lists with splats in them."""
+"""Literals, strings with interpolation, variables, and lists with splats."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,38 +10,38 @@ from precast.lang.issues import checks as issues_checks
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import MISSING, Scope
 from precast.lang.syntax import ast
-from precast.lang.syntax.checker.texts import problem_with
-from precast.lang.values.core import DEFAULT, Hash, Iterator, Regexp, Rich, to_string
-from precast.lang.values.unknowns import join, stays_open
+from precast.lang.syntax.checker.heredocs import problem_with
+from precast.lang.values.base import DEFAULT, Hash, Iterator, Regexp, Rich, to_string
+from precast.lang.values.unknowns import has_unknown_text, join
 
 
 @translates(ast.LiteralUndef)
-def undef(to: Translator, node: ast.LiteralUndef) -> Code:
+def translate_undef(to: Translator, node: ast.LiteralUndef) -> Code:
     return to.constant(None)
 
 
 @translates(ast.LiteralDefault)
-def default(to: Translator, node: ast.LiteralDefault) -> Code:
+def translate_default(to: Translator, node: ast.LiteralDefault) -> Code:
     return to.constant(DEFAULT)
 
 
 @translates(ast.LiteralBoolean, ast.LiteralInteger, ast.LiteralFloat, ast.LiteralString, ast.QualifiedName)
-def scalar(to: Translator, node: Any) -> Code:
+def translate_scalar(to: Translator, node: Any) -> Code:
     return to.constant(node.value)
 
 
 @translates(ast.LiteralRegexp)
-def regexp(to: Translator, node: ast.LiteralRegexp) -> Code:
+def translate_regexp(to: Translator, node: ast.LiteralRegexp) -> Code:
     return to.constant(Regexp(node.pattern))
 
 
 @translates(ast.Parenthesized)
-def parenthesized(to: Translator, node: ast.Parenthesized) -> Code:
+def translate_parenthesized(to: Translator, node: ast.Parenthesized) -> Code:
     return to.code(node.expression)
 
 
 @translates(ast.Heredoc)
-def heredoc(to: Translator, node: ast.Heredoc) -> Code:
+def translate_heredoc(to: Translator, node: ast.Heredoc) -> Code:
     text = to.code(node.text)
     if not node.syntax or isinstance(node.text, ast.LiteralString):
         return text
@@ -57,7 +57,7 @@ def heredoc(to: Translator, node: ast.Heredoc) -> Code:
 
 
 @translates(ast.ReservedWord)
-def reserved_word(to: Translator, node: ast.ReservedWord) -> Code:
+def translate_reserved_word(to: Translator, node: ast.ReservedWord) -> Code:
     def code(scope: Scope) -> Any:
         to.fail(issues.RESERVED_WORD, node, word=node.word)
 
@@ -65,40 +65,40 @@ def reserved_word(to: Translator, node: ast.ReservedWord) -> Code:
 
 
 @translates(ast.ConcatenatedString)
-def concatenated(to: Translator, node: ast.ConcatenatedString) -> Code:
+def translate_concatenated(to: Translator, node: ast.ConcatenatedString) -> Code:
     codes = to.codes(node.parts)
     source, span = to.source, node.span
 
     def code(scope: Scope) -> Any:
         parts = []
-        known = True
-        for part in codes:
-            value = part(scope)
+        is_known = True
+        for part_code in codes:
+            value = part_code(scope)
             if type(value) is not str:
-                if isinstance(value, tuple | Hash | Rich) and stays_open(value):
-                    known = False
+                if isinstance(value, tuple | Hash | Rich) and has_unknown_text(value):
+                    is_known = False
                 else:
                     try:
                         value = to_string(value)
                     except PrecastError as error:
                         raise place(error, source, span) from None
             parts.append(value)
-        if known:
+        if is_known:
             return "".join(parts)
-        scope.run.has_unknowns = True
+        scope.compilation.has_unknowns = True
         return join(parts)
 
     return code
 
 
 @translates(ast.Splat)
-def splat(to: Translator, node: ast.Splat) -> Code:
+def translate_splat(to: Translator, node: ast.Splat) -> Code:
     operand = to.code(node.operand)
-    return lambda scope: unfolded(scope.run.concrete_top(operand(scope)))
+    return lambda scope: unfold(scope.compilation.concrete_top(operand(scope)))
 
 
-def unfolded(value: Any) -> tuple[Any, ...]:
-    """What a splat of a value stands for."""
+def unfold(value: Any) -> tuple[Any, ...]:
+    """The values that a splat of a value stands for."""
     if isinstance(value, tuple):
         return value
     if value is None:
@@ -111,13 +111,13 @@ def unfolded(value: Any) -> tuple[Any, ...]:
 
 
 def elements(to: Translator, nodes: Sequence[ast.Node]) -> Code:
-    """Code that gives the values of the nodes as a tuple, splats unfolded."""
+    """Code that gives the values of the nodes as a tuple, with splats unfolded."""
     codes = to.codes(nodes)
     splats = [isinstance(unwrap(node), ast.Splat) for node in nodes]
     if not any(splats):
-        known = [to.constant_of(code) for code in codes]
-        if MISSING not in known:
-            return to.constant(tuple(known))
+        constants = [to.constant_of(code) for code in codes]
+        if MISSING not in constants:
+            return to.constant(tuple(constants))
         if len(codes) == 1:
             only = codes[0]
             return lambda scope: (only(scope),)
@@ -126,43 +126,43 @@ def elements(to: Translator, nodes: Sequence[ast.Node]) -> Code:
 
     def code(scope: Scope) -> Any:
         values: list[Any] = []
-        for each, is_splat in pairs:
+        for element, is_splat in pairs:
             if is_splat:
-                values.extend(each(scope))
+                values.extend(element(scope))
             else:
-                values.append(each(scope))
+                values.append(element(scope))
         return tuple(values)
 
     return code
 
 
 @translates(ast.LiteralList)
-def literal_list(to: Translator, node: ast.LiteralList) -> Code:
+def translate_literal_list(to: Translator, node: ast.LiteralList) -> Code:
     return elements(to, node.elements)
 
 
 @translates(ast.LiteralHash)
-def literal_hash(to: Translator, node: ast.LiteralHash) -> Code:
+def translate_literal_hash(to: Translator, node: ast.LiteralHash) -> Code:
     entries = tuple((to.code(entry.key), to.code(entry.value)) for entry in node.entries)
-    known = [(to.constant_of(key), to.constant_of(value)) for key, value in entries]
-    if not any(MISSING in pair for pair in known):
-        return to.constant(Hash.of(known))
+    constants = [(to.constant_of(key), to.constant_of(value)) for key, value in entries]
+    if not any(MISSING in pair for pair in constants):
+        return to.constant(Hash.of(constants))
 
     def code(scope: Scope) -> Any:
-        run = scope.run
-        return Hash.of((run.concrete_top(key(scope)), value(scope)) for key, value in entries)
+        compilation = scope.compilation
+        return Hash.of((compilation.concrete_top(key(scope)), value(scope)) for key, value in entries)
 
     return code
 
 
 @translates(ast.Variable)
-def variable(to: Translator, node: ast.Variable) -> Code:
+def translate_variable(to: Translator, node: ast.Variable) -> Code:
     name, source, span = node.name, to.source, node.span
     if name.isdigit():
         index = int(name)
         return lambda scope: scope.match_group(index)
     if "::" in name:
-        return lambda scope: scope.run.qualified_value(scope, name, source, span)
+        return lambda scope: scope.compilation.qualified_value(scope, name, source, span)
 
     def code(scope: Scope) -> Any:
         around: Scope | None = scope
@@ -171,24 +171,24 @@ def variable(to: Translator, node: ast.Variable) -> Code:
             if value is not MISSING:
                 return value
             around = around.parent
-        return scope.run.top_value(name, source, span)
+        return scope.compilation.top_value(name, source, span)
 
     return code
 
 
 @translates(ast.QualifiedReference)
-def qualified_reference(to: Translator, node: ast.QualifiedReference) -> Code:
+def translate_qualified_reference(to: Translator, node: ast.QualifiedReference) -> Code:
     from precast.lang import datatypes
 
     name, source, span = node.name, to.source, node.span
     core = datatypes.core(name)
     if core is not None:
         return to.constant(core)
-    return lambda scope: scope.run.type_names.named(name, source, span)
+    return lambda scope: scope.compilation.type_names.named(name, source, span)
 
 
 @translates(ast.Block)
-def block(to: Translator, node: ast.Block) -> Code:
+def translate_block(to: Translator, node: ast.Block) -> Code:
     codes = to.codes(node.statements)
     if not codes:
         return to.constant(None)
@@ -201,13 +201,13 @@ def block(to: Translator, node: ast.Block) -> Code:
     spans = tuple(statement.span for statement in node.statements)
 
     def code(scope: Scope) -> Any:
-        at = 0
+        index = 0
         try:
-            for each in earlier:
-                each(scope)
-                at += 1
+            for statement in earlier:
+                statement(scope)
+                index += 1
             return last(scope)
-        except PrecastError as error:  # the statement is the largest place; what is inside knows better, as a rule
-            raise place(error, source, spans[at]) from None
+        except PrecastError as error:  # the statement is the widest place; usually an inner expression has set one
+            raise place(error, source, spans[index]) from None
 
     return code

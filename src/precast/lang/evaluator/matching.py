@@ -1,4 +1,4 @@
-"""`=~`, `in`, and what a case or selector option does: how a value meets a pattern, a type or another value.
+"""`=~`, `in`, and the options of case and selector: whether a value matches a pattern, a type or another value.
 
 A match with a regular expression leaves its groups in the scope, for $0 to $9.
 """
@@ -6,40 +6,40 @@ A match with a regular expression leaves its groups in the scope, for $0 to $9.
 from typing import Any
 
 from precast.lang.datatypes import Type
-from precast.lang.evaluator.arithmetic import a
+from precast.lang.evaluator.arithmetic import kind_with_article
 from precast.lang.issues import compiler as issues
 from precast.lang.scope import Scope
-from precast.lang.values.core import DEFAULT, Binary, Hash, Regexp, equals, fold, is_number
+from precast.lang.values.base import DEFAULT, Binary, Hash, Regexp, equals, fold, is_number
 from precast.lang.values.regexps import compile_regexp
 from precast.lang.values.versions import SemVer, SemVerRange
 
 
 def is_instance(scope: Scope, wanted: Type, value: Any) -> bool:
-    """Whether a value is of a type; one that is not known is asked for where the type alone does not tell."""
-    return wanted.check(scope.run.fitting(value, wanted))
+    """Whether a value has a type; a hole is asked for if the type alone does not decide."""
+    return wanted.check(scope.compilation.concrete_for_type(value, wanted))
 
 
 def matches(scope: Scope, left: Any, pattern: Any) -> bool:
-    """`left =~ pattern`. Raises where the left is no String or the right no pattern."""
+    """`left =~ pattern`. Raises if the left is not a String or the right is not a pattern."""
     if isinstance(pattern, Type):
         return is_instance(scope, pattern, left)
-    left = scope.run.concrete(left)
+    left = scope.compilation.concrete(left)
     if isinstance(pattern, SemVerRange):
         return in_range(pattern, left)
     if isinstance(pattern, str):
         pattern = Regexp(pattern)
     if not isinstance(pattern, Regexp):
-        raise issues.NO_PATTERN.error(right=a(pattern))
+        raise issues.NO_PATTERN.error(right=kind_with_article(pattern))
     if not isinstance(left, str):
-        raise issues.MATCH_NEEDS_STRING.error(left=a(left))
+        raise issues.MATCH_NEEDS_STRING.error(left=kind_with_article(left))
     return _search(scope, pattern, left)
 
 
 def _search(scope: Scope, pattern: Regexp, text: str) -> bool:
-    found = compile_regexp(pattern.pattern).search(text)
-    if found is None:
+    match = compile_regexp(pattern.pattern).search(text)
+    if match is None:
         return False
-    scope.matches = found
+    scope.matches = match
     return True
 
 
@@ -49,7 +49,7 @@ def in_range(wanted: SemVerRange, value: Any) -> bool:
 
 
 def option_matches(scope: Scope, subject: Any, option: Any) -> bool:
-    """Whether a case or selector takes this option for its subject."""
+    """Whether a case or selector option matches the subject."""
     if type(option) is str:
         return type(subject) is str and (subject == option or fold(subject) == fold(option))
     if isinstance(option, Type):
@@ -59,7 +59,7 @@ def option_matches(scope: Scope, subject: Any, option: Any) -> bool:
     if isinstance(option, tuple):
         if not isinstance(subject, tuple) or len(subject) != len(option):
             return False
-        return all(option_matches(scope, one, other) for one, other in zip(subject, option, strict=True))
+        return all(option_matches(scope, item, part) for item, part in zip(subject, option, strict=True))
     if isinstance(option, Hash):
         if not isinstance(subject, Hash):
             return False
@@ -74,7 +74,7 @@ def option_matches(scope: Scope, subject: Any, option: Any) -> bool:
 
 
 def is_in(scope: Scope, left: Any, right: Any) -> bool:
-    """`left in right`: substring, element, key, or a match of any."""
+    """`left in right`: whether the left is, or matches, a substring, an element or a key."""
     if isinstance(right, str):
         if isinstance(left, str):
             return left.lower() in right.lower()

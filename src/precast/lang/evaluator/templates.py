@@ -1,4 +1,4 @@
-"""EPP: text and code in turn. What they put out is collected on the run, innermost template last."""
+"""EPP: text and code alternate. The compilation collects their output, that of the innermost template last."""
 
 from typing import Any
 
@@ -9,27 +9,27 @@ from precast.lang.syntax import ast
 
 
 @translates(ast.RenderString)
-def render_string(to: Translator, node: ast.RenderString) -> Code:
+def translate_render_string(to: Translator, node: ast.RenderString) -> Code:
     text = node.value
 
     def code(scope: Scope) -> Any:
-        scope.run.output[-1].append(text)
+        scope.compilation.output[-1].append(text)
 
     return code
 
 
 @translates(ast.RenderExpr)
-def render_expression(to: Translator, node: ast.RenderExpr) -> Code:
+def translate_render_expression(to: Translator, node: ast.RenderExpr) -> Code:
     expression = to.code(node.expression)
 
     def code(scope: Scope) -> Any:
-        scope.run.output[-1].append(expression(scope))
+        scope.compilation.output[-1].append(expression(scope))
 
     return code
 
 
 class TemplateCode:
-    """A template, translated; `parameters` is None where it declares none."""
+    """A translated template; `parameters` is None if it declares none."""
 
     __slots__ = ("body", "parameters", "source", "span")
 
@@ -48,5 +48,5 @@ class TemplateCode:
 
 
 @translates(ast.EppExpression)
-def epp(to: Translator, node: ast.EppExpression) -> Code:
+def translate_epp(to: Translator, node: ast.EppExpression) -> Code:
     return to.code(node.body)

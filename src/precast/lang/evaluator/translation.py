@@ -1,8 +1,8 @@
 """From node to closure: one table by node type, filled by the modules of this package.
 
-A closure is called with the scope it runs in and gives the value of its node. It is made once for each source and used by every
-compile, so it holds nothing of a compile; what it needs of one it finds at `scope.run`. Errors of values and functions come without
-a place; the closure of the smallest expression around them adds its own.
+A closure takes the scope it runs in and gives the value of its node. It is made once per source and used by every compile, so it
+holds no state of a compile; it reaches that through `scope.compilation`. Errors of values and functions come without a place; the
+closure of the smallest expression around them adds its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _translations: dict[type[ast.Node], Callable[["Translator", Any], Code]] = {}
 
 
 def translates(*kinds: type[NodeT]) -> Callable[[Translation[NodeT]], Translation[NodeT]]:
-    """Registers the translation of one or several kinds of nodes."""
+    """Register the translation of one or several kinds of nodes."""
 
     def register(translation: Translation[NodeT]) -> Translation[NodeT]:
         for kind in kinds:
@@ -47,7 +47,7 @@ class Translator:
         return tuple(map(self.code, nodes))
 
     def constant(self, value: Any) -> Code:
-        """The code of a value that is the same in every compile; enclosing expressions may fold it."""
+        """Code for a value that is the same in every compile; enclosing expressions may fold it."""
 
         def code(scope: Scope) -> Any:
             return value
@@ -56,25 +56,25 @@ class Translator:
         return code
 
     def constant_of(self, code: Code) -> Any:
-        """The value of constant code, MISSING for any other."""
+        """The value of constant code; MISSING for any other code."""
         return self._constants.get(code, MISSING)
 
-    def known(self, node: ast.Node) -> Callable[[Scope, Any], Any]:
-        """What makes a value concrete for a node: a future there is an error at that node."""
+    def concrete_for(self, node: ast.Node) -> Callable[[Scope, Any], Any]:
+        """A function that makes the value of a node concrete; a future there is an error at that node."""
         source, span = self.source, node.span
 
         def concrete(scope: Scope, value: Any) -> Any:
-            if type(value) is str or not scope.run.has_unknowns:
+            if type(value) is str or not scope.compilation.has_unknowns:
                 return value
             try:
-                return scope.run.concrete(value)
+                return scope.compilation.concrete(value)
             except PrecastError as error:
                 raise place(error, source, span) from None
 
         return concrete
 
     def truth(self, node: ast.Node) -> Code:
-        """Whether a node is true: all but undef and false. A hole is, since it is a string; a future there is an error."""
+        """Code that tells whether a node is true: everything but undef and false. A hole is a string, so true; a future is an error."""
         code, source, span = self.code(node), self.source, node.span
 
         def test(scope: Scope) -> bool:
@@ -94,14 +94,14 @@ class Translator:
 
 
 def place(error: PrecastError, source: Source, span: Span) -> PrecastError:
-    """The error with a place, if it has none yet."""
+    """Set the place of an error that has none yet."""
     if error.span is None:
         error.source, error.span = source, span
     return error
 
 
 def unwrap(node: ast.Node) -> ast.Node:
-    """The node inside any parentheses."""
+    """The node inside any parentheses around it."""
     while isinstance(node, ast.Parenthesized):
         node = node.expression
     return node

@@ -1,43 +1,40 @@
-"""The functions that act on the catalog: classes, resources, tags, and whether something is there."""
+"""Functions that change or query the catalog: classes, resources, tags, defined."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from precast.lang import datatypes
-from precast.lang.datatypes.combined import TypeType
-from precast.lang.functions import issues
+from precast.lang.datatypes.composites import TypeType
 from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
-from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.registry import Function
-from precast.lang.ruby.text import ruby_text
-from precast.lang.values.core import Hash, kind_name
+from precast.lang.issues import functions as issues
+from precast.lang.ruby.legacy_values import legacy_text
+from precast.lang.ruby.puppet_text import ruby_text
+from precast.lang.values.base import Hash, kind_name
 
-INCLUDE = Function("include", "Declares classes, each once.", is_statement=True)
-CONTAIN = Function(
-    "contain", "Declares classes and contains them in the class or define that calls.", is_statement=True
-)
-REQUIRE = Function(
-    "require", "Declares classes and lets the class or define that calls require them.", is_statement=True
-)
+INCLUDE = Function("include", "Declares classes, each of them once.", is_statement=True)
+CONTAIN = Function("contain", "Declares classes and contains them in the calling class or define.", is_statement=True)
+REQUIRE = Function("require", "Declares classes and lets the calling class or define require them.", is_statement=True)
 CREATE_RESOURCES = Function(
     "create_resources",
-    "Declares a resource per entry of a hash of titles to parameters; a second hash has defaults.",
+    "Declares a resource for each entry of a hash of titles and parameters; a second hash has defaults.",
     is_statement=True,
 )
-REALIZE = Function("realize", "Makes virtual resources real.", is_statement=True)
-TAG = Function("tag", "Adds tags to the class or define that calls, and to what it contains.", is_statement=True)
-TAGGED = Function("tagged", "Whether the class or define that calls has all the tags.")
+REALIZE = Function("realize", "Realises virtual resources.", is_statement=True)
+TAG = Function("tag", "Adds tags to the calling class or define and to everything it contains.", is_statement=True)
+TAGGED = Function("tagged", "Returns whether the calling class or define has all the tags.")
 DEFINED = Function(
-    "defined", "Whether any of these is there: a class or type by name, a variable by '$name', a resource by reference."
+    "defined",
+    "Returns whether any of these exists: a class or type by name, a variable by '$name', a resource by reference.",
 )
 _TAG: Final = re.compile(r"[^\W][\w:.-]*")
 _REFERENCE: Final = re.compile(r"\s*([A-Za-z][\w:]*)\[(.*)\]\s*", re.DOTALL)
 
 
 def class_names(values: Sequence[Any]) -> list[str]:
-    """The names of classes given as strings or references, in any nesting of arrays."""
+    """Return the names of classes that are given as strings or references, in arrays of any depth."""
     return [_class_name(value) for value in flatten(*values)]
 
 
@@ -85,13 +82,13 @@ def _require(call: Call, *values: Any) -> tuple[Any, ...]:
 
 
 @CREATE_RESOURCES.dispatch("Any type, Any resources, Any defaults?", pure=False)
-def _create_resources(call: Call, name: Any, resources: Any, defaults: Any = Hash()) -> None:  # noqa: B008 (never changed)
+def _create_resources(call: Call, name: Any, resources: Any, defaults: Any = Hash()) -> None:  # noqa: B008 (immutable)
     if name is None and resources == Hash():
         return
-    for place, value, wanted in (("first", name, str), ("second", resources, Hash), ("third", defaults, Hash)):
-        if not isinstance(value, wanted):
+    for place, value, expected in (("first", name, str), ("second", resources, Hash), ("third", defaults, Hash)):
+        if not isinstance(value, expected):
             raise issues.WRONG_RESOURCES.error(
-                place=place, wanted="a string" if wanted is str else "a hash", kind=kind_name(value)
+                place=place, wanted="a string" if expected is str else "a hash", kind=kind_name(value)
             )
     for title, parameters in resources.items():
         if not isinstance(parameters, Hash):
@@ -112,10 +109,10 @@ def _resources(values: Sequence[Any]) -> Iterator[Any]:
         if isinstance(value, datatypes.ResourceType) and value.title is not None:
             yield value
             continue
-        found = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
+        match = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
             raise issues.NO_REFERENCE.error(value=ruby_text(value))
-        yield datatypes.ResourceType(found[1].lower(), found[2])
+        yield datatypes.ResourceType(match[1].lower(), match[2])
 
 
 def _tags(values: Sequence[Any]) -> list[str]:
@@ -150,7 +147,7 @@ def _is_defined(call: Call, value: Any) -> bool:
     if isinstance(value, datatypes.ClassType):
         if value.class_name is None:
             raise issues.DEFINED_ANY.error(kind="class", all="classes")
-        # The main class is no class that code can name.
+        # Code cannot name the main class.
         return value.class_name != "main" and actions.is_declared(scope, "class", value.class_name)
     if not isinstance(value, datatypes.ResourceType) or value.type_name is None:
         raise issues.DEFINED_ANY.error(kind="resource", all="kind of types")

@@ -1,32 +1,37 @@
-"""Functions on arrays and hashes as a whole: their size, keys, values, order, and the way to a value inside."""
+"""Functions on arrays and hashes as a whole: their size, keys, values and order."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from precast.lang.functions import issues
 from precast.lang.functions.host import Call
-from precast.lang.functions.numbers import order_said, sorted_by
+from precast.lang.functions.numbers import order_from_result, sorted_by
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.sequences import sequence
-from precast.lang.values.core import Binary, Hash, Ordered, Sensitive, is_number, kind_name, strict
+from precast.lang.issues import functions as issues
+from precast.lang.values.base import Binary, Hash, Ordered, Sensitive, identity_of, is_number, kind_name
 
-KEYS = Function("keys", "The keys of a hash, in its order.", unknowns=Unknowns.FLOW)
-VALUES = Function("values", "The values of a hash, in its order.", unknowns=Unknowns.FLOW)
+KEYS = Function("keys", "Returns the keys of a hash, in its order.", unknowns=Unknowns.FLOW)
+VALUES = Function("values", "Returns the values of a hash, in its order.", unknowns=Unknowns.FLOW)
 LENGTH = Function(
-    "length", "The number of elements, of characters in a string, of bytes in a Binary.", unknowns=Unknowns.FLOW
+    "length",
+    "Returns the number of elements, of characters in a string, or of bytes in a Binary.",
+    unknowns=Unknowns.FLOW,
 )
-SIZE = Function("size", "The same as length.", unknowns=Unknowns.FLOW)
+SIZE = Function("size", "Does the same as length.", unknowns=Unknowns.FLOW)
 EMPTY = Function(
-    "empty", "Whether an array, hash, string or Binary has nothing in it; undef has nothing.", unknowns=Unknowns.FLOW
+    "empty", "Returns whether an array, hash, string or Binary is empty; undef counts as empty.", unknowns=Unknowns.FLOW
 )
-FLATTEN = Function("flatten", "One array of all values, with arrays inside taken apart.", unknowns=Unknowns.FLOW)
+FLATTEN = Function(
+    "flatten", "Returns one array of all values, with the elements of inner arrays.", unknowns=Unknowns.FLOW
+)
 UNIQUE = Function(
     "unique",
-    "The elements without those that came before, or for which the block said what it had said before. A hash gives a hash of "
-    "arrays of keys to arrays of values.",
+    "Returns the elements without those that equal an earlier one, or for which the block gives the same result as for an "
+    "earlier one. For a hash, returns a hash of arrays of keys and arrays of values.",
 )
 SORT = Function(
-    "sort", "The elements of an array or the characters of a string in order, or in that of a block that compares two."
+    "sort",
+    "Returns the elements of an array or the characters of a string in order, or in the order of a block that compares two.",
 )
 
 
@@ -73,7 +78,7 @@ def _empty_undef(value: None) -> bool:
 
 @FLATTEN.dispatch("Any *args")
 def flatten(*values: Any) -> tuple[Any, ...]:
-    """Values with arrays taken apart, at any depth."""
+    """Return the values, with arrays of any depth replaced by their elements."""
     flat: list[Any] = []
     _flatten_into(flat, values)
     return tuple(flat)
@@ -89,14 +94,14 @@ def _flatten_into(flat: list[Any], values: Sequence[Any]) -> None:
 
 @UNIQUE.dispatch("String string, Callable[String] &block?", pure=False)
 def _unique_text(call: Call, value: str) -> str:
-    return "".join(_firsts(call, value))
+    return "".join(_distinct(call, value))
 
 
 @UNIQUE.dispatch("Hash hash, Callable[Any] &block?", pure=False)
 def _unique_hash(call: Call, value: Hash) -> Hash:
     groups: dict[Any, tuple[list[Any], list[Any]]] = {}
     for key, item in value.items():
-        keys, items = groups.setdefault(_mark(call, item), ([], []))
+        keys, items = groups.setdefault(_identity(call, item), ([], []))
         keys.append(key)
         items.append(item)
     return Hash.of((tuple(keys), _without_repeats(items)) for keys, items in groups.values())
@@ -105,42 +110,42 @@ def _unique_hash(call: Call, value: Hash) -> Hash:
 @UNIQUE.dispatch("Array array, Callable[Any] &block?", pure=False)
 @UNIQUE.dispatch("Iterable iterable, Callable[Any] &block?", pure=False)
 def _unique(call: Call, value: Any) -> tuple[Any, ...]:
-    return tuple(_firsts(call, sequence(value)))
+    return tuple(_distinct(call, sequence(value)))
 
 
-def _mark(call: Call, item: Any) -> Any:
-    return strict(item if call.block is None else call.block.call(item))
+def _identity(call: Call, item: Any) -> Any:
+    return identity_of(item if call.block is None else call.block.call(item))
 
 
-def _firsts(call: Call, items: Sequence[Any]) -> list[Any]:
-    found: dict[Any, Any] = {}
+def _distinct(call: Call, items: Sequence[Any]) -> list[Any]:
+    distinct: dict[Any, Any] = {}
     for item in items:
-        found.setdefault(_mark(call, item), item)
-    return list(found.values())
+        distinct.setdefault(_identity(call, item), item)
+    return list(distinct.values())
 
 
 def _without_repeats(items: list[Any]) -> tuple[Any, ...]:
-    return tuple({strict(item): item for item in reversed(items)}.values())[::-1]
+    return tuple({identity_of(item): item for item in reversed(items)}.values())[::-1]
 
 
 @SORT.dispatch("String string_value, Callable[2, 2] &block?", pure=False)
 def _sort_text(call: Call, value: str) -> str:
-    return "".join(_sorted(call, value))
+    return "".join(_sort_values(call, value))
 
 
 @SORT.dispatch("Array array_value, Callable[2, 2] &block?", pure=False)
 def _sort(call: Call, value: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(_sorted(call, value))
+    return tuple(_sort_values(call, value))
 
 
-def _sorted(call: Call, values: Sequence[Any]) -> list[Any]:
+def _sort_values(call: Call, values: Sequence[Any]) -> list[Any]:
     if call.block is None:
         return sorted_by(values, natural_order)
-    return sorted_by(values, lambda a, b: order_said(call.run_block(a, b)))
+    return sorted_by(values, lambda a, b: order_from_result(call.run_block(a, b)))
 
 
 def natural_order(a: Any, b: Any) -> int:
-    """Ruby's <=>: strings by code point, numbers by value, arrays element by element; nothing across kinds."""
+    """Return Ruby's `<=>`: strings by code point, numbers by value, arrays by elements. Raises LANG-415 for different kinds."""
     if isinstance(a, str) and isinstance(b, str):
         return (a > b) - (a < b)
     if is_number(a) and is_number(b):
@@ -150,8 +155,8 @@ def natural_order(a: Any, b: Any) -> int:
             if order := natural_order(x, y):
                 return order
         return (len(a) > len(b)) - (len(a) < len(b))
-    if isinstance(a, Ordered) and (found := a.order(b)) is not None:
-        return found
-    if strict(a) == strict(b):
+    if isinstance(a, Ordered) and (own_order := a.order(b)) is not None:
+        return own_order
+    if identity_of(a) == identity_of(b):
         return 0
     raise issues.CANNOT_SORT.error(left=kind_name(a), right=kind_name(b))

@@ -1,10 +1,10 @@
-"""md5, sha1, sha256 and digest of a string, in hexadecimal."""
+"""md5, sha1, sha256, digest: hexadecimal digests of a string."""
 
 import hashlib
 from typing import Any
 
-from precast.lang.functions.legacy import legacy_string
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.ruby.legacy_values import legacy_string
 
 
 def _declare(name: str, algorithm: str, documentation: str) -> None:
@@ -15,7 +15,7 @@ def _declare(name: str, algorithm: str, documentation: str) -> None:
         return hashlib.new(algorithm, legacy_string(name, value).encode(), usedforsecurity=False).hexdigest()
 
 
-_declare("md5", "md5", "The MD5 of a string. Not for anything that must be safe.")
-_declare("sha1", "sha1", "The SHA-1 of a string. Not for anything that must be safe.")
-_declare("sha256", "sha256", "The SHA-256 of a string.")
-_declare("digest", "sha256", "The digest of a string by the algorithm that Precast uses, SHA-256.")
+_declare("md5", "md5", "Returns the MD5 of a string, which is not secure.")
+_declare("sha1", "sha1", "Returns the SHA-1 of a string, which is not secure.")
+_declare("sha256", "sha256", "Returns the SHA-256 of a string.")
+_declare("digest", "sha256", "Returns the digest of a string by the algorithm that Precast uses, SHA-256.")

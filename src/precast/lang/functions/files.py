@@ -1,35 +1,40 @@
-"""Functions that read files of the environment: their content, where they are, templates.
+"""Functions that read files of the environment: their content, their paths, templates.
 
-Only the environment is read. A path outside of it is refused: what lies there is no part of the version, and the catalog would not
-follow from its inputs.
+A path outside of the environment is refused: the file is not part of the version, so the catalog would depend on more than its
+inputs.
 """
 
 from posixpath import normpath
 from typing import Any, NoReturn
 
 from precast.base.spans import Source
-from precast.lang.functions import issues
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
-from precast.lang.values.core import Binary, Hash
+from precast.lang.issues import functions as issues
+from precast.lang.values.base import Binary, Hash
 from precast.lang.values.unknowns import join
 
-FILE = Function("file", "The content of the first of these files that is there: 'module/name' below its files folder.")
-FIND_FILE = Function("find_file", "The path of the first of these files that is there, or undef.")
-FIND_TEMPLATE = Function("find_template", "The path of the first of these templates that is there, or undef.")
-BINARY_FILE = Function("binary_file", "The content of a file as Binary.")
+FILE = Function(
+    "file",
+    "Returns the content of the first of these files that exists; 'module/name' is below the module's files folder.",
+)
+FIND_FILE = Function("find_file", "Returns the path of the first of these files that exists, or undef.")
+FIND_TEMPLATE = Function("find_template", "Returns the path of the first of these templates that exists, or undef.")
+BINARY_FILE = Function("binary_file", "Returns the content of a file as Binary.")
 MODULE_DIRECTORY = Function(
-    "module_directory", "Where the first of these modules that is there has its directory, or undef."
+    "module_directory", "Returns the directory of the first of these modules that exists, or undef."
 )
 EPP = Function("epp", "Renders an EPP template of a module with parameters.", unknowns=Unknowns.FLOW)
 INLINE_EPP = Function("inline_epp", "Renders an EPP text with parameters.", unknowns=Unknowns.FLOW)
-TEMPLATE = Function("template", "Renders ERB templates of modules, one after the other.", unknowns=Unknowns.FLOW)
-INLINE_TEMPLATE = Function("inline_template", "Renders ERB texts, one after the other.", unknowns=Unknowns.FLOW)
-GENERATE = Function("generate", "Runs a command on the server: refused, a compile depends on its inputs alone.")
+TEMPLATE = Function("template", "Renders ERB templates of modules and joins the results.", unknowns=Unknowns.FLOW)
+INLINE_TEMPLATE = Function("inline_template", "Renders ERB texts and joins the results.", unknowns=Unknowns.FLOW)
+GENERATE = Function(
+    "generate", "Would run a command on the server: refused, since a compile depends only on its inputs."
+)
 
 
 def _find(call: Call, folder: str, name: str, may_be_directory: bool = False) -> str | None:
-    """The file that `module/path` means below a folder of the module, or an absolute path inside the environment."""
+    """Return the path of `module/path` below a folder of the module, or of an absolute path inside the environment; None if missing."""
     inputs, host = call.host.inputs, call.host
     if name.startswith("/"):
         path = host.environment_path(name)

@@ -1,4 +1,4 @@
-"""future and futures: values that other nodes promise, known only when they are there."""
+"""future and futures: values that other nodes promise, which are unknown at compile time."""
 
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function
@@ -6,9 +6,12 @@ from precast.lang.values.unknowns import Future
 
 FUTURE = Function(
     "future",
-    "What a promise of this key will hold: not known while compiling, bound on the node before the one resource that needs it.",
+    "Returns the value that a promise of this key will have. It is unknown at compile time; the node binds it before it applies "
+    "the resource that needs it.",
 )
-FUTURES = Function("futures", "What every promise of this key will hold, as a hash of nodes to values.")
+FUTURES = Function(
+    "futures", "Returns the values that all promises of this key will have, as a hash of nodes and values."
+)
 
 
 @FUTURE.dispatch("String[1] key", pure=False)

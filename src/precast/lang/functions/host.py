@@ -1,7 +1,7 @@
-"""What a function is given beside its arguments, as protocols that the evaluator and the compiler implement.
+"""What a function gets besides its arguments: protocols that the evaluator and the compiler implement.
 
-A function never reaches for anything else. What it reads of the environment goes through `host.inputs`, which traces it; what it does
-to the catalog goes through `host.catalog`. Errors are raised without a place: the call site that sees one without a span adds its own.
+A function uses nothing else. It reads the environment through `host.inputs`, which traces the reads, and changes the catalog through
+`host.catalog`. Functions raise errors without a position: the call site adds its own.
 """
 
 from collections.abc import Sequence
@@ -10,83 +10,83 @@ from typing import TYPE_CHECKING, Any, Protocol
 from precast.base.spans import Source, Span
 from precast.lang.inputs import Inputs
 from precast.lang.settings import Settings
-from precast.lang.values.core import Unknown
+from precast.lang.values.base import Unknown
 from precast.lang.values.unknowns import STRINGS
 
 if TYPE_CHECKING:
     from precast.lang.datatypes import Type
     from precast.lang.hiera.lookups import Lookups
-    from precast.lang.values.core import Hash
+    from precast.lang.values.base import Hash
 
 
 class Block(Protocol):
-    """A lambda given to a call."""
+    """A lambda that is passed to a call."""
 
     @property
     def min_args(self) -> int: ...
 
     @property
     def max_args(self) -> int | None:
-        """None: any number."""
+        """None stands for any number."""
 
     @property
     def type(self) -> "Type":
-        """Its Callable type; asked for only where a signature names parameter types, and for messages."""
+        """The Callable type of the block, needed only for signatures that name parameter types, and for messages."""
 
     def call(self, *args: Any) -> Any:
-        """Runs it; arguments that do not fit raise the error that names the block's parameter.
+        """Run the block. Arguments of the wrong type raise an error that names the block's parameter.
 
-        `next` is caught, `break` and `return` pass through.
+        The block catches `next`; `break` and `return` pass through.
         """
 
 
-class CatalogActions(Protocol):
+class CatalogOperations(Protocol):
     """What functions do to the catalog that is being made. `scope` is the calling scope."""
 
     def include(self, scope: Any, names: Sequence[str]) -> None:
-        """Evaluates each class once. Names are lower case, without leading `::`."""
+        """Evaluate each class once. Names are in lower case, without leading `::`."""
 
     def contain(self, scope: Any, names: Sequence[str]) -> None:
-        """As include, and the class or define being evaluated contains each."""
+        """Include each class and contain it in the class or define that is being evaluated."""
 
     def require(self, scope: Any, names: Sequence[str]) -> None:
-        """As include, and the resource being evaluated requires each."""
+        """Include each class and let the resource that is being evaluated require it."""
 
     def create_resources(self, scope: Any, type_name: str, resources: "Hash", defaults: "Hash") -> Any:
-        """Declares a resource per entry; the name may start with @ or @@."""
+        """Declare a resource for each entry; the name of the type may start with @ or @@."""
 
     def realize(self, scope: Any, references: Sequence[Any]) -> None:
-        """Makes virtual resources real; one not known yet counts as soon as it is declared."""
+        """Realise virtual resources; a resource that is declared later is realised then."""
 
     def tag(self, scope: Any, tags: Sequence[str]) -> None:
-        """Adds tags to the resource being evaluated."""
+        """Add tags to the resource that is being evaluated."""
 
     def tagged(self, scope: Any, tags: Sequence[str]) -> bool:
-        """Whether the resource being evaluated, or the catalog, has all the tags."""
+        """Return whether the resource that is being evaluated, or the catalog, has all the tags."""
 
     def is_declared(self, scope: Any, type_name: str, title: str) -> bool:
-        """Whether the resource stands in the catalog so far; of a class the type name is `class`."""
+        """Return whether the catalog has the resource so far; the type name of a class is `class`."""
 
     def declared(self, scope: Any, type_name: str, title: str, with_container: bool = False) -> "Sequence[Hash]":
-        """The parameters of a declared resource, or without a title of all of a type; none if there is none.
+        """Return the parameters of a declared resource, or without a title those of all resources of a type.
 
-        The class or define that calls is left out unless `with_container`.
+        The calling class or define is left out unless `with_container`.
         """
 
     def has_default(self, scope: Any, type_name: str, attribute: str) -> bool:
-        """Whether resource defaults that the calling scope sees set an attribute of a type."""
+        """Return whether resource defaults of the calling scope set an attribute of a type."""
 
     def is_resource_type(self, scope: Any, name: str) -> bool:
-        """Whether `name` is a managed type or a define."""
+        """Return whether `name` is a managed type or a define."""
 
     def is_class(self, scope: Any, name: str) -> bool:
-        """Whether a class of that name can be found."""
+        """Return whether a class of that name exists."""
 
 
 class Host(Protocol):
     """The compile in which a function runs."""
 
-    has_unknowns: bool  # whether the compile has met a value that is not known yet; whoever makes one sets it
+    has_unknowns: bool  # whether the compile has met an unknown value; the code that creates one sets it
 
     @property
     def inputs(self) -> Inputs: ...
@@ -95,68 +95,68 @@ class Host(Protocol):
     def settings(self) -> Settings: ...
 
     @property
-    def catalog(self) -> CatalogActions: ...
+    def catalog(self) -> CatalogOperations: ...
 
     def log(self, level: str, message: Any) -> None:
-        """Adds a line to the compile's log; the message is a string or an unknown value."""
+        """Add a line to the log of the compile; the message is a string or an unknown value."""
 
     def warn_once(self, key: str, message: str) -> None:
-        """Logs a warning, once per compile and key."""
+        """Log a warning, once for each compile and key."""
 
     def now(self) -> Any:
-        """The Timestamp at which the version that is compiled was deployed: the only now there is."""
+        """Return the Timestamp at which the compiled version was deployed, since a compile has no other clock."""
 
     def parse_type(self, scope: Any, text: str) -> "Type":
-        """A data type from its text; aliases are found as code in this scope finds them."""
+        """Return a data type from its text; aliases are resolved as in code of this scope."""
 
     def call_function(self, scope: Any, name: str, args: Sequence[Any], block: Block | None = None) -> Any:
-        """Calls a function by name, built in or of a module; an unknown name is an error."""
+        """Call a built-in function or one of a module by its name; an unknown name is an error."""
 
     def has_function(self, scope: Any, name: str) -> bool:
-        """Whether there is a function of that name: built in, of the code, or brought by a module."""
+        """Return whether a function of that name exists: built in, in the code, or in a module."""
 
     def variable(self, scope: Any, name: str) -> Any:
-        """The value of a variable by name without `$`; what an unknown one does follows the settings."""
+        """Return the value of a variable by its name without `$`; the settings decide about a name that does not exist."""
 
     def has_variable(self, scope: Any, name: str) -> bool:
-        """Whether a variable of that name is set; undef counts as set."""
+        """Return whether a variable of that name is set; undef counts as set."""
 
     def is_fact(self, scope: Any, name: str, top_only: bool) -> bool:
-        """Whether a variable is of the node's data, so that what lies below it is asked for by its path."""
+        """Return whether a variable is data of the node, so that values below it are asked for by their path."""
 
     def fact_value(self, name: str, path: tuple[str | int, ...], whole: bool = False) -> Any:
-        """What lies at a path below such a variable; ABSENT if nothing does. `whole` leaves nothing open."""
+        """Return the value at a path below such a variable, ABSENT if there is none. With `whole` it contains no holes."""
 
     def fact_kind(self, name: str, path: tuple[str | int, ...]) -> str:
-        """What lies there, as a word: absent, string, hash, other."""
+        """Return the kind of the value at a path: absent, string, hash or other."""
 
     def module_directory(self, scope: Any, name: str) -> str | None:
-        """Where a module stands, as `inputs` names it; None if there is none of that name."""
+        """Return the directory of a module as a path of `inputs`, None if no module has that name."""
 
     def environment_path(self, path: str) -> str | None:
-        """An absolute path as `inputs` names it; None if it lies outside of the environment and its module paths."""
+        """Return an absolute path as a path of `inputs`, None if it is outside of the environment and its module paths."""
 
     def shown_path(self, path: str) -> str:
-        """A path of `inputs` as the user sees it: absolute, for functions that give paths out."""
+        """Return a path of `inputs` as the absolute path that the user sees, for functions that return paths."""
 
     def render_epp(self, scope: Any, source: Source, parameters: "Hash | None", *, inline: bool) -> Any:
-        """Renders an EPP text; an inline one without parameters sees the local variables. A String, or an unknown value."""
+        """Render an EPP text to a String or an unknown value; an inline text without parameters sees the local variables."""
 
     def render_erb(self, scope: Any, source: Source) -> Any:
-        """Renders an ERB text with the variables around the call. A String, or an unknown value."""
+        """Render an ERB text with the variables around the call to a String or an unknown value."""
 
     @property
     def lookups(self) -> "Lookups": ...
 
     def concrete(self, value: Any, span: Span | None) -> Any:
-        """The value with its holes asked for, at any depth; a future or Deferred in it is an error with a hint."""
+        """Return the value with its holes filled at any depth; a future or Deferred in it is an error with a hint."""
 
     def defer(self, name: str, args: Sequence[Any]) -> Any:
-        """The unknown value that calls an agent-side function on the node, before the resource that needs it."""
+        """Return the unknown value of a function that the agent calls before it applies the resource that needs the value."""
 
 
 class Call:
-    """One call: the context that a function gets as its first argument unless it is pure."""
+    """The context of one call, which a function gets as its first argument unless it is pure."""
 
     __slots__ = ("block", "host", "scope", "span")
 
@@ -167,12 +167,12 @@ class Call:
         self.span = span
 
     def run_block(self, *args: Any) -> Any:
-        """Calls the block; only for dispatches that require one."""
+        """Call the block; only for dispatches that require one."""
         assert self.block is not None
         return self.block.call(*args)
 
-    def says_yes(self, answer: Any) -> bool:
-        """Whether what the block said is true: text always is. Raises for a future, whose truth nobody knows yet."""
-        if isinstance(answer, Unknown) and not isinstance(answer, STRINGS):
-            answer = self.host.concrete(answer, self.span)
-        return answer is not None and answer is not False
+    def is_truthy(self, result: Any) -> bool:
+        """Return whether the result of the block is true, as every text is. Raises for a future, whose value is unknown."""
+        if isinstance(result, Unknown) and not isinstance(result, STRINGS):
+            result = self.host.concrete(result, self.span)
+        return result is not None and result is not False

@@ -1,14 +1,14 @@
-"""All functions that come with Precast, by the modules that declare them."""
+"""Loads all built-in functions, by the modules that declare them."""
 
 import importlib
 
 MODULES = (
-    "catalog", "chaining", "chance", "collections", "conversions", "digests", "files", "futures", "iteration", "logs", "lookups",
-    "navigation", "numbers", "scanning", "slices", "strings", "texts", "trees", "versions",
+    "case_and_whitespace", "catalog", "collections", "control_flow", "conversions", "digests", "files", "fqdn_rand", "futures",
+    "iteration", "logs", "lookups", "navigation", "numbers", "scanf", "slices", "strings", "tree_each", "versioncmp",
 )  # fmt: skip
 
 
 def load() -> None:
-    """Declares all functions; again is no harm."""
+    """Declare all functions. A second call does nothing."""
     for name in MODULES:
         importlib.import_module(f"precast.lang.functions.{name}")

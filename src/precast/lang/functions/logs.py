@@ -1,11 +1,11 @@
-"""The functions that log at a level, and fail."""
+"""The functions that log at a level, and `fail`."""
 
 from typing import Any, NoReturn
 
-from precast.lang.functions import issues
 from precast.lang.functions.host import Call
-from precast.lang.functions.legacy import legacy_text
 from precast.lang.functions.registry import Function, Unknowns
+from precast.lang.issues import functions as issues
+from precast.lang.ruby.legacy_values import legacy_text
 from precast.lang.values import unknowns
 
 LEVELS = ("debug", "info", "notice", "warning", "err", "alert", "crit", "emerg")

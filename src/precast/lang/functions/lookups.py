@@ -1,21 +1,21 @@
-"""lookup and its elder kin: values by key from Hiera, with overrides, defaults and the types they must have."""
+"""lookup and the deprecated hiera functions: values by key from Hiera, with overrides, defaults and expected types."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from precast.lang.datatypes import mismatch
-from precast.lang.functions import issues
 from precast.lang.functions.catalog import INCLUDE
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.hiera.invocation import Invocation
+from precast.lang.issues import functions as issues
 from precast.lang.scope import MISSING
-from precast.lang.values.core import Hash
+from precast.lang.values.base import Hash
 
 if TYPE_CHECKING:
     from precast.lang.hiera.context import LookupContext
 
-LOOKUP = Function("lookup", "A value by key from Hiera, or a default.", unknowns=Unknowns.FLOW)
+LOOKUP = Function("lookup", "Looks up a value by key in Hiera, or returns a default.", unknowns=Unknowns.FLOW)
 
 _NAME = "Variant[String, Array[String]]"
 _MERGE = "Variant[String[1], Hash[String, Scalar]]"
@@ -26,13 +26,13 @@ _OPTIONS = (
 
 
 class _Search:
-    """One look-up with its options."""
+    """One lookup with its options."""
 
     def __init__(self, call: Call, names: Any, options: Hash, only_global: bool = False) -> None:
         self.call = call
         self.only_global = only_global
         self.names: Sequence[str] = (names,) if isinstance(names, str) else names
-        self.wanted = options.get("value_type")
+        self.expected = options.get("value_type")
         self.merge = options.get("merge")
         self.override = options.get("override") or Hash()
         self.defaults = options.get("default_values_hash") or Hash()
@@ -45,28 +45,28 @@ class _Search:
         invocation = Invocation(call.scope, self.override, self.defaults, only_global=self.only_global)
         for name in self.names:
             if name in self.override:
-                found = self._checked(f"Value found for key '{name}' in override hash", self.override[name])
-                return self._checked("Found value", found)
+                value = self._check_type(f"Value found for key '{name}' in override hash", self.override[name])
+                return self._check_type("Found value", value)
             value = call.host.lookups.find(invocation, name, self.merge)
             if value is not MISSING:
-                return self._checked("Found value", value)
+                return self._check_type("Found value", value)
         for name in self.names:
             if name in self.defaults:
-                return self._checked(f"Value found for key '{name}' in default values hash", self.defaults[name])
+                return self._check_type(f"Value found for key '{name}' in default values hash", self.defaults[name])
         if call.block is not None:
-            said = call.block.call(self.names[0] if len(self.names) == 1 else tuple(self.names))
-            return self._checked("Value returned from default block", said)
+            result = call.block.call(self.names[0] if len(self.names) == 1 else tuple(self.names))
+            return self._check_type("Value returned from default block", result)
         if self.has_default:
-            return self._checked("Default value", self.default)
-        raise issues.NO_VALUE.error(name=_shown(self.names))
+            return self._check_type("Default value", self.default)
+        raise issues.NO_VALUE.error(name=_describe_names(self.names))
 
-    def _checked(self, what: str, value: Any) -> Any:
-        if self.wanted is None or self.wanted.check(value):
+    def _check_type(self, what: str, value: Any) -> Any:
+        if self.expected is None or self.expected.check(value):
             return value
-        raise issues.WRONG_LOOKUP_TYPE.error(reason=mismatch.describe(f"{what} has wrong type,", self.wanted, value))
+        raise issues.WRONG_LOOKUP_TYPE.error(reason=mismatch.describe(f"{what} has wrong type,", self.expected, value))
 
 
-def _shown(names: Sequence[str]) -> str:
+def _describe_names(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"the name '{names[0]}'"
     return "any of the names [" + ", ".join(f"'{name}'" for name in names) + "]"
@@ -97,10 +97,10 @@ def _lookup_with(call: Call, names: Any, options: Hash) -> Any:
     return _Search(call, names, options).run()
 
 
-def _declare_elder(name: str, merge: str, documentation: str) -> None:
-    """hiera, hiera_array, hiera_hash, hiera_include: lookup with a fixed merge."""
+def _declare_deprecated(name: str, merge: str, documentation: str) -> None:
+    """Declare hiera, hiera_array, hiera_hash or hiera_include: a lookup with a fixed merge."""
     function = Function(name, documentation + " Deprecated: use lookup.")
-    finish: Callable[[Call, Any], Any] = _included if name == "hiera_include" else _as_it_is
+    finish: Callable[[Call, Any], Any] = _include_classes if name == "hiera_include" else _return_unchanged
 
     def look(call: Call, key: str, *defaults: Any) -> Any:
         call.host.warn_once(name, f"The function '{name}' is deprecated in favor of using 'lookup'.")
@@ -116,24 +116,24 @@ def _declare_elder(name: str, merge: str, documentation: str) -> None:
     function.dispatch("String key, Any override, Callable[1, 1] &default_block")(look)
 
 
-def _as_it_is(call: Call, value: Any) -> Any:
+def _return_unchanged(call: Call, value: Any) -> Any:
     return value
 
 
-def _included(call: Call, value: Any) -> Any:
+def _include_classes(call: Call, value: Any) -> Any:
     if value == ():
         return None
     return INCLUDE.call(call.host, call.scope, value if isinstance(value, tuple) else (value,), None, call.span)
 
 
-_declare_elder("hiera", "first", "The first value found for a key.")
-_declare_elder("hiera_array", "unique", "All values found for a key, in one array.")
-_declare_elder("hiera_hash", "hash", "All hashes found for a key, merged.")
-_declare_elder("hiera_include", "unique", "Includes the classes found for a key.")
+_declare_deprecated("hiera", "first", "Returns the first value for a key.")
+_declare_deprecated("hiera_array", "unique", "Returns all values for a key in one array.")
+_declare_deprecated("hiera_hash", "hash", "Merges all hashes for a key.")
+_declare_deprecated("hiera_include", "unique", "Includes the classes that are the values for a key.")
 
 
 def _declare_data_function(name: str) -> None:
-    function = Function(name, "Reads a data file for Hiera: named in hiera.yaml, or called by a function that is.")
+    function = Function(name, "Reads a data file for Hiera; hiera.yaml names it, or a function named there calls it.")
     if name in ("yaml_data", "json_data"):
 
         @function.dispatch("Struct[{path=>String[1]}] options, Puppet::LookupContext context")
@@ -148,7 +148,7 @@ def _declare_data_function(name: str) -> None:
 for _name in ("yaml_data", "json_data", "hocon_data", "eyaml_lookup_key"):
     _declare_data_function(_name)
 
-IMPORT = Function("import", "Discontinued: classes are found by their names.", is_statement=True)
+IMPORT = Function("import", "Discontinued: Puppet finds classes by their names.", is_statement=True)
 
 
 @IMPORT.dispatch("Any *args")

@@ -1,8 +1,8 @@
-"""Says why a call fits none of a function's signatures, in Puppet's words.
+"""Explains in Puppet's words why none of a function's signatures accepts a call.
 
-One signature is refused in one sentence. Several are, too, where they refuse the same thing: the number of arguments, one parameter,
-the number of a block's parameters; else each is listed with its own reasons. A wrong block is only worth a word if some signature
-takes the arguments.
+The message is one sentence for a single signature, and for several that reject the same thing: the number of arguments, one parameter,
+the number of the block's parameters. Otherwise it lists each signature with its reasons. It mentions a wrong block only if a signature
+accepts the arguments.
 """
 
 from collections.abc import Sequence
@@ -10,40 +10,43 @@ from typing import Any, NamedTuple
 
 from precast.base.errors import PrecastError
 from precast.lang.datatypes import Type, mismatch
-from precast.lang.datatypes.combined import variant
-from precast.lang.functions import issues
+from precast.lang.datatypes.composites import variant
 from precast.lang.functions.host import Block
 from precast.lang.functions.signatures import Signature
+from precast.lang.issues import functions as issues
 
 
 class Reason(NamedTuple):
-    """Why a signature does not take a call: the parameter with its type and the argument, or only a text."""
+    """Why a signature rejects a call: the parameter with its type and the argument, or only a text."""
 
     text: str
     parameter: str = ""
-    wanted: Type | None = None
+    expected: Type | None = None
     given: Any = None
 
 
-def refusal(name: str, signatures: Sequence[Signature], args: Sequence[Any], block: Block | None) -> PrecastError:
-    """The error of a call that no signature takes."""
+def mismatch_error(
+    name: str, signatures: Sequence[Signature], args: Sequence[Any], block: Block | None
+) -> PrecastError:
+    """Return the error of a call that no signature accepts."""
     reasons = [_argument_reasons(signature, args) for signature in signatures]
     if not all(reasons):
         reasons = [
-            found or _block_reasons(signature, block) for signature, found in zip(signatures, reasons, strict=True)
+            argument_reasons or _block_reasons(signature, block)
+            for signature, argument_reasons in zip(signatures, reasons, strict=True)
         ]
-    merged = _merged(signatures, reasons, args, block)
+    merged = _merge_reasons(signatures, reasons, args, block)
     if merged:
         return issues.WRONG_ARGUMENTS.error(name=name, reason=merged)
     listed = [
-        f"({signature}), rejected: {', '.join(reason.text for reason in found)}"
-        for signature, found in zip(signatures, reasons, strict=True)
+        f"({signature}), rejected: {', '.join(reason.text for reason in signature_reasons)}"
+        for signature, signature_reasons in zip(signatures, reasons, strict=True)
     ]
     return issues.NO_SIGNATURE_FITS.error(name=name, signatures="; ".join(listed))
 
 
 def count_text(least: int, most: int | None) -> str:
-    """`1 argument`, `between 1 and 2 arguments`, `at least 1 argument`, `no arguments`."""
+    """Return a text such as `1 argument`, `between 1 and 2 arguments`, `at least 1 argument` or `no arguments`."""
     if most is None:
         return f"at least {least} {_arguments(least)}"
     if least == most:
@@ -62,14 +65,14 @@ def _arguments(count: int) -> str:
 
 
 def _argument_reasons(signature: Signature, args: Sequence[Any]) -> list[Reason]:
-    if not signature.takes(len(args)):
+    if not signature.accepts_count(len(args)):
         return [Reason(count_mismatch(signature.min_args, signature.max_args, len(args)))]
     reasons = []
     for index, arg in enumerate(args):
-        wanted = signature.type_of(index)
-        if not wanted.check(arg):
+        expected = signature.type_of(index)
+        if not expected.check(arg):
             name = signature.parameters[min(index, len(signature.parameters) - 1)].name
-            reasons.append(Reason(mismatch.describe(f"parameter '{name}'", wanted, arg), name, wanted, arg))
+            reasons.append(Reason(mismatch.describe(f"parameter '{name}'", expected, arg), name, expected, arg))
     return reasons
 
 
@@ -86,31 +89,39 @@ def _block_reasons(signature: Signature, block: Block | None) -> list[Reason]:
     return [Reason(f"block {count_mismatch(counts[0], counts[1], block.min_args)}")]
 
 
-def _merged(
+def _merge_reasons(
     signatures: Sequence[Signature], reasons: list[list[Reason]], args: Sequence[Any], block: Block | None
 ) -> str:
-    """One sentence for all, or nothing."""
-    if not any(signature.takes(len(args)) for signature in signatures):
+    """Return one sentence for all signatures, or an empty text."""
+    if not any(signature.accepts_count(len(args)) for signature in signatures):
         least, most = _widest([(signature.min_args, signature.max_args) for signature in signatures])
         return count_mismatch(least, most, len(args))
-    texts = ["; ".join(reason.text for reason in found) for found in reasons]
+    texts = ["; ".join(reason.text for reason in signature_reasons) for signature_reasons in reasons]
     if all(text == texts[0] for text in texts):
         return texts[0]
-    if all(len(found) == 1 and found[0].parameter == reasons[0][0].parameter != "" for found in reasons):
-        wanted = variant(tuple(found[0].wanted for found in reasons if found[0].wanted is not None))
-        return mismatch.describe(f"parameter '{reasons[0][0].parameter}'", wanted, reasons[0][0].given)
+    if all(len(those) == 1 and those[0].parameter == reasons[0][0].parameter != "" for those in reasons):
+        expected = variant(tuple(those[0].expected for those in reasons if those[0].expected is not None))
+        return mismatch.describe(f"parameter '{reasons[0][0].parameter}'", expected, reasons[0][0].given)
     return _merged_blocks(signatures, reasons, args, block)
 
 
 def _merged_blocks(
     signatures: Sequence[Signature], reasons: list[list[Reason]], args: Sequence[Any], block: Block | None
 ) -> str:
-    """One sentence if all that take the arguments mind the block alike, or only how many parameters it has."""
-    fitting = [each for each in zip(signatures, reasons, strict=True) if not _argument_reasons(each[0], args)]
-    if fitting and all(found == fitting[0][1] for _, found in fitting):
+    """Return one sentence if all signatures that accept the arguments reject the block alike, or by its number of parameters."""
+    fitting = [
+        (signature, signature_reasons)
+        for signature, signature_reasons in zip(signatures, reasons, strict=True)
+        if not _argument_reasons(signature, args)
+    ]
+    if fitting and all(block_reasons == fitting[0][1] for _, block_reasons in fitting):
         return fitting[0][1][0].text
     counts = [signature.block_counts for signature, _ in fitting if signature.block_counts is not None]
-    if block is None or not counts or not all(found[0].text.startswith("block expects") for _, found in fitting):
+    if (
+        block is None
+        or not counts
+        or not all(block_reasons[0].text.startswith("block expects") for _, block_reasons in fitting)
+    ):
         return ""
     least, most = _widest(counts)
     return f"block {count_mismatch(least, most, block.min_args)}"

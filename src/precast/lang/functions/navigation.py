@@ -1,31 +1,34 @@
-"""dig, get, getvar: the way to a value inside arrays and hashes."""
+"""dig, get, getvar: functions that return a value inside arrays and hashes by its path."""
 
 import re
 from typing import Any, Final
 
 from precast.lang import datatypes
 from precast.lang.datatypes.library import ERROR
-from precast.lang.functions import issues
-from precast.lang.functions.digits import integer
 from precast.lang.functions.host import Call
-from precast.lang.functions.mismatches import refusal
+from precast.lang.functions.mismatches import mismatch_error
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.inputs import ABSENT
-from precast.lang.ruby.text import ruby_inspect
-from precast.lang.values.core import Hash, Object
+from precast.lang.issues import functions as issues
+from precast.lang.ruby.puppet_text import ruby_inspect
+from precast.lang.ruby.stdlib.digits import integer
+from precast.lang.values.base import Hash, Object
 
 DIG = Function(
     "dig",
-    "The value at a path of keys and indices; undef as soon as something on the way is undef.",
+    "Returns the value at a path of keys and indices; undef as soon as a value on the path is undef.",
     unknowns=Unknowns.FLOW,
 )
 GET = Function(
     "get",
-    "The value at a dotted path such as 'a.0.b', or a default. A block gets the error if something on the way is no collection.",
+    "Returns the value at a dotted path such as 'a.0.b', or a default. A block gets the error if a value on the path is not a "
+    "collection.",
     unknowns=Unknowns.FLOW,
 )
 GETVAR = Function(
-    "getvar", "The value of a variable by name, or at a dotted path inside it, or a default.", unknowns=Unknowns.FLOW
+    "getvar",
+    "Returns the value of a variable by name, or at a dotted path inside it, or a default.",
+    unknowns=Unknowns.FLOW,
 )
 _SEGMENT: Final = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^.'"\s][^.'"]*?))\s*(?=\.|$)""")
 
@@ -53,17 +56,17 @@ def _element(data: tuple[Any, ...], step: Any, walked: list[Any]) -> Any:
 
 
 def segments(path: str) -> list[Any]:
-    """The steps of a dotted path; digits are an Integer, quotes protect dots."""
+    """Return the steps of a dotted path; digits are an Integer, quotes protect dots. Raises LANG-418."""
     steps: list[Any] = []
     at = 0
     while at < len(path):
-        found = _SEGMENT.match(path, at)
-        if found is None:
+        match = _SEGMENT.match(path, at)
+        if match is None:
             raise issues.BAD_PATH.error(path=path)
-        quoted, doubled, plain = found.groups()
+        quoted, doubled, plain = match.groups()
         step = quoted if quoted is not None else doubled if doubled is not None else plain
         steps.append(integer(plain) if plain is not None and re.fullmatch(r"-?\d+", plain) else step)
-        at = found.end()
+        at = match.end()
         if at < len(path):
             if at + 1 == len(path):
                 raise issues.BAD_PATH.error(path=path)
@@ -80,18 +83,18 @@ def _navigate(call: Call, value: Any, steps: list[Any], default: Any) -> Any:
     if not steps:
         return default if value is None else value
     if not (value is None or isinstance(value, tuple | Hash)):
-        raise refusal("dig", [dispatch.signature for dispatch in DIG.dispatches], (value, *steps), None)
+        raise mismatch_error("dig", [dispatch.signature for dispatch in DIG.dispatches], (value, *steps), None)
     try:
-        found = dig(value, *steps)
+        result = dig(value, *steps)
     except Exception as error:
         if call.block is None or not (issues.NO_COLLECTION.matches(error) or issues.NO_INDEX.matches(error)):
             raise
         return call.block.call(_error_value(error, value, steps))
-    return default if found is None else found
+    return default if result is None else result
 
 
 def _error_value(error: Exception, value: Any, steps: list[Any]) -> Object:
-    """The Error that the block gets: how far the path led, and what was found there."""
+    """Return the Error that the block gets: how far the path led, and the type of the value there."""
     walked = []
     for step in steps:
         if not isinstance(value, Hash) and not (isinstance(value, tuple) and isinstance(step, int)):
@@ -126,11 +129,11 @@ def _getvar(call: Call, path: str, default: Any = None) -> Any:
 
 
 def _below_fact(call: Call, name: str, steps: list[Any], default: Any) -> Any:
-    """What lies below a fact, asked for by its whole path; where that is absent, as far as it leads."""
+    """Return the value below a fact, asked for by its whole path; if that is absent, by the longest path that exists."""
     for depth in range(len(steps), -1, -1):
-        found = call.host.fact_value(name, tuple(steps[:depth]), whole=depth < len(steps))
-        if found is not ABSENT:
-            return _navigate(call, found, steps[depth:], default)
+        value = call.host.fact_value(name, tuple(steps[:depth]), whole=depth < len(steps))
+        if value is not ABSENT:
+            return _navigate(call, value, steps[depth:], default)
     return default
 
 

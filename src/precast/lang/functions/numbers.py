@@ -1,4 +1,4 @@
-"""Functions on numbers, and what is the largest, the smallest, the greater of two."""
+"""Functions on numbers, and max, min and compare."""
 
 import math
 import re
@@ -6,32 +6,34 @@ from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any
 
-from precast.lang.functions import issues
-from precast.lang.functions.digits import integer
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function
-from precast.lang.ruby.text import ruby_text
-from precast.lang.values.core import compare, is_number, kind_name
+from precast.lang.issues import functions as issues
+from precast.lang.ruby.puppet_text import ruby_text
+from precast.lang.ruby.stdlib.digits import integer
+from precast.lang.values.base import compare, is_number, kind_name
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
-ABS = Function("abs", "The absolute value of a number.")
-CEILING = Function("ceiling", "The smallest integer that is not less than a number.")
-FLOOR = Function("floor", "The largest integer that is not greater than a number.")
-ROUND = Function("round", "The nearest integer; a half is rounded away from zero.")
-MAX = Function("max", "The largest value: of numbers, of strings by their characters, or by a block that compares two.")
+ABS = Function("abs", "Returns the absolute value of a number.")
+CEILING = Function("ceiling", "Returns the smallest integer that is not less than a number.")
+FLOOR = Function("floor", "Returns the largest integer that is not greater than a number.")
+ROUND = Function("round", "Returns the nearest integer; a half is rounded away from zero.")
+MAX = Function(
+    "max", "Returns the largest value: of numbers, of strings by their characters, or by a block that compares two."
+)
 MIN = Function(
-    "min", "The smallest value: of numbers, of strings by their characters, or by a block that compares two."
+    "min", "Returns the smallest value: of numbers, of strings by their characters, or by a block that compares two."
 )
 COMPARE = Function(
     "compare",
-    "-1, 0 or 1 as the first value is less than, equal to or greater than the second; strings without regard to case unless the "
-    "third argument is false.",
+    "Returns -1, 0 or 1 if the first value is less than, equal to or greater than the second; strings are compared without "
+    "regard to case unless the third argument is false.",
 )
 
 
-def _coerced(call: Call, function: str, kind: str, how: str = "before calling") -> None:
+def _warn_coerced(call: Call, function: str, kind: str, how: str = "before calling") -> None:
     call.host.warn_once(
         f"{function}-coerce-{kind}",
         f"The {function}() function's auto conversion of {kind} is deprecated - change to convert input {how}",
@@ -45,9 +47,9 @@ def _abs(value: float) -> float:
 
 @ABS.dispatch("String val", pure=False)
 def _abs_text(call: Call, value: str) -> float:
-    _coerced(call, "abs", "String to Numeric")
+    _warn_coerced(call, "abs", "String to Numeric")
     if re.fullmatch(r"-?\d+\.\d+", value):
-        return abs(finite(float(value)))
+        return abs(require_finite(float(value)))
     if re.fullmatch(r"-?\d+", value):
         return abs(integer(value))
     raise issues.NOT_A_DECIMAL.error()
@@ -55,7 +57,7 @@ def _abs_text(call: Call, value: str) -> float:
 
 @CEILING.dispatch("Numeric val")
 def _ceiling(value: float) -> int:
-    return math.ceil(finite(value))
+    return math.ceil(require_finite(value))
 
 
 @CEILING.dispatch("String val", pure=False)
@@ -65,7 +67,7 @@ def _ceiling_text(call: Call, value: str) -> int:
 
 @FLOOR.dispatch("Numeric val")
 def _floor(value: float) -> int:
-    return math.floor(finite(value))
+    return math.floor(require_finite(value))
 
 
 @FLOOR.dispatch("String val", pure=False)
@@ -74,14 +76,14 @@ def _floor_text(call: Call, value: str) -> int:
 
 
 def _float(call: Call, function: str, text: str) -> float:
-    _coerced(call, function, "String to Float")
+    _warn_coerced(call, function, "String to Float")
     if not _DECIMAL.fullmatch(text.strip()):
         raise issues.NOT_A_FLOAT.error(name=function)
-    return finite(float(text))
+    return require_finite(float(text))
 
 
-def finite(value: float) -> float:
-    """The value; infinity has no integer."""
+def require_finite(value: float) -> float:
+    """Return the value. Raises LANG-404 for infinity and NaN, which no integer is near to."""
     if not math.isfinite(value):
         raise issues.NOT_FINITE.error(value=value)
     return value
@@ -91,11 +93,11 @@ def finite(value: float) -> float:
 def _round(value: float) -> int:
     if isinstance(value, int):
         return value
-    return int(finite(value) + math.copysign(0.5, value)) if abs(value) < 2**52 else int(finite(value))
+    return int(require_finite(value) + math.copysign(0.5, value)) if abs(value) < 2**52 else int(require_finite(value))
 
 
 def _declare_extreme(function: Function, sign: int) -> None:
-    """max (sign 1) and min (-1) have the same signatures."""
+    """Declare max (sign 1) or min (-1), which have the same signatures."""
     name = function.name
 
     def extreme(values: Any, order: Callable[[Any, Any], int]) -> Any:
@@ -120,7 +122,7 @@ def _declare_extreme(function: Function, sign: int) -> None:
         return by_block(call, *values) if call.block is not None else of_any(call, *values)
 
     def by_block(call: Call, *values: Any) -> Any:
-        return extreme(values, lambda a, b: order_said(call.run_block(a, b))) if values else None
+        return extreme(values, lambda a, b: order_from_result(call.run_block(a, b))) if values else None
 
     function.dispatch("Numeric *values")(of_numbers)
     function.dispatch("String *values", pure=False)(of_strings)
@@ -135,16 +137,16 @@ def _order_numbers(a: float, b: float) -> int:
     return (a > b) - (a < b)
 
 
-def order_said(answer: Any) -> int:
-    """What a comparing block said, as a number."""
-    if not is_number(answer):
-        raise issues.NOT_AN_ORDER.error(kind=kind_name(answer))
-    return int(answer > 0) - int(answer < 0)
+def order_from_result(result: Any) -> int:
+    """Return the result of a comparing block as -1, 0 or 1. Raises LANG-406 if it is not a number."""
+    if not is_number(result):
+        raise issues.NOT_AN_ORDER.error(kind=kind_name(result))
+    return int(result > 0) - int(result < 0)
 
 
 def _order_strings(call: Call, function: str, a: str, b: str) -> int:
     if _DECIMAL.fullmatch(a) and _DECIMAL.fullmatch(b):
-        _coerced(call, function, "String to Numeric", "before calling, or use lambda")
+        _warn_coerced(call, function, "String to Numeric", "before calling, or use lambda")
         return _order_numbers(float(a), float(b))
     return (a > b) - (a < b)
 
@@ -156,9 +158,9 @@ def _order_any(call: Call, function: str, a: Any, b: Any) -> int:
         return _order_strings(call, function, a, b)
     left, right = ruby_text(a), ruby_text(b)
     if _DECIMAL.fullmatch(left) and _DECIMAL.fullmatch(right):
-        _coerced(call, function, "String to Numeric", "before calling, or use lambda")
+        _warn_coerced(call, function, "String to Numeric", "before calling, or use lambda")
         return _order_numbers(float(left), float(right))
-    _coerced(call, function, "Any to String", "before calling, or use lambda")
+    _warn_coerced(call, function, "Any to String", "before calling, or use lambda")
     return (left > right) - (left < right)
 
 
@@ -191,5 +193,5 @@ def _compare_others(a: Any, b: Any, *ignore_case: Any) -> int:
 
 
 def sorted_by(values: Any, order: Callable[[Any, Any], int]) -> list[Any]:
-    """Values in the order of a function that compares two."""
+    """Return the values in the order of a function that compares two."""
     return sorted(values, key=cmp_to_key(order))

@@ -1,4 +1,4 @@
-"""How a function is declared and found, and how a call picks the dispatch that fits.
+"""Declares and finds functions, and selects the dispatch that accepts a call.
 
 A function has dispatches, each with a signature in Puppet's types:
 
@@ -8,12 +8,12 @@ A function has dispatches, each with a signature in Puppet's types:
     def _round(value: float) -> int: ...
 
     "Hash hash, Callable[2, 2] &block"      a required block
-    "Any *values"                           any number, none included ("+": at least one)
+    "Any *values"                           any number, also none ("+": at least one)
     "String text, Integer width?"           optional
     "Any value, Callable[1, 1] &block?"     an optional block
 
-A call goes by the number of arguments first, then by type. Each signature is read and its checks are made once, at its first use.
-What a value that is not known yet does to a call is said by the declaration (`unknowns`), not by each function.
+A call selects by the number of arguments first, then by type. Each signature is parsed and its checks are made once, at its first
+use. The declaration decides what happens to unknown arguments (`unknowns`), so that the functions themselves need not care.
 """
 
 import enum
@@ -22,26 +22,26 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from precast.base.spans import Span
 from precast.lang.functions.host import Block, Call, Host
-from precast.lang.functions.mismatches import refusal
-from precast.lang.functions.signatures import Fits, Signature
-from precast.lang.values.core import Unknown
-from precast.lang.values.unknowns import holds_unknown, is_late
+from precast.lang.functions.mismatches import mismatch_error
+from precast.lang.functions.signatures import ArgumentCheck, Signature
+from precast.lang.values.base import Unknown
+from precast.lang.values.unknowns import has_unknown, is_late
 
 Body = Callable[..., Any]
 BodyT = TypeVar("BodyT", bound=Body)
 
 
 class Unknowns(enum.Enum):
-    """What happens to an argument that is not known yet."""
+    """What happens to an argument whose value is unknown at compile time."""
 
-    FLOW = "flow"  # handed on as it is inside arrays and hashes: the function moves values and never looks at them
-    CONCRETE = "concrete"  # asked for: a hole becomes a question, a future is an error
-    AGENT = "agent"  # a hole is asked for; with anything later the call is put off to the agent, which has the function
-    TEXT = "text"  # joined into a text that is not known yet; an array that is itself unknown goes to the agent
+    FLOW = "flow"  # passed on as it is inside arrays and hashes: the function moves values and never inspects them
+    CONCRETE = "concrete"  # made concrete: a hole becomes a question to the inputs, a future is an error
+    AGENT = "agent"  # a hole is made concrete; a call with a later value is deferred to the agent
+    TEXT = "text"  # joined into an unknown text; a call with an unknown array is deferred to the agent
 
 
 class Dispatch(NamedTuple):
-    """A signature with what runs when it fits."""
+    """A signature with the body that runs if the signature accepts the call."""
 
     signature: Signature
     body: Body
@@ -66,28 +66,28 @@ class Function:
         self.documentation = documentation
         self.unknowns = unknowns
         self.is_statement = is_statement
-        # What flows through is not looked into: that would cost as much as the iteration itself.
-        self._minds = _is_unknown if unknowns in (Unknowns.FLOW, Unknowns.TEXT) else holds_unknown
+        # Values that flow through are not searched for unknowns: that would cost as much as the iteration itself.
+        self._is_affected = _is_unknown if unknowns in (Unknowns.FLOW, Unknowns.TEXT) else has_unknown
         self.dispatches: list[Dispatch] = []
-        self._by_count: dict[int, tuple[tuple[Fits, Body, bool], ...]] = {}
-        for each in (name, *aliases):
-            if each in self._known:
-                raise ValueError(f"function {each} is declared twice")
-            self._known[each] = self
+        self._by_count: dict[int, tuple[tuple[ArgumentCheck, Body, bool], ...]] = {}
+        for known_name in (name, *aliases):
+            if known_name in self._known:
+                raise ValueError(f"function {known_name} is declared twice")
+            self._known[known_name] = self
 
     @classmethod
     def named(cls, name: str) -> "Function | None":
-        """The function of that name, in lower case and without leading `::`, among those declared so far."""
+        """Return the declared function of a name in lower case and without leading `::`, None if there is none."""
         return cls._known.get(name)
 
     @classmethod
     def all(cls) -> "Iterator[tuple[str, Function]]":
-        """Every function by name; an alias comes under its own."""
+        """Yield every function with its name; an alias is a name of its own."""
         for name in sorted(cls._known):
             yield name, cls._known[name]
 
     def dispatch(self, signature: str, *, pure: bool = True) -> Callable[[BodyT], BodyT]:
-        """Declares what runs for a signature; a body that is not pure gets the Call first."""
+        """Declare the body for a signature; a body that is not pure gets the Call as its first argument."""
 
         def declare(body: BodyT) -> BodyT:
             parsed = Signature(signature)
@@ -99,8 +99,8 @@ class Function:
     def call(
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None = None, span: Span | None = None
     ) -> Any:
-        """Runs the first dispatch that fits; raises the error that says how none does."""
-        if host.has_unknowns and any(map(self._minds, args)):
+        """Run the first dispatch that accepts the arguments. Raises InputError LANG-400 or LANG-401 if none does."""
+        if host.has_unknowns and any(map(self._is_affected, args)):
             return self._call_with_unknown(host, scope, args, block, span)
         return self._call_known(host, scope, args, block, span)
 
@@ -109,16 +109,18 @@ class Function:
             candidates = self._by_count[len(args)]
         except KeyError:
             candidates = self._candidates(len(args))
-        for fits, body, pure in candidates:
-            if fits(args, block):
+        for accepts, body, pure in candidates:
+            if accepts(args, block):
                 return body(*args) if pure else body(Call(host, scope, block, span), *args)
         return self.refuse(args, block)
 
-    def _candidates(self, count: int) -> tuple[tuple[Fits, Body, bool], ...]:
-        """The dispatches that take a number of arguments, with their checks; made at the first call with that number."""
-        found = tuple((d.signature.fits(count), d.body, d.pure) for d in self.dispatches if d.signature.takes(count))
-        self._by_count[count] = found
-        return found
+    def _candidates(self, count: int) -> tuple[tuple[ArgumentCheck, Body, bool], ...]:
+        """Return the dispatches that take a number of arguments, with their checks; cached for later calls."""
+        candidates = tuple(
+            (d.signature.make_check(count), d.body, d.pure) for d in self.dispatches if d.signature.accepts_count(count)
+        )
+        self._by_count[count] = candidates
+        return candidates
 
     def _call_with_unknown(
         self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None
@@ -127,21 +129,21 @@ class Function:
             return host.defer(self.name, args)
         if self.unknowns is Unknowns.FLOW:
             known = [
-                host.concrete(arg, span) if isinstance(arg, Unknown) and self._looks_at(index) else arg
+                host.concrete(arg, span) if isinstance(arg, Unknown) and self._inspects(index) else arg
                 for index, arg in enumerate(args)
             ]
         else:
             known = [host.concrete(arg, span) for arg in args]
         return self._call_known(host, scope, known, block, span)
 
-    def _looks_at(self, index: int) -> bool:
-        """Whether some signature wants more of an argument than that it is there."""
+    def _inspects(self, index: int) -> bool:
+        """Return whether a signature restricts the type of an argument, so that its value must be known."""
         texts = [d.signature.parameters[min(index, len(d.signature.parameters) - 1)].type_text for d in self.dispatches]
         return any(text != "Any" for text in texts)
 
     def refuse(self, args: Sequence[Any], block: Block | None) -> NoReturn:
-        """Raises the error of arguments that no dispatch takes."""
-        raise refusal(self.name, [dispatch.signature for dispatch in self.dispatches], args, block)
+        """Raise the error for arguments that no dispatch accepts."""
+        raise mismatch_error(self.name, [dispatch.signature for dispatch in self.dispatches], args, block)
 
 
 def _is_unknown(value: Any) -> bool:
@@ -149,10 +151,10 @@ def _is_unknown(value: Any) -> bool:
 
 
 def find(name: str) -> Function | None:
-    """The built-in function of that name, in lower case and without leading `::`; `library` must have been imported."""
+    """Return the built-in function of a name in lower case and without leading `::`; `library.load()` must have run."""
     return Function.named(name)
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Every built-in function by name; an alias comes under its own."""
+    """Yield every built-in function with its name; an alias is a name of its own."""
     return Function.all()

@@ -1,6 +1,6 @@
-"""What can be iterated, as a sequence: Array, Hash (its entries), String, Integer, ranges, Enum, Iterator.
+"""Turns everything that can be iterated into a sequence: Array, Hash (its entries), String, Integer, ranges, Enum, Iterator.
 
-A sequence is sliced, not copied into lists: `step` and `reverse_each` over a range of a billion numbers cost nothing.
+Sequences are sliced and not copied into lists, so that `step` and `reverse_each` over a range of a billion numbers cost nothing.
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from precast.lang import datatypes
 from precast.lang.datatypes.base import UNIT, Size
 from precast.lang.datatypes.collections import TupleType
 from precast.lang.datatypes.scalars import EnumType, IntegerType
-from precast.lang.functions import issues
-from precast.lang.values.core import Hash, Iterator
+from precast.lang.issues import functions as issues
+from precast.lang.values.base import Hash, Iterator
 
 
 def sequence(value: Any) -> Sequence[Any]:
-    """The elements of a value that a signature has found to be Iterable. Raises LANG-462 for more than can be gone through."""
+    """Return the elements of a value that is known to be Iterable. Raises LANG-462 if there are too many to iterate over."""
     items = unbounded(value)
-    if isinstance(items, range) and items[MOST:]:
-        raise issues.TOO_MANY.error(most=MOST)
+    if isinstance(items, range) and items[MAX_ELEMENTS:]:
+        raise issues.TOO_MANY.error(most=MAX_ELEMENTS)
     return items
 
 
 def unbounded(value: Any) -> Sequence[Any]:
-    """The elements, however many: for what only narrows a range."""
+    """Return the elements without a limit, for functions that only narrow a range."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, Hash):
@@ -37,17 +37,17 @@ def unbounded(value: Any) -> Sequence[Any]:
     return type_elements(value.resolved())
 
 
-# A block for each of so many takes half a minute.
-MOST = 10_000_000
+# A block for each of this many elements takes half a minute.
+MAX_ELEMENTS = 10_000_000
 
 
 def entries(value: Hash) -> tuple[tuple[Any, Any], ...]:
-    """The entries of a Hash as pairs."""
+    """Return the entries of a Hash as pairs."""
     return tuple(value.items())
 
 
 def type_elements(value: Any) -> Sequence[Any]:
-    """The elements of a type that has finitely many: an Integer range or an Enum."""
+    """Return the elements of a type that has finitely many: an Integer range or an Enum."""
     if isinstance(value, IntegerType):
         assert value.low is not None
         assert value.high is not None
@@ -57,7 +57,7 @@ def type_elements(value: Any) -> Sequence[Any]:
 
 
 class Entries(Iterator):
-    """An Iterator over entries of a hash, which gives a block of two parameters key and value, as the hash does."""
+    """An Iterator over the entries of a hash: a block of two parameters gets key and value, as with the hash itself."""
 
     __slots__ = ()
 
@@ -65,15 +65,15 @@ class Entries(Iterator):
         return "Iterator"
 
 
-def lazy(items: Sequence[Any], of: Any, keeps_entries: bool = False) -> Iterator:
-    """An Iterator over items, of the element type that the value they come from has; it may still be one of entries."""
-    made = Entries if keeps_entries and isinstance(of, Hash | Entries) else Iterator
+def make_iterator(items: Sequence[Any], of: Any, keeps_entries: bool = False) -> Iterator:
+    """Return an Iterator over items with the element type of the value `of` that they come from."""
+    iterator_class = Entries if keeps_entries and isinstance(of, Hash | Entries) else Iterator
     if isinstance(of, Iterator):
-        return made(items, of.element_type)
+        return iterator_class(items, of.element_type)
     kind = of if isinstance(of, datatypes.Type) else datatypes.infer(of)
     element = kind.iterated_as_value() if kind is of else kind.iterated()
-    if isinstance(element, TupleType):  # an entry of a hash, whose size Puppet writes out
+    if isinstance(element, TupleType):  # an entry of a hash, whose size Puppet includes
         element = TupleType(element.types, Size(2, 2))
     if of == 0:
         element = UNIT
-    return made(items, element or datatypes.ANY)
+    return iterator_class(items, element or datatypes.ANY)

@@ -1,7 +1,7 @@
-"""Signatures of functions: written as text in Puppet's types, read once, and made into checks.
+"""Signatures of functions: texts in Puppet's types, parsed once and turned into checks.
 
-Most signatures name few and simple types, so checking is one call per argument, and none for Any. A block is checked by the number
-of its parameters; its parameter types only count where a signature names some.
+Most signatures have few and simple types, so a check is one call for each argument, and none for Any. A block is checked by the
+number of its parameters; the types of its parameters matter only if the signature names types.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 from precast.lang.datatypes import Type, parse_type
 from precast.lang.functions.host import Block
 
-Fits = Callable[[Sequence[Any], Block | None], bool]
+ArgumentCheck = Callable[[Sequence[Any], Block | None], bool]
 
 
 @cache
 def parse_signature_type(text: str) -> Type:
-    """A type from its text, in which only core types stand."""
+    """Return a type from its text, which may name only core types."""
     return parse_type(text)
 
 
 class Parameter(NamedTuple):
-    """A parameter as declared; its type still as text."""
+    """A parameter as declared, with its type as text."""
 
     type_text: str
     name: str
@@ -30,7 +30,7 @@ class Parameter(NamedTuple):
 
 
 class Signature:
-    """What one dispatch takes: parameters, block, return type."""
+    """The signature of one dispatch: parameters, block, return type."""
 
     def __init__(self, text: str) -> None:
         parameters, _, self.return_text = (part.strip() for part in text.partition(">>"))
@@ -55,7 +55,7 @@ class Signature:
         self.max_args = None if repeated or self.max_args is None else self.max_args + 1
         self.parameters.append(Parameter(type_text, name.lstrip("*+"), optional or name[0] == "*", repeated))
 
-    def takes(self, count: int) -> bool:
+    def accepts_count(self, count: int) -> bool:
         return self.min_args <= count and (self.max_args is None or count <= self.max_args)
 
     @cached_property
@@ -67,27 +67,27 @@ class Signature:
         return parse_signature_type(self.block_text) if self.block_text else None
 
     def type_of(self, index: int) -> Type:
-        """The type of the argument at an index: the last parameter's may stand for many."""
+        """Return the type of the argument at an index; a repeated last parameter covers all further arguments."""
         return self.types[min(index, len(self.types) - 1)]
 
-    def fits(self, count: int) -> Fits:
-        """The check of a number of arguments that is known to be right, and of a block: made once, for calls come often."""
+    def make_check(self, count: int) -> ArgumentCheck:
+        """Return the check of this many arguments, a number that the signature accepts, and of a block. Callers cache it."""
         last = len(self.parameters) - 1
-        places = [(index, min(index, last)) for index in range(count)]
-        checks = [(index, self.types[at].check) for index, at in places if self.parameters[at].type_text != "Any"]
+        parameters = [(index, min(index, last)) for index in range(count)]
+        checks = [(index, self.types[at].check) for index, at in parameters if self.parameters[at].type_text != "Any"]
         if self.block_text:
-            has_block = self.accepts_block
-            return lambda args, block: has_block(block) and _all_fit(checks, args)
+            accepts_block = self.accepts_block
+            return lambda args, block: accepts_block(block) and _all_accept(checks, args)
         if not checks:
             return lambda args, block: block is None
         if len(checks) == 1:
             index, check = checks[0]
             return lambda args, block: block is None and check(args[index])
-        return lambda args, block: block is None and _all_fit(checks, args)
+        return lambda args, block: block is None and _all_accept(checks, args)
 
     @cached_property
     def block_counts(self) -> tuple[int, int | None] | None:
-        """The arguments a block is called with, where only their number is declared: `Callable[1, 2]`; None if types count."""
+        """The numbers in `Callable[1, 2]`: how many arguments the block gets; None if the signature names types."""
         inner = self.block_text.removeprefix("Callable").strip("[]")
         if not inner:
             return (0, None)
@@ -111,13 +111,13 @@ class Signature:
         return block.min_args <= least and (block.max_args is None or (most is not None and most <= block.max_args))
 
     def __str__(self) -> str:
-        shown = [f"{p.type_text} {p.name}{'*' if p.repeated else '?' if p.optional else ''}" for p in self.parameters]
+        texts = [f"{p.type_text} {p.name}{'*' if p.repeated else '?' if p.optional else ''}" for p in self.parameters]
         if self.block_text:
-            shown.append(f"{self.block_text} block{'?' if self.block_optional else ''}")
-        return ", ".join(shown)
+            texts.append(f"{self.block_text} block{'?' if self.block_optional else ''}")
+        return ", ".join(texts)
 
 
-def _all_fit(checks: Sequence[tuple[int, Callable[[Any], bool]]], args: Sequence[Any]) -> bool:
+def _all_accept(checks: Sequence[tuple[int, Callable[[Any], bool]]], args: Sequence[Any]) -> bool:
     for index, check in checks:  # noqa: SIM110 - a generator costs more than most checks
         if not check(args[index]):
             return False
@@ -125,7 +125,7 @@ def _all_fit(checks: Sequence[tuple[int, Callable[[Any], bool]]], args: Sequence
 
 
 def split(text: str) -> list[str]:
-    """The parts between commas that stand outside brackets."""
+    """Return the parts between commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for index, char in enumerate(text):
         if char in "[{":

@@ -1,1 +1,1 @@
-"""Hiera 5: values by key from data files in layers, as Puppet 7.23 finds them."""
+"""Hiera 5: looks up values by key in data files of three layers, as Puppet 7.23 does."""

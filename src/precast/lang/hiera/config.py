@@ -1,6 +1,6 @@
-"""hiera.yaml of version 5: which levels a layer has, where their data lies, and which function gives it.
+"""hiera.yaml of version 5: the levels of a layer, where their data is, and which function provides it.
 
-A file is judged once for its content. What it says is Puppet's; what is refused is refused with the place to look at.
+A file is checked once per content. The rules are Puppet's; an error points at the place in the file.
 """
 
 import re
@@ -11,7 +11,7 @@ from precast.base.spans import Source, Span
 from precast.lang.datatypes import mismatch, parse_type
 from precast.lang.hiera import issues
 from precast.lang.hiera.data.documents import read_yaml
-from precast.lang.values.core import Hash
+from precast.lang.values.base import Hash
 
 FunctionKind = Literal["data_hash", "lookup_key", "data_dig"]
 LocationKind = Literal["path", "glob", "uri", "mapped", "none"]
@@ -42,7 +42,7 @@ _COMMON: Final = (Hash.of((("name", "Common"), ("path", "common.yaml"))),)
 
 
 class Level(NamedTuple):
-    """One level of a hierarchy; locations, datadir and options may still hold variables."""
+    """One level of a hierarchy; locations, datadir and options may still contain `%{…}`."""
 
     name: str
     kind: FunctionKind
@@ -54,41 +54,41 @@ class Level(NamedTuple):
 
 
 class Config(NamedTuple):
-    """What a hiera.yaml says. `defaults` are the levels asked when nothing else has a key; None if it names none."""
+    """A checked hiera.yaml. `defaults` are the levels of `default_hierarchy`, used if nothing else has a key; None if absent."""
 
     path: str
     levels: tuple[Level, ...]
     defaults: tuple[Level, ...] | None
 
 
-# Judged files by content, name and layer, the errors among them.
+# Checked files, or their errors, by content, name and layer.
 _configs: dict[tuple[str, str, str], Config | int | PrecastError] = {}
-_CONFIGS_KEPT = 5_000
+_MAX_CONFIGS = 5_000
 
 
-def config(digest: str, text: str, path: str, layer: LayerKind) -> Config | int:
-    """What the file says, or 3 or 4 if it is of that version. Raises HIERA-001 to HIERA-020."""
+def read_config(digest: str, text: str, path: str, layer: LayerKind) -> Config | int:
+    """Check a hiera.yaml; the result is 3 or 4 if it has that version. Raises HIERA-001 to HIERA-020."""
     key = (digest, path, layer)
-    found = _configs.get(key)
-    if found is None:
-        if len(_configs) >= _CONFIGS_KEPT:
+    result = _configs.get(key)
+    if result is None:
+        if len(_configs) >= _MAX_CONFIGS:
             _configs.clear()
         try:
-            found = _judged(Source(path, text.removeprefix("\ufeff")), layer)
+            result = _check(Source(path, text.removeprefix("\ufeff")), layer)
         except PrecastError as error:
-            found = error
-        _configs[key] = found
-    if isinstance(found, PrecastError):
-        raise found.again()
-    return found
+            result = error
+        _configs[key] = result
+    if isinstance(result, PrecastError):
+        raise result.copy()
+    return result
 
 
-def _judged(source: Source, layer: LayerKind) -> Config | int:
+def _check(source: Source, layer: LayerKind) -> Config | int:
     given = read_yaml(source)
     if not isinstance(given, Hash):
         if layer == "global":
             raise issues.BAD_CONFIG.error(
-                source, _at(source, ""), reason="the file holds no hash, so it names no version and no levels"
+                source, _at(source, ""), reason="the file does not contain a hash, so it has no version and no levels"
             )
         return 3
     version = given.get("version", 3)
@@ -97,7 +97,7 @@ def _judged(source: Source, layer: LayerKind) -> Config | int:
         return int(number)
     if number != 5:
         raise issues.BAD_VERSION.error(source, _at(source, r"\bversion\b"), version=version)
-    return _Judge(source, layer, given).config()
+    return _Checker(source, layer, given).config()
 
 
 def _leading_number(version: Any) -> int:
@@ -109,8 +109,8 @@ def _leading_number(version: Any) -> int:
     return int(digits[:9] or 0)
 
 
-class _Judge:
-    """Checks one file against what version 5 allows."""
+class _Checker:
+    """Checks one file against the rules of version 5."""
 
     def __init__(self, source: Source, layer: LayerKind, given: Hash) -> None:
         self._source = source
@@ -146,8 +146,8 @@ class _Judge:
 
     def _levels(self, given: tuple[Hash, ...]) -> tuple[Level, ...]:
         levels: dict[str, Level] = {}
-        for each in given:
-            level = self._level(each)
+        for entry in given:
+            level = self._level(entry)
             if level.name in levels:
                 raise self._error(issues.NAME_TWICE, _level_named(level.name), name=level.name)
             levels[level.name] = level
@@ -155,27 +155,27 @@ class _Judge:
 
     def _level(self, given: Hash) -> Level:
         name = given["name"]
-        named = [each for each in _FUNCTIONS if each in given]
+        named = [function for function in _FUNCTIONS if function in given]
         if len(named) > 1:
             raise self._error(issues.MANY_FUNCTIONS, _level_named(name), where=f"the level '{name}'")
         if "hiera3_backend" in given:
             raise self._error(issues.HIERA3_BACKEND, _level_named(name), name=name, backend=given["hiera3_backend"])
-        place = given if named else self._defaults
-        kind = next((each for each in _FUNCTIONS if each in place), None)
+        declaring = given if named else self._defaults
+        kind = next((function for function in _FUNCTIONS if function in declaring), None)
         if kind is None:
             raise self._error(issues.NO_FUNCTION_NAMED, _level_named(name), name=name)
-        where = [each for each in _LOCATIONS if each in given]
+        where = [location for location in _LOCATIONS if location in given]
         if len(where) > 1:
             raise self._error(issues.MANY_LOCATIONS, _level_named(name), name=name)
         self._check_options(given, f"the level '{name}'")
-        located = given[where[0]] if where else ()
+        locations = given[where[0]] if where else ()
         return Level(
             name,
-            kind,  # type: ignore[arg-type] # the elder backend is refused above
-            place[kind],
+            kind,  # type: ignore[arg-type] # hiera3_backend is refused above
+            declaring[kind],
             given.get("datadir") or self._defaults.get("datadir", "data"),
             _LOCATIONS[where[0]] if where else "none",
-            (located,) if isinstance(located, str) else located,
+            (locations,) if isinstance(locations, str) else locations,
             given.get("options") or self._defaults.get("options") or Hash(),
         )
 
@@ -190,6 +190,6 @@ def _level_named(name: str) -> str:
 
 
 def _at(source: Source, pattern: str) -> Span:
-    """Where the text in question most likely stands; the last such place, since of two equal names the second is too many."""
-    found = list(re.finditer(pattern, source.text)) if pattern else []
-    return Span(*found[-1].span()) if found else Span(0, 0)
+    """The last match of a pattern in the text: of two equal names, the second is the wrong one."""
+    matches = list(re.finditer(pattern, source.text)) if pattern else []
+    return Span(*matches[-1].span()) if matches else Span(0, 0)

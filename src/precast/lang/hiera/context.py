@@ -1,6 +1,6 @@
-"""What a function that gives data gets beside its options: a Puppet::LookupContext.
+"""Puppet::LookupContext, which a data function receives besides its options.
 
-Its functions are called as methods, `$context.not_found()`. What it caches lasts as long as the compile, for one level and one place.
+A Puppet function calls it with methods: `$context.not_found()`. Its cache lasts for the compile, for one level and location.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from precast.lang.functions.mismatches import count_mismatch
 from precast.lang.hiera import issues
 from precast.lang.hiera.interpolation import Interpolator
 from precast.lang.hiera.invocation import Invocation
-from precast.lang.values.core import ActiveObject, Hash, Iterator, to_string
+from precast.lang.values.base import ActiveObject, Hash, Iterator, to_string
 
 if TYPE_CHECKING:
     from precast.lang.functions.host import Block
     from precast.lang.hiera.lookups import Lookups
 
-# Each function with the least and the most arguments it takes.
+# Each function with the minimum and maximum number of arguments.
 _COUNTS: Final = {
     "not_found": (0, 0),
     "explain": (0, 0),
@@ -32,11 +32,11 @@ _COUNTS: Final = {
 
 
 class NotFound(Exception):
-    """The function has no value for the key it was asked for."""
+    """The function has no value for the requested key."""
 
 
 class LookupContext(ActiveObject):
-    """A context for one call; `cached` is shared by the calls for one level and place."""
+    """A context for one call; the calls for one level and location share `cached`."""
 
     __slots__ = ("_cached", "_invocation", "_lookups")
 
@@ -51,17 +51,17 @@ class LookupContext(ActiveObject):
     def function(self, name: str) -> "Callable[[Sequence[Any], Block | None], Any] | None":
         if name not in _COUNTS:
             return None
-        least, most = _COUNTS[name]
+        minimum, maximum = _COUNTS[name]
 
         def call(args: Sequence[Any], block: "Block | None") -> Any:
-            if not least <= len(args) <= most:
-                raise issues.BAD_CONTEXT_CALL.error(name=name, reason=count_mismatch(least, most, len(args)))
+            if not minimum <= len(args) <= maximum:
+                raise issues.BAD_CONTEXT_CALL.error(name=name, reason=count_mismatch(minimum, maximum, len(args)))
             return getattr(self, f"_{name}")(*args, block)
 
         return call
 
     def data(self, path: str, reader: str) -> Hash:
-        """What a data file holds; the whole of it is in the trace."""
+        """The content of a data file; the trace records the whole file."""
         return self._lookups.whole_file(path, reader)
 
     def _not_found(self, block: Any) -> None:
@@ -105,6 +105,6 @@ class LookupContext(ActiveObject):
         return None
 
     def _cached_file_data(self, path: Any, block: Any) -> Any:
-        """The text of a file of the environment, or what the block makes of it."""
+        """The text of a file of the environment, or the block's result for it."""
         text = self._lookups.file_text(str(path))
         return text if block is None else block.call(text)

@@ -1,7 +1,7 @@
-"""Merges hashes and arrays to any depth, with the options that Puppet hands to Ruby's deep_merge library.
+"""Merges hashes and arrays to any depth, with the options that Puppet passes to Ruby's deep_merge library.
 
-`source` has the higher priority. The corners are those of the library, which works on shared objects: an array under a key that is
-new is merged with itself, and so loses what it holds twice; one that is inside such a value is the same object on both sides.
+`source` has the higher priority. The odd cases are the library's, which works on shared objects: an array under a new key is merged
+with itself and so loses its duplicates; an array inside such a value is the same object on both sides.
 """
 
 import functools
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from precast.base.errors import PrecastError
 from precast.lang.hiera import issues
-from precast.lang.values.core import Hash, Rich, strict
+from precast.lang.values.base import Hash, Rich, identity_of
 from precast.lang.values.regexps import compile_regexp
 
 
 class Options(NamedTuple):
-    """What a merge may be told."""
+    """The options of a merge."""
 
     knockout: str | None = None
     sort: bool = False
@@ -29,17 +29,17 @@ def merge(source: Any, target: Any, options: Options) -> Any:
     """The target with the source merged into it. Raises HIERA-040, HIERA-043."""
     if options.knockout == "":
         raise issues.BAD_MERGE.error(reason="knockout_prefix cannot be an empty string in deep_merge!")
-    return _frozen(_Merge(options).run(_thawed(source), _thawed(target)))
+    return _frozen(_Merge(options).merged(_thawed(source), _thawed(target)))
 
 
 class _Merge:
-    """One merge, over lists and dicts that may change."""
+    """One merge, over mutable lists and dicts."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._strip = _stripper(options.knockout)
 
-    def run(self, source: Any, target: Any) -> Any:
+    def merged(self, source: Any, target: Any) -> Any:
         if source is None:
             return target
         if target is None or target is False:
@@ -58,7 +58,7 @@ class _Merge:
                 below = target.get(key)
                 if below is None or below is False:
                     below = _copied(value)
-                target[key] = self.run(value, below)
+                target[key] = self.merged(value, below)
             elif isinstance(target, list) and self._options.extend_arrays:
                 target.append(source)
             else:
@@ -83,25 +83,25 @@ class _Merge:
         return sorted_values(target) if options.sort else target
 
     def _side_by_side(self, source: list[Any], target: list[Any]) -> list[Any]:
-        merged = [self.run(source[at] if at < len(source) else {}, item) for at, item in enumerate(target)]
+        merged = [self.merged(source[index] if index < len(source) else {}, item) for index, item in enumerate(target)]
         return merged + source[len(target) :]
 
     def _knock_out(self, source: list[Any], target: list[Any]) -> None:
-        """Takes what the source knocks out from the target, and the prefixed items from the source.
+        """Remove from the target the items that the source knocks out, and from the source the prefixed items.
 
-        Both may be one list. As in Ruby, the walk then goes on over what is left, and what moved up meanwhile is passed over.
+        Both may be the same list. As in Ruby, the walk then continues over the remaining items and skips those that moved up.
         """
-        kept, at = 0, 0
-        while at < len(source):
-            item = source[at]
+        kept, index = 0, 0
+        while index < len(source):
+            item = source[index]
             plain = self._strip(item) if isinstance(item, str) else item
             if plain != item:
-                target[:] = [each for each in target if each not in (plain, item)]
+                target[:] = [target_item for target_item in target if target_item not in (plain, item)]
             else:
                 source[kept] = item
                 kept += 1
-            at += 1
-        source[kept:at] = []
+            index += 1
+        source[kept:index] = []
 
     def _overwritten(self, source: Any) -> Any:
         if self._options.knockout is None:
@@ -109,31 +109,33 @@ class _Merge:
         if isinstance(source, str):
             return source if self._strip(source) == source else ""
         if isinstance(source, list):
-            # The library compares the list with itself here, after it took the items out: it is never found changed.
+            # The library compares the list with itself here, after it removed the items, so it never notices a change.
             source[:] = [item for item in source if not (isinstance(item, str) and self._strip(item) != item)]
         return source
 
 
 def _stripper(prefix: str | None) -> Callable[[str], str]:
-    """Takes the prefix off at the start of each line. It is a regular expression to the library."""
+    """Makes a function that removes the prefix, a regular expression to the library, from the start of each line."""
     if not prefix:
         return lambda text: text
     try:
         pattern = re.compile(f"^(?:{compile_regexp(prefix).pattern})", re.MULTILINE)
     except (PrecastError, re.error) as error:
-        raise issues.BAD_MERGE.error(reason=f"knockout_prefix '{prefix}' is no regular expression: {error}") from None
+        raise issues.BAD_MERGE.error(
+            reason=f"knockout_prefix '{prefix}' is not a valid regular expression: {error}"
+        ) from None
     return lambda text: pattern.sub("", text)
 
 
 def _copied(value: Any) -> Any:
-    """One level copied: what is inside is shared."""
+    """A shallow copy: the items are shared."""
     if isinstance(value, list):
         return list(value)
     return dict(value) if isinstance(value, dict) else value
 
 
 def union(left: list[Any], right: list[Any]) -> list[Any]:
-    """What either holds, each once, in the order met."""
+    """The items of both lists without duplicates, in order of first occurrence."""
     seen: dict[Any, Any] = {}
     for item in (*left, *right):
         seen.setdefault(_identity(item), item)
@@ -141,11 +143,11 @@ def union(left: list[Any], right: list[Any]) -> list[Any]:
 
 
 def _identity(item: Any) -> Any:
-    return strict(_frozen(item))
+    return identity_of(_frozen(item))
 
 
 def _cleared(target: Any) -> Any:
-    """Emptied where it stands: it may be the source itself."""
+    """Empty a container in place, because it may be the source itself."""
     if isinstance(target, list | dict):
         target.clear()
         return target
@@ -153,7 +155,7 @@ def _cleared(target: Any) -> Any:
 
 
 def sorted_values(items: list[Any]) -> list[Any]:
-    """The items in Ruby's order. Raises HIERA-043 where there is none."""
+    """The items in Ruby's order. Raises HIERA-043 if they cannot be compared."""
     return sorted(items, key=functools.cmp_to_key(_order))
 
 
@@ -163,8 +165,8 @@ def _order(left: Any, right: Any) -> int:
     if _is_number(left) and _is_number(right):
         return _compared(left, right)
     if isinstance(left, list) and isinstance(right, list):
-        found = (order for a, b in zip(left, right, strict=False) if (order := _order(a, b)))
-        return next(found, 0) or _compared(len(left), len(right))
+        orders = (order for a, b in zip(left, right, strict=False) if (order := _order(a, b)))
+        return next(orders, 0) or _compared(len(left), len(right))
     if type(left) is type(right) and left == right:
         return 0
     raise issues.CANNOT_SORT.error()

@@ -1,6 +1,6 @@
 """`%{…}` in data and in hiera.yaml: variables of the scope, and in data also other keys.
 
-A text is taken apart once. An identity fact that is only interpolated stays open, here as everywhere.
+A string is parsed once. An identity fact that is only interpolated stays a hole, as everywhere.
 """
 
 import re
@@ -12,10 +12,10 @@ from precast.lang.hiera import issues
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import split
 from precast.lang.hiera.variables import value_of
-from precast.lang.ruby.text import ruby_text
+from precast.lang.ruby.puppet_text import ruby_text
 from precast.lang.scope import MISSING
-from precast.lang.values.core import Hash, Unknown
-from precast.lang.values.unknowns import STRINGS, Hole, join, stays_open
+from precast.lang.values.base import Hash, Unknown
+from precast.lang.values.unknowns import STRINGS, Hole, has_unknown_text, join
 
 if TYPE_CHECKING:
     from precast.lang.hiera.lookups import Lookups
@@ -28,7 +28,7 @@ _LOOKUPS: Final = frozenset(("lookup", "hiera", "alias"))
 
 
 class Expression(NamedTuple):
-    """What stands between the braces: a method with its argument, or the variable that `scope` names."""
+    """The expression between the braces: a method with its argument, or a variable, for which the method is `scope`."""
 
     method: str
     argument: str
@@ -36,37 +36,37 @@ class Expression(NamedTuple):
 
 
 class Template(NamedTuple):
-    """A text in its parts. `alias` is the key if the whole text is one."""
+    """A string in its parts."""
 
     text: str
     parts: tuple[str | Expression, ...]
 
 
 @lru_cache(maxsize=65_536)
-def template(text: str) -> Template:
+def parse_template(text: str) -> Template:
     parts: list[str | Expression] = []
     end = 0
-    for found in _EXPRESSION.finditer(text):
-        if found.start() > end:
-            parts.append(text[end : found.start()])
-        end = found.end()
-        expression = found[1].strip()
+    for match in _EXPRESSION.finditer(text):
+        if match.start() > end:
+            parts.append(text[end : match.start()])
+        end = match.end()
+        expression = match[1].strip()
         if expression not in _NOTHING:
-            parts.append(_parsed(expression))
+            parts.append(_parse_expression(expression))
     if end < len(text):
         parts.append(text[end:])
     return Template(text, tuple(parts))
 
 
-def _parsed(text: str) -> Expression:
+def _parse_expression(text: str) -> Expression:
     call = _METHOD.match(text)
     return Expression("scope", text, True) if call is None else Expression(call[1], call[2] or call[3], False)
 
 
 class Interpolator:
-    """Interpolates for one look-up. Without methods, as in hiera.yaml, only variables count; `local` stands before all others.
+    """Interpolates for one lookup. Without `methods`, as in hiera.yaml, only variables are allowed; `local` precedes the scope.
 
-    In a place every fact stays open that is a string: what matters is the file that is there, not the fact.
+    With `is_location`, every fact that is a string stays a hole: the file at the location matters, not the fact.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class Interpolator:
         *,
         methods: bool,
         local: Mapping[str, Any] | None = None,
-        is_place: bool = False,
+        is_location: bool = False,
     ) -> None:
-        self._is_place = is_place
+        self._is_location = is_location
         self._lookups = lookups
         self._invocation = invocation
         self._methods = methods
@@ -86,11 +86,11 @@ class Interpolator:
 
     def with_local(self, local: Mapping[str, Any]) -> "Interpolator":
         return Interpolator(
-            self._lookups, self._invocation, methods=self._methods, local=local, is_place=self._is_place
+            self._lookups, self._invocation, methods=self._methods, local=local, is_location=self._is_location
         )
 
     def value(self, value: Any) -> Any:
-        """The value with every text in it interpolated. Raises HIERA-031 to HIERA-037."""
+        """The value with all strings in it interpolated. Raises HIERA-031 to HIERA-037."""
         if isinstance(value, str):
             return self.text(value) if "%{" in value else value
         if isinstance(value, tuple):
@@ -100,63 +100,63 @@ class Interpolator:
         return value
 
     def text(self, text: str) -> Any:
-        found = template(text)
+        parsed = parse_template(text)
         explainer = self._invocation.explainer
         if explainer is None:
-            return self._joined(found)
+            return self._join(parsed)
         with explainer.within(f'Interpolation on "{text}"'):
-            return self._joined(found)
+            return self._join(parsed)
 
-    def _joined(self, found: Template) -> Any:
+    def _join(self, parsed: Template) -> Any:
         pieces: list[Any] = []
-        for part in found.parts:
+        for part in parsed.parts:
             if isinstance(part, str):
                 pieces.append(part)
                 continue
             if part.method == "alias" and not part.is_variable:
-                return self._alias(part, found)
-            pieces.append(self._piece(part, found.text))
+                return self._alias(part, parsed)
+            pieces.append(self._piece(part, parsed.text))
         return join(pieces)
 
-    def _alias(self, part: Expression, found: Template) -> Any:
+    def _alias(self, part: Expression, parsed: Template) -> Any:
         if not self._methods:
             raise issues.METHOD_NOT_ALLOWED.error()
-        if len(found.parts) > 1 or _EXPRESSION.fullmatch(found.text) is None:
+        if len(parsed.parts) > 1 or _EXPRESSION.fullmatch(parsed.text) is None:
             raise issues.ALIAS_NOT_WHOLE.error()
-        return self._lookups.referred(self._invocation, part.argument)
+        return self._lookups.find_referenced(self._invocation, part.argument)
 
     def _piece(self, part: Expression, text: str) -> Any:
         if not part.is_variable and not self._methods:
             raise issues.METHOD_NOT_ALLOWED.error()
-        value = self._found(part, text)
+        value = self._evaluate(part, text)
         if type(value) is not str or "%{" in value:
             name = f"scope:{part.argument}" if part.method == "scope" else part.argument
-            with self._lookups.checked(name):
+            with self._lookups.guarded(name):
                 value = self.value(value)
         if isinstance(value, STRINGS):
             return value
-        if isinstance(value, Unknown) or stays_open(value):
+        if isinstance(value, Unknown) or has_unknown_text(value):
             value = self._lookups.host.concrete(value, None)
         return ruby_text(value)
 
-    def _found(self, part: Expression, text: str) -> Any:
+    def _evaluate(self, part: Expression, text: str) -> Any:
         if part.method == "scope":
             return self.variable(part.argument, text)
         if part.method == "literal":
             return part.argument
         if part.method in _LOOKUPS:
-            return self._lookups.referred(self._invocation, part.argument)
+            return self._lookups.find_referenced(self._invocation, part.argument)
         raise issues.UNKNOWN_METHOD.error(name=part.method)
 
     def variable(self, name: str, text: str) -> Any:
-        """A variable, or what lies below it; undef where there is none."""
+        """A variable, or the value below it; undef if it does not exist."""
         segments = split(name)
         if segments is None:
             raise issues.BAD_INTERPOLATION.error(text=text)
         root, below = str(segments[0]), segments[1:]
         host = self._lookups.host
         is_fact = root in ROOTS and bool(below) and root not in self._invocation.overrides
-        if self._is_place and is_fact and host.fact_kind(root, below) == "string":
+        if self._is_location and is_fact and host.fact_kind(root, below) == "string":
             host.has_unknowns = True
             return Hole(root, below)
         value = value_of(host, self._invocation, name, segments, self._local)

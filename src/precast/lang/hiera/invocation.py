@@ -1,18 +1,18 @@
-"""Who looks something up: the scope it is done from, what stands before and after the data, and who wants it explained."""
+"""The circumstances of one lookup: its scope, values that precede or follow the data, and its explainer."""
 
 from typing import Any, NamedTuple
 
-from precast.lang.hiera.explaining import Explainer
-from precast.lang.values.core import Hash
+from precast.lang.hiera.explanation import Explainer
+from precast.lang.values.base import Hash
 
 NO_VALUES = Hash()
 
 
 class Invocation(NamedTuple):
-    """`overrides` come before the data and `defaults` after it, for variables in interpolated texts too.
+    """`overrides` precede the data and `defaults` follow it, also for variables in interpolated strings.
 
-    `module` is the module whose data may have the key. `only_global`: an elder function in an environment without hiera.yaml sees
-    the global layer alone.
+    `module` is the module whose data may have the key. `only_global` is for a `hiera…` function in an environment without
+    hiera.yaml, which sees only the global layer.
     """
 
     scope: Any

@@ -1,19 +1,19 @@
-"""What can go wrong in a look-up: in hiera.yaml, in data files, in a key, in a merge."""
+"""Errors of lookups: in hiera.yaml, in data files, in a key, in a merge."""
 
 from precast.base.errors import Issue, Kind
 
 BAD_YAML = Issue(
-    "HIERA-001", Kind.INPUT, "this is no YAML: {problem}", "correct the file; the caret shows where reading stopped"
+    "HIERA-001", Kind.INPUT, "invalid YAML: {problem}", "correct the file; the caret shows where the parser stopped"
 )
 NOT_ALLOWED_YAML = Issue(
     "HIERA-002",
     Kind.INPUT,
-    "data may not hold {what}",
-    "write the value in quotes: data is strings, numbers, booleans, lists and hashes",
+    "data must not contain {what}",
+    "write the value in quotes: data consists of strings, numbers, booleans, lists and hashes",
 )
 TOO_MUCH_YAML = Issue("HIERA-003", Kind.INPUT, "{what}: more than {limit}", "split the file")
 BAD_JSON = Issue(
-    "HIERA-004", Kind.INPUT, "this is no JSON: {problem}", "correct the file; the caret shows where reading stopped"
+    "HIERA-004", Kind.INPUT, "invalid JSON: {problem}", "correct the file; the caret shows where the parser stopped"
 )
 NO_DATA_HASH = Issue(
     "HIERA-005",
@@ -21,17 +21,17 @@ NO_DATA_HASH = Issue(
     "{path}: file does not contain a valid yaml hash",
     "a data file is one hash: `key: value` line by line",
 )
-WRONG_DATA = Issue("HIERA-006", Kind.INPUT, "{reason}", "change the data at that place")
+WRONG_DATA = Issue("HIERA-006", Kind.INPUT, "{reason}", "correct the data for that key")
 NO_DATA = Issue(
     "HIERA-007",
     Kind.INPUT,
-    "the value of '{key}' holds a symbol (a word after a colon), or a key that is neither a string nor a number",
+    "the value of '{key}' contains a symbol (a word after a colon), or a key that is neither a string nor a number",
     "write it in quotes",
 )
 OLD_VERSION = Issue(
     "HIERA-010",
     Kind.INPUT,
-    "{path} is of Hiera version {version}, which is not supported",
+    "{path} has Hiera version {version}, which is not supported",
     "convert it to version 5: `version: 5`, a `hierarchy` with a name and a path with its extension for each level, and "
     "`data_hash: yaml_data` instead of a backend; see docs/howto/look-up-data.md",
 )
@@ -44,15 +44,15 @@ OLD_VERSION_IGNORED = Issue(
 BAD_VERSION = Issue(
     "HIERA-012",
     Kind.INPUT,
-    "there is no version {version} of hiera.yaml",
-    "the version is 5: write `version: 5`",
+    "hiera.yaml has the version {version}, which does not exist",
+    "write `version: 5`",
 )
-BAD_CONFIG = Issue("HIERA-013", Kind.INPUT, "{reason}", "see docs/explanation/hiera.md for what hiera.yaml may hold")
+BAD_CONFIG = Issue("HIERA-013", Kind.INPUT, "{reason}", "see docs/explanation/hiera.md for the format of hiera.yaml")
 NO_FUNCTION_NAMED = Issue(
     "HIERA-014",
     Kind.INPUT,
-    "the level '{name}' has no function that gives its data",
-    "give the level or `defaults` one of data_hash, lookup_key, data_dig",
+    "the level '{name}' does not name a function that provides its data",
+    "set one of data_hash, lookup_key, data_dig for the level or in `defaults`",
 )
 MANY_FUNCTIONS = Issue(
     "HIERA-015",
@@ -64,16 +64,16 @@ MANY_LOCATIONS = Issue(
     "HIERA-016",
     Kind.INPUT,
     "only one of path, paths, glob, globs, uri, uris, mapped_paths can be given for the level '{name}'",
-    "make a level of its own for each",
+    "write a separate level for each",
 )
 RESERVED_OPTION = Issue(
     "HIERA-017",
     Kind.INPUT,
     "the option '{name}' in {where} is reserved",
-    "path and uri are given by the level itself",
+    "remove it: the level itself sets path and uri",
 )
 NAME_TWICE = Issue(
-    "HIERA-018", Kind.INPUT, "the hierarchy has two levels named '{name}'", "give each level a name of its own"
+    "HIERA-018", Kind.INPUT, "the hierarchy has two levels named '{name}'", "give each level a unique name"
 )
 DEFAULT_HIERARCHY = Issue(
     "HIERA-019",
@@ -84,20 +84,20 @@ DEFAULT_HIERARCHY = Issue(
 HIERA3_BACKEND = Issue(
     "HIERA-020",
     Kind.INPUT,
-    "the level '{name}' names the Hiera 3 backend '{backend}', which needs Ruby",
+    "the level '{name}' uses the Hiera 3 backend '{backend}', which needs Ruby",
     "use data_hash: yaml_data or json_data, lookup_key: eyaml_lookup_key, or a function written in Puppet",
 )
 OUTSIDE = Issue(
     "HIERA-021",
     Kind.INPUT,
-    "{path} lies outside of the {layer}, which is all that a compile reads",
+    "{path} is outside the {layer}; a compile cannot read it",
     "move the data below the directory of its hiera.yaml and give a relative datadir",
 )
 NO_DATA_FUNCTION = Issue(
     "HIERA-022",
     Kind.INPUT,
     "{path}: unable to find {kind} function named '{name}'{guess}",
-    "functions that give data: yaml_data, json_data, eyaml_lookup_key, or one written in Puppet in functions/ of a module",
+    "use yaml_data, json_data, eyaml_lookup_key, or a function written in Puppet in functions/ of a module",
 )
 UNSUPPORTED_FUNCTION = Issue(
     "HIERA-023",
@@ -115,25 +115,25 @@ NOT_A_LIST = Issue(
     "HIERA-025",
     Kind.INPUT,
     "mapped_paths: the variable '{name}' is neither a string nor an array",
-    "name a variable that holds an array",
+    "name a variable whose value is an array",
 )
 BAD_KEY = Issue(
     "HIERA-030",
     Kind.INPUT,
     "Syntax error in key: '{key}'",
-    "a key is name.name.0, with quotes around a part that has dots in it",
+    "write a key as name.name.0, with quotes around a part that contains dots",
 )
 BAD_INTERPOLATION = Issue(
     "HIERA-031",
     Kind.INPUT,
     "Syntax error in string: {text}",
-    "between the braces stands a name, name.part.0, or lookup('key')",
+    "write a name, name.part.0, or lookup('key') between the braces",
 )
 NO_HASH = Issue(
     "HIERA-032",
     Kind.INPUT,
     "Data Provider type mismatch: Got {kind} when a hash-like object was expected to access value using '{segment}' from key '{key}'",
-    "look at what the key holds: precast lookup {root}",
+    "show the value of the key: precast lookup {root}",
 )
 ALIAS_NOT_WHOLE = Issue(
     "HIERA-033",
@@ -145,13 +145,13 @@ UNKNOWN_METHOD = Issue(
     "HIERA-034",
     Kind.INPUT,
     "Unknown interpolation method '{name}'",
-    "there are lookup, hiera, alias, scope and literal",
+    "use lookup, hiera, alias, scope or literal",
 )
 METHOD_NOT_ALLOWED = Issue(
     "HIERA-035",
     Kind.INPUT,
     "Interpolation using method syntax is not allowed in this context",
-    "in hiera.yaml only variables can be interpolated",
+    "interpolate only variables in hiera.yaml",
 )
 RECURSION = Issue(
     "HIERA-036",
@@ -162,26 +162,26 @@ RECURSION = Issue(
 UNDEFINED_VARIABLE = Issue(
     "HIERA-037",
     Kind.INPUT,
-    "Undefined variable '{name}' in a text of Hiera",
+    "Undefined variable '{name}' in a Hiera string",
     "check the name; `precast lookup --compile` runs the manifests first",
 )
 BAD_MERGE = Issue(
     "HIERA-040", Kind.INPUT, "{reason}", "see docs/explanation/hiera.md for merge strategies and their options"
 )
 UNKNOWN_STRATEGY = Issue(
-    "HIERA-041", Kind.INPUT, "Unknown merge strategy: '{name}'", "one of first, unique, hash, deep, reverse_deep"
+    "HIERA-041", Kind.INPUT, "Unknown merge strategy: '{name}'", "use one of first, unique, hash, deep, reverse_deep"
 )
 NO_STRATEGY = Issue(
     "HIERA-042",
     Kind.INPUT,
     "The hash given as 'merge' must contain the name of a strategy in string form for the key 'strategy'",
-    "write `strategy: deep` into it, or only deep instead of a hash",
+    "add `strategy: deep` to the hash, or write only deep instead of a hash",
 )
 CANNOT_SORT = Issue(
     "HIERA-043",
     Kind.INPUT,
-    "sort_merged_arrays: a merged array holds values that have no order among each other",
-    "leave sort_merged_arrays out",
+    "sort_merged_arrays: a merged array contains values that cannot be compared with each other",
+    "remove sort_merged_arrays",
 )
 BAD_OPTIONS = Issue(
     "HIERA-044",
@@ -199,7 +199,7 @@ BAD_CONTEXT_CALL = Issue(
     "HIERA-047",
     Kind.INPUT,
     "Puppet::LookupContext: '{name}' {reason}",
-    "see docs/explanation/hiera.md for what a context can do",
+    "see docs/explanation/hiera.md for the methods of a context",
 )
 UNKNOWN_SCHEME = Issue(
     "HIERA-050",

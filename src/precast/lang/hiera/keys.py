@@ -1,4 +1,4 @@
-"""Keys of a look-up: a root that data files know, and steps below it, written with dots."""
+"""Lookup keys: a root that data files contain, and steps below it separated by dots."""
 
 import re
 from functools import lru_cache
@@ -6,17 +6,17 @@ from typing import Any, Final, NamedTuple
 
 from precast.lang.hiera import issues
 from precast.lang.scope import MISSING
-from precast.lang.values.core import Hash, kind_name
+from precast.lang.values.base import Hash, kind_name
 
 OPTIONS: Final = "lookup_options"
 _SPECIAL: Final = re.compile("['\".]")
 _SEGMENT: Final = re.compile(r"""(\s*"[^"]+"\s*|\s*'[^']+'\s*|[^'".]+)""")
-_LARGEST_INDEX: Final = 10_000
+_MAX_INDEX: Final = 10_000
 _INDEX: Final = re.compile(r"^:?[+-]?[0-9]+$")
 
 
 class Key(NamedTuple):
-    """`module` is the name before the first `::` of the root, None if it has none."""
+    """`module` is the part of the root before the first `::`; None if there is none."""
 
     text: str
     root: str
@@ -24,14 +24,14 @@ class Key(NamedTuple):
     module: str | None
 
     def dig(self, value: Any) -> Any:
-        """What lies below the root's value; MISSING if nothing does. Raises HIERA-032."""
+        """The value at the steps below the root's value; MISSING if there is none. Raises HIERA-032."""
         return dig(self.text, self.segments, value) if self.segments else value
 
     def undig(self, value: Any) -> Any:
-        """The value as it would lie below the root. Raises HIERA-030 for an index that no array has."""
+        """Wrap a value in the containers that the steps imply. Raises HIERA-030 for an invalid array index."""
         for segment in reversed(self.segments):
             if isinstance(segment, int):
-                if not 0 <= segment <= _LARGEST_INDEX:
+                if not 0 <= segment <= _MAX_INDEX:
                     raise issues.BAD_KEY.error(key=self.text)
                 value = (*(None,) * segment, value)
             else:
@@ -41,7 +41,7 @@ class Key(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def parse_key(text: str) -> Key:
-    """The parts of a key. Raises HIERA-030."""
+    """Parse a key. Raises HIERA-030."""
     segments = split(text)
     if segments is None or not isinstance(segments[0], str):
         raise issues.BAD_KEY.error(key=text)
@@ -52,7 +52,7 @@ def parse_key(text: str) -> Key:
 
 @lru_cache(maxsize=4_096)
 def split(text: str) -> tuple[str | int, ...] | None:
-    """The steps between dots; quotes protect dots, digits are a number. None if the text cannot be read so."""
+    """The steps between dots; quotes protect dots, digits become a number. None if the text is malformed."""
     if not _SPECIAL.search(text):
         return (text,)
     parts = _SEGMENT.split(text)

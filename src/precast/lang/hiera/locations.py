@@ -1,7 +1,7 @@
-"""Where the data of a level lies for one node: paths, globs, mapped paths and URIs, with their variables put in.
+"""Where the data of a level is for one node: paths, globs, mapped paths and URIs, with their variables interpolated.
 
-A path may hold facts that stay open. The question is then the digest or absence of the file at that path, not the
-fact: nodes that have no file of their own, or the same, are alike. Globs, mapped paths and URIs ask for the fact itself.
+A path may contain facts as holes. The question is then for the file at that path (its digest or absence), not for the fact: nodes
+without a file of their own, or with equal files, get the same answer. Globs, mapped paths and URIs ask for the fact itself.
 """
 
 import fnmatch
@@ -14,25 +14,25 @@ from precast.lang.hiera import issues
 from precast.lang.hiera.config import Level
 from precast.lang.hiera.interpolation import Interpolator
 from precast.lang.inputs import OpenPath
-from precast.lang.ruby.text import ruby_text
-from precast.lang.values.core import Hash
-from precast.lang.values.unknowns import Hole, Joined, join
+from precast.lang.ruby.puppet_text import ruby_text
+from precast.lang.values.base import Hash
+from precast.lang.values.unknowns import Hole, UnknownText, join
 
 _MAGIC: Final = re.compile(r"[*?\[{]")
-_MOST_DIRECTORIES: Final = 10_000
+_MAX_DIRECTORIES: Final = 10_000
 
 
 class Location(NamedTuple):
-    """A place that was declared: as written, and as resolved. `path` is empty for a URI."""
+    """A declared location: as written, and as resolved. `path` is empty for a URI."""
 
     declared: str
     path: OpenPath
-    shown: Any  # a String, or a text with an identity fact left open
+    shown: Any  # a String, or a string with an identity fact as a hole
     is_uri: bool = False
 
 
 class Resolver:
-    """Resolves the locations of one layer. `root` is its directory as inputs name it, `shown_root` as users do."""
+    """Resolves the locations of one layer. `root` is its directory as the inputs name it."""
 
     def __init__(self, host: Host, root: str, layer: str, allowed: tuple[str, ...] = ()) -> None:
         self._host = host
@@ -41,31 +41,31 @@ class Resolver:
         self._allowed = allowed
 
     def locations(self, level: Level, texts: Interpolator) -> tuple[Location, ...] | None:
-        """The places in order; None for a level that has none. Raises HIERA-021, HIERA-025."""
+        """The locations in order; None for a level without locations. Raises HIERA-021, HIERA-025."""
         if level.location_kind == "none":
             return None
         if level.location_kind == "uri":
-            return tuple(Location(each, (), self._concrete(texts.value(each)), True) for each in level.locations)
+            return tuple(Location(uri, (), self._concrete(texts.value(uri)), True) for uri in level.locations)
         datadir = texts.value(level.datadir)
         if level.location_kind == "path":
-            return tuple(self._location(each, datadir, texts.value(each)) for each in level.locations)
+            return tuple(self._location(path, datadir, texts.value(path)) for path in level.locations)
         if level.location_kind == "glob":
-            found = (self._globbed(each, datadir, texts.value(each)) for each in level.locations)
-            return tuple(location for locations in found for location in locations)
+            matches = (self._globbed(pattern, datadir, texts.value(pattern)) for pattern in level.locations)
+            return tuple(location for locations in matches for location in locations)
         return self._mapped(level.locations, datadir, texts)
 
     def _location(self, declared: str, datadir: Any, path: Any) -> Location:
-        joined = self._settled(self._joined(datadir, path))
+        joined = self._with_facts_only(self._joined(datadir, path))
         return Location(declared, open_path(joined), joined)
 
-    def _settled(self, path: Any) -> Any:
-        """A path in which at most facts are open; anything that only the node will know is an error."""
-        if isinstance(path, Joined) and not all(isinstance(part, str | Hole) for part in path.parts):
+    def _with_facts_only(self, path: Any) -> Any:
+        """A path whose holes are all facts. Raises if it contains a value that only the node will know."""
+        if isinstance(path, UnknownText) and not all(isinstance(part, str | Hole) for part in path.parts):
             return self._concrete(path)
         return path
 
     def _joined(self, datadir: Any, path: Any) -> Any:
-        """The path below the root, as inputs name it."""
+        """The path below the root, as the inputs name it."""
         if isinstance(path, str) and path.startswith("/"):
             datadir = ""
         base = self._below_root(datadir)
@@ -81,7 +81,7 @@ class Resolver:
 
     def _inside(self, path: str) -> str:
         if path.startswith("/"):
-            if any(path == each or path.startswith(f"{each}/") for each in self._allowed):
+            if any(path == root or path.startswith(f"{root}/") for root in self._allowed):
                 return path
             inside = self._host.environment_path(path)
             if inside is not None:
@@ -106,66 +106,74 @@ class Resolver:
     def _globbed(self, declared: str, datadir: Any, pattern: Any) -> list[Location]:
         pattern = self._concrete(pattern)
         base = self._below_root("" if pattern.startswith("/") else self._concrete(datadir))
-        found = [path for each in braced(f"{base}/{pattern}" if base else pattern) for path in self._matching(each)]
-        return [Location(declared, (path,), path) for path in found]
+        paths = [
+            path for expanded in braced(f"{base}/{pattern}" if base else pattern) for path in self._matching(expanded)
+        ]
+        return [Location(declared, (path,), path) for path in paths]
 
     def _matching(self, pattern: str) -> list[str]:
-        """The files that fit a pattern, in the order of their names, directory by directory."""
+        """The files that match a pattern, sorted by name, directory by directory."""
         pattern = self._inside(posixpath.normpath(pattern))
         *steps, last = pattern.split("/")
-        places = [""] if not pattern.startswith("/") else ["/"]
+        directories = [""] if not pattern.startswith("/") else ["/"]
         for step in steps:
             if step:
-                places = [path for place in places for path in self._directories(place, step)][:_MOST_DIRECTORIES]
+                directories = [path for parent in directories for path in self._directories(parent, step)][
+                    :_MAX_DIRECTORIES
+                ]
         return [
-            _below(place, name)
-            for place in places
-            for name in self._names(place)
-            if not name.endswith("/") and fits(name, last)
+            _below(directory, name)
+            for directory in directories
+            for name in self._names(directory)
+            if not name.endswith("/") and matches_glob(name, last)
         ]
 
-    def _directories(self, place: str, step: str) -> list[str]:
+    def _directories(self, directory: str, step: str) -> list[str]:
         if step == "**":
-            found = [place]
-            for name in self._names(place):
+            directories = [directory]
+            for name in self._names(directory):
                 if name.endswith("/") and not name.startswith("."):
-                    found += self._directories(_below(place, name[:-1]), step)
-            return found
+                    directories += self._directories(_below(directory, name[:-1]), step)
+            return directories
         if not _MAGIC.search(step):
-            return [_below(place, step)]
-        return [_below(place, name[:-1]) for name in self._names(place) if name.endswith("/") and fits(name[:-1], step)]
+            return [_below(directory, step)]
+        return [
+            _below(directory, name[:-1])
+            for name in self._names(directory)
+            if name.endswith("/") and matches_glob(name[:-1], step)
+        ]
 
-    def _names(self, place: str) -> tuple[str, ...]:
-        return self._host.inputs.listing(place)
+    def _names(self, directory: str) -> tuple[str, ...]:
+        return self._host.inputs.listing(directory)
 
     def _concrete(self, value: Any) -> str:
         return ruby_text(self._host.concrete(value, None))
 
 
-def _below(place: str, name: str) -> str:
-    return name if not place else f"/{name}" if place == "/" else f"{place}/{name}"
+def _below(directory: str, name: str) -> str:
+    return name if not directory else f"/{name}" if directory == "/" else f"{directory}/{name}"
 
 
-def fits(name: str, pattern: str) -> bool:
-    """Ruby's glob for one name: hidden files only where the pattern says so."""
+def matches_glob(name: str, pattern: str) -> bool:
+    """Ruby's glob for one name: hidden files match only a pattern that begins with a dot."""
     if name.startswith(".") and not pattern.startswith("."):
         return False
     return fnmatch.fnmatchcase(name, "*" if pattern == "**" else pattern.replace("[^", "[!"))
 
 
 def braced(pattern: str) -> list[str]:
-    """The patterns that `{a,b}` stands for."""
-    found = re.search(r"\{([^{}]*)\}", pattern)
-    if found is None:
+    """The patterns that a pattern with `{a,b}` stands for."""
+    braces = re.search(r"\{([^{}]*)\}", pattern)
+    if braces is None:
         return [pattern]
-    start, end = found.span()
-    options = found[1].split(",")
-    return [each for option in options[:64] for each in braced(pattern[:start] + option + pattern[end:])][:1024]
+    start, end = braces.span()
+    options = braces[1].split(",")
+    return [expanded for option in options[:64] for expanded in braced(pattern[:start] + option + pattern[end:])][:1024]
 
 
 def open_path(path: Any) -> OpenPath:
-    """A path as questions take it: text, and between the texts the places of facts that stay open."""
+    """A path as questions need it: text, and between the texts the paths of facts that are holes."""
     if isinstance(path, str):
         return (path,)
-    parts = path.parts if isinstance(path, Joined) else (path,)
+    parts = path.parts if isinstance(path, UnknownText) else (path,)
     return tuple((part.root, *part.path) if isinstance(part, Hole) else str(part) for part in parts)

@@ -1,7 +1,7 @@
-"""Looks keys up through the three layers, with what `lookup_options` say of them.
+"""Looks up keys through the three layers, and applies `lookup_options`.
 
-One object serves one compile. Module data is only asked for keys that begin with the module's name; its `default_hierarchy` only when
-nothing else has the key.
+One object serves one compile. A module's data is searched only for keys that begin with the module's name; its `default_hierarchy`
+only if nothing else has the key.
 """
 
 import contextlib
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
-from precast.lang.functions import issues as function_issues
 from precast.lang.functions.host import Host
 from precast.lang.hiera import issues
 from precast.lang.hiera.invocation import Invocation
 from precast.lang.hiera.keys import OPTIONS, Key, parse_key
-from precast.lang.hiera.merging import DEFAULT, HASHES, Strategy, merged, strategy
-from precast.lang.hiera.options import KeyOptions, combined, validated
+from precast.lang.hiera.merge_strategies import DEFAULT, HASHES, Strategy, merge_variants, strategy_for
+from precast.lang.hiera.options import KeyOptions, check_options, combine_options
 from precast.lang.inputs import ABSENT, Constant
+from precast.lang.issues import functions as function_issues
 from precast.lang.scope import MISSING
-from precast.lang.values.core import Hash, literal
+from precast.lang.values.base import Hash, literal
 
 if TYPE_CHECKING:
     from precast.lang.hiera.config import LayerKind
@@ -33,7 +33,7 @@ _STACK: Final = ("global", "environment", "module")
 
 
 class Lookups:
-    """All look-ups of one compile."""
+    """All lookups of one compile."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -42,8 +42,8 @@ class Lookups:
         self._options: dict[tuple[bool, str | None], KeyOptions] = {}
         self._default_options: dict[str, KeyOptions] = {}
         self._shared_options: dict[bool, list[Hash]] = {}
-        self._names: list[str] = []
-        # How often something was read that another scope may have otherwise: what was found without is found again so.
+        self._in_progress: list[str] = []
+        # Counts reads whose result may differ in another scope; a value found without such reads can be cached.
         self.scope_reads = 0
 
     def find(self, invocation: Invocation, name: str, merge: Any) -> Any:
@@ -63,26 +63,26 @@ class Lookups:
         if value is MISSING:
             return MISSING
         convert_to = options.get("convert_to")
-        return value if convert_to is None else self._converted(key, value, convert_to, invocation)
+        return value if convert_to is None else self._convert(key, value, convert_to, invocation)
 
     def check_merge(self, merge: Any) -> None:
-        """Raises HIERA-040, HIERA-041 or HIERA-042 for a merge that there is not."""
-        strategy(merge)
+        """Raises HIERA-040, HIERA-041 or HIERA-042 for an invalid merge strategy."""
+        strategy_for(merge)
 
     def known_keys(self) -> list[str]:
-        """The keys of all data files that were asked so far: for those who mistyped one."""
-        found = (source.content().entries for source in self._sources.values() if source.exists)
-        return sorted({key for entries in found for key in entries if isinstance(key, str)})
+        """The keys of all data files read so far, to suggest a correction for a mistyped key."""
+        contents = (source.content().entries for source in self._sources.values() if source.exists)
+        return sorted({key for entries in contents for key in entries if isinstance(key, str)})
 
     def _data(self, key: Key, invocation: Invocation, merge: Any) -> Any:
         explainer = invocation.explainer
         if explainer is None:
-            return self._searched(key, invocation, merge)
+            return self._search(key, invocation, merge)
         with explainer.within(f'Searching for "{key.text}"'):
-            return self._searched(key, invocation, merge)
+            return self._search(key, invocation, merge)
 
-    def _searched(self, key: Key, invocation: Invocation, merge: Any) -> Any:
-        value = self._in_layers(key, invocation, strategy(merge))
+    def _search(self, key: Key, invocation: Invocation, merge: Any) -> Any:
+        value = self._in_layers(key, invocation, strategy_for(merge))
         if value is not MISSING:
             value = key.dig(value)
         if value is MISSING and not invocation.only_global:
@@ -91,18 +91,20 @@ class Lookups:
                 value = key.dig(value)
         return value
 
-    def _in_layers(self, key: Key, invocation: Invocation, how: Strategy) -> Any:
+    def _in_layers(self, key: Key, invocation: Invocation, strategy: Strategy) -> Any:
         if invocation.only_global:
-            return self._in_layer("global", key, invocation, how)
-        if how is DEFAULT:
+            return self._in_layer("global", key, invocation, strategy)
+        if strategy is DEFAULT:
             for kind in _STACK:
-                value = self._in_layer(kind, key, invocation, how)
+                value = self._in_layer(kind, key, invocation, strategy)
                 if value is not MISSING:
                     return value
             return MISSING
-        return merged(how, _STACK, lambda kind: self._in_layer(kind, key, invocation, how), invocation.explainer)
+        return merge_variants(
+            strategy, _STACK, lambda kind: self._in_layer(kind, key, invocation, strategy), invocation.explainer
+        )
 
-    def _in_layer(self, kind: str, key: Key, invocation: Invocation, how: Strategy) -> Any:
+    def _in_layer(self, kind: str, key: Key, invocation: Invocation, strategy: Strategy) -> Any:
         if kind == "module":
             if invocation.module is None:
                 return MISSING
@@ -112,15 +114,17 @@ class Lookups:
         else:
             layer = self.global_layer() if kind == "global" else self.environment_layer()
             if layer is None and invocation.explainer is not None:
-                where = "no hiera.yaml given" if kind == "global" else "the environment has no hiera.yaml of version 5"
+                where = (
+                    "no hiera.yaml configured" if kind == "global" else "the environment has no hiera.yaml of version 5"
+                )
                 invocation.explainer.say(f"{kind.capitalize()} layer: {where}")
-        return MISSING if layer is None else layer.lookup(key, invocation, how)
+        return MISSING if layer is None else layer.lookup(key, invocation, strategy)
 
     def _say_no_module(self, invocation: Invocation) -> None:
         assert invocation.explainer is not None
         assert invocation.module is not None
-        is_there = self.host.module_directory(invocation.scope, invocation.module) is not None
-        what = f"has no {FILE_NAME}" if is_there else "not found"
+        exists = self.host.module_directory(invocation.scope, invocation.module) is not None
+        what = f"has no {FILE_NAME}" if exists else "not found"
         invocation.explainer.say(f'Module "{invocation.module}" {what}')
 
     def _in_default(self, key: Key, invocation: Invocation) -> Any:
@@ -135,47 +139,49 @@ class Lookups:
             else contextlib.nullcontext()
         ):
             if module not in self._default_options:
-                found = layer.lookup_default(_OPTIONS_KEY, invocation._replace(explainer=None), HASHES)
+                options = layer.lookup_default(_OPTIONS_KEY, invocation._replace(explainer=None), HASHES)
                 self._default_options[module] = KeyOptions.of_hash(
-                    None if found is MISSING else validated(found, module)
+                    None if options is MISSING else check_options(options, module)
                 )
             merge = self._default_options[module].of(key.root).get("merge")
-            return layer.lookup_default(key, invocation, strategy(merge))
+            return layer.lookup_default(key, invocation, strategy_for(merge))
 
     # Options
 
     def _options_for(self, invocation: Invocation) -> KeyOptions:
-        """The options that hold for keys of the invocation's module."""
-        which = (invocation.only_global, invocation.module)
-        found = self._options.get(which)
-        if found is None:
+        """The options that apply to keys of the invocation's module."""
+        cache_key = (invocation.only_global, invocation.module)
+        options = self._options.get(cache_key)
+        if options is None:
             explainer = invocation.explainer
             plain = Invocation(
                 invocation.scope, explainer=explainer, module=invocation.module, only_global=invocation.only_global
             )
             if explainer is None:
-                given = self._found_options(plain)
+                given = self._find_options(plain)
             else:
                 with explainer.within(f'Searching for "{OPTIONS}"'):
-                    given = self._found_options(plain)
-            found = self._options[which] = KeyOptions.of_hash(given)
-        return found
+                    given = self._find_options(plain)
+            options = self._options[cache_key] = KeyOptions.of_hash(given)
+        return options
 
-    def _found_options(self, invocation: Invocation) -> Hash | None:
+    def _find_options(self, invocation: Invocation) -> Hash | None:
         is_global = invocation.only_global
         if is_global not in self._shared_options:
             kinds = ("global",) if is_global else ("global", "environment")
-            self._shared_options[is_global] = [each for kind in kinds for each in self._options_in(kind, invocation)]
+            self._shared_options[is_global] = [
+                options for kind in kinds for options in self._options_in(kind, invocation)
+            ]
         own = [] if is_global else self._options_in("module", invocation)
-        return combined([*self._shared_options[is_global], *own])
+        return combine_options([*self._shared_options[is_global], *own])
 
     def _options_in(self, kind: str, invocation: Invocation) -> list[Hash]:
         value = self._in_layer(kind, _OPTIONS_KEY, invocation, HASHES)
         if value is MISSING or value is None:
             return []
-        return [validated(value, invocation.module if kind == "module" else None)]
+        return [check_options(value, invocation.module if kind == "module" else None)]
 
-    def _converted(self, key: Key, value: Any, convert_to: Any, invocation: Invocation) -> Any:
+    def _convert(self, key: Key, value: Any, convert_to: Any, invocation: Invocation) -> Any:
         wanted, *rest = convert_to if isinstance(convert_to, tuple) else (convert_to,)
         if isinstance(wanted, str):
             try:
@@ -183,18 +189,18 @@ class Lookups:
             except PrecastError as error:
                 raise issues.BAD_CONVERT_TYPE.error(key=key.text, type=wanted, reason=error.message) from None
         try:
-            made = self.host.call_function(invocation.scope, "new", (wanted, value, *rest))
+            converted = self.host.call_function(invocation.scope, "new", (wanted, value, *rest))
         except PrecastError as error:
             raise issues.NOT_CONVERTED.error(key=key.text, reason=error.message) from None
         if invocation.explainer is not None:
             shown = literal((wanted, *rest))
             invocation.explainer.say(f"Applying convert_to lookup_option with arguments {shown}")
-        return made
+        return converted
 
-    # What interpolated texts refer to
+    # References in interpolated strings
 
-    def referred(self, invocation: Invocation, name: str) -> Any:
-        """The value of a key that a text names; an empty text if there is none."""
+    def find_referenced(self, invocation: Invocation, name: str) -> Any:
+        """The value of a key that a string refers to; an empty string if there is none."""
         if name in invocation.overrides:
             return invocation.overrides[name]
         value = self.find(invocation, name, None)
@@ -203,15 +209,15 @@ class Lookups:
         return invocation.defaults.get(name, "")
 
     @contextlib.contextmanager
-    def checked(self, name: str) -> Iterator[None]:
-        """Raises HIERA-036 if the name is being worked on already: it would never end."""
-        if name in self._names:
-            raise issues.RECURSION.error(names=", ".join(self._names))
-        self._names.append(name)
+    def guarded(self, name: str) -> Iterator[None]:
+        """Guard against endless recursion: raises HIERA-036 if a lookup of the name is already in progress."""
+        if name in self._in_progress:
+            raise issues.RECURSION.error(names=", ".join(self._in_progress))
+        self._in_progress.append(name)
         try:
             yield
         finally:
-            self._names.pop()
+            self._in_progress.pop()
 
     # Layers
 
@@ -220,8 +226,8 @@ class Lookups:
 
     def global_layer(self) -> "Layer | None":
         if "" not in self._layers:
-            place = self.host.inputs.ask(Constant("hiera_config"))
-            self._layers[""] = None if place is ABSENT else self._layer("global", str(place), "the deployment")
+            path = self.host.inputs.ask(Constant("hiera_config"))
+            self._layers[""] = None if path is ABSENT else self._layer("global", str(path), "the deployment")
         return self._layers[""]
 
     def environment_layer(self) -> "Layer | None":
@@ -239,29 +245,29 @@ class Lookups:
         return self._layers[key]
 
     def _layer(self, kind: "LayerKind", path: str, place: str, module: str = "") -> "Layer | None":
-        found = self.host.inputs.text(path)
-        if found is None:
+        text = self.host.inputs.text(path)
+        if text is None:
             return None
-        from precast.lang.hiera.config import Config, config  # with YAML, only where there is a file to read
+        from precast.lang.hiera.config import Config, read_config  # imports YAML, only if there is a file to read
         from precast.lang.hiera.layers import Layer
 
-        judged = config(found[0], found[1], path, kind)
-        if isinstance(judged, Config):
-            return Layer(self, kind, judged, path.removesuffix(FILE_NAME).rstrip("/"), module)
-        if judged == 4 or kind == "global" or self.host.settings.strict == "error":
-            raise issues.OLD_VERSION.error(path=path, version=judged)
+        config = read_config(text[0], text[1], path, kind)
+        if isinstance(config, Config):
+            return Layer(self, kind, config, path.removesuffix(FILE_NAME).rstrip("/"), module)
+        if config == 4 or kind == "global" or self.host.settings.strict == "error":
+            raise issues.OLD_VERSION.error(path=path, version=config)
         self.host.warn_once(f"hiera 3 {path}", issues.OLD_VERSION_IGNORED.error(place=place).message)
         return None
 
     def file_text(self, path: str) -> str:
-        """The text of a file that a function names. Raises HIERA-021 where it lies outside, LANG-442 where there is none."""
+        """The text of a file that a function names. Raises HIERA-021 if it is outside, LANG-442 if it does not exist."""
         inside = self.host.environment_path(path) if path.startswith("/") else path
         if inside is None:
             raise issues.OUTSIDE.error(path=path, layer="environment")
-        found = self.host.inputs.text(inside)
-        if found is None:
+        text = self.host.inputs.text(inside)
+        if text is None:
             raise function_issues.NO_FILE.error(paths=path)
-        return found[1]
+        return text[1]
 
     def whole_file(self, path: str, reader: str) -> Hash:
         """The entries of a data file that a function names."""
@@ -270,11 +276,11 @@ class Lookups:
         document = READERS[reader](Source(path, self.file_text(path)))
         return document if isinstance(document, Hash) else Hash()
 
-    def source(self, place: "Location", reader: str) -> "DataSource":
-        key = (place.path, reader)
-        found = self._sources.get(key)
-        if found is None:
+    def source(self, location: "Location", reader: str) -> "DataSource":
+        key = (location.path, reader)
+        source = self._sources.get(key)
+        if source is None:
             from precast.lang.hiera.data.sources import DataSource
 
-            found = self._sources[key] = DataSource(self.host, place, reader)
-        return found
+            source = self._sources[key] = DataSource(self.host, location, reader)
+        return source

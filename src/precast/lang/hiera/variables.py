@@ -1,6 +1,6 @@
-"""Variables that a text of Hiera names: `x`, `::x`, `a::b`, `facts.os.family`.
+"""Variables in the strings of Hiera: `x`, `::x`, `a::b`, `facts.os.family`.
 
-Below a fact the whole path is one question, as in a manifest: `%{facts.os.family}` does not hang on the rest of `os`.
+The whole path below a fact is one question, as in a manifest: `%{facts.os.family}` does not depend on the rest of `os`.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from precast.lang.hiera.keys import dig
 from precast.lang.inputs import ABSENT, FactKeys
 from precast.lang.scope import MISSING
 
-# Known in every scope, undef where nothing set them.
+# These variables are known in every scope; they are undef if nothing set them.
 _ALWAYS: Final = frozenset(("module_name", "caller_module_name", "title", "name"))
-# What no code can change: asked for once in a compile.
+# Code cannot change these, so they are read once in a compile.
 FIXED_ROOTS: Final = frozenset(("facts", "trusted", "server_facts"))
 
 
 def value_of(
     host: Host, invocation: Invocation, name: str, segments: tuple[str | int, ...], local: Mapping[str, Any]
 ) -> Any:
-    """The value, or MISSING; `local` variables come first. Raises HIERA-032, and HIERA-037 where unknown variables are errors."""
+    """The value, or MISSING; `local` variables come first. Raises HIERA-032, and HIERA-037 if unknown variables are errors."""
     root, below = str(segments[0]), segments[1:]
     explainer = invocation.explainer
     if explainer is None:
@@ -47,9 +47,9 @@ def _value(
     if root.isdigit():
         return dig(name, below, invocation.scope.match_group(int(root[:9])))
     if below and "::" not in plain and host.is_fact(invocation.scope, plain, plain != root):
-        found = _below_fact(host, plain, below, name)
-        if found is not ABSENT:
-            return found
+        value = _below_fact(host, plain, below, name)
+        if value is not ABSENT:
+            return value
     if host.has_variable(invocation.scope, root):
         return dig(name, below, host.variable(invocation.scope, root))
     if plain not in _ALWAYS:
@@ -58,17 +58,17 @@ def _value(
 
 
 def _below_fact(host: Host, root: str, below: tuple[str | int, ...], name: str) -> Any:
-    """What lies below a fact; MISSING if the path ends before, ABSENT if there is no such fact."""
-    found = host.fact_value(root, below)
-    if found is not ABSENT:
-        return found
+    """The value below a fact; MISSING if the path does not exist, ABSENT if there is no such fact."""
+    value = host.fact_value(root, below)
+    if value is not ABSENT:
+        return value
     for depth in range(len(below) - 1, -1, -1):
         path = below[:depth] if root == "facts" else (root, *below[:depth])
         if root != "trusted" and host.inputs.ask(FactKeys(path)) is not ABSENT:
             return MISSING
-        found = host.fact_value(root, below[:depth], whole=True)
-        if found is not ABSENT:
-            return dig(name, below[depth:], found)
+        value = host.fact_value(root, below[:depth], whole=True)
+        if value is not ABSENT:
+            return dig(name, below[depth:], value)
     return ABSENT
 
 

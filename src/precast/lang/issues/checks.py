@@ -1,4 +1,4 @@
-"""What is well-formed text but no sensible program; found by the checker before anything is evaluated."""
+"""Errors in well-formed but invalid programs; the checker finds them before anything is evaluated."""
 
 from precast.base.errors import Issue, Kind
 
@@ -8,22 +8,22 @@ NOT_TOP_LEVEL = Issue(
     "LANG-100",
     Kind.INPUT,
     "Classes, definitions, and nodes may only appear at toplevel or inside other classes",
-    "move the {what} out of the block it stands in",
+    "move the {what} out of the block around it",
 )
 NOT_ABSOLUTE_TOP_LEVEL = Issue(
-    "LANG-101", Kind.INPUT, "{what} may only appear at toplevel", "move it out of the class it stands in"
+    "LANG-101", Kind.INPUT, "{what} may only appear at toplevel", "move it out of the class around it"
 )
 ILLEGAL_LOCATION = Issue(
     "LANG-102",
     Kind.INPUT,
     "Unacceptable location. The name '{name}' is unacceptable in file '{path}'",
-    "here only {namespace} and what begins with {namespace}:: can be found; move it to the file of its own name",
+    "the autoloader finds only {namespace} and names below {namespace}:: in this file; move it to the file that has its name",
 )
 ILLEGAL_TOP_CONSTRUCT = Issue(
     "LANG-103",
     Kind.INPUT,
     "This {what} is unacceptable as a top level construct in this location",
-    "a file of a module holds definitions only: put it into a class",
+    "a file of a module may contain only definitions: put this into a class",
 )
 NO_EFFECT = Issue(
     "LANG-104",
@@ -42,7 +42,7 @@ NOT_A_VALUE = Issue(
     "LANG-106",
     Kind.INPUT,
     "Invalid use of expression. {what} does not produce a value",
-    "declare it as a statement of its own",
+    "write it as a separate statement",
 )
 WITHOUT_TITLE = Issue(
     "LANG-107",
@@ -57,19 +57,19 @@ ILLEGAL_ASSIGNMENT = Issue(
     "LANG-110",
     Kind.INPUT,
     "Illegal attempt to assign to '{what}'. Not an assignable reference",
-    "only a variable, or an array of variables, stands left of =; to compare, write ==",
+    "assign only to a variable or an array of variables; to compare, write ==",
 )
 ASSIGNMENT_BY_INDEX = Issue(
     "LANG-111",
     Kind.INPUT,
     "Illegal attempt to assign via [index/key]. Not an assignable reference",
-    "values never change: make a new one, as in $new = $old + {{ 'key' => 'value' }}",
+    "a value never changes: make a new one, as in $new = $old + {{ 'key' => 'value' }}",
 )
 CROSS_SCOPE_ASSIGNMENT = Issue(
     "LANG-112",
     Kind.INPUT,
     "Illegal attempt to assign to '{name}'. Cannot assign to variables in other namespaces",
-    "assign it in the class it belongs to, or use another name",
+    "assign it in its own class, or use another name",
 )
 NUMERIC_ASSIGNMENT = Issue(
     "LANG-113",
@@ -84,7 +84,7 @@ NO_LONGER_ASSIGNS = Issue(
     "assign to a new variable: $new = $old {sign} …",
 )
 ASSIGNMENT_IN_DEFAULT = Issue(
-    "LANG-115", Kind.INPUT, "Assignment not allowed here", "a parameter's default cannot assign a variable"
+    "LANG-115", Kind.INPUT, "Assignment not allowed here", "remove the assignment from the parameter's default"
 )
 
 # Names
@@ -112,13 +112,13 @@ ILLEGAL_VARIABLE_NAME = Issue(
     Kind.INPUT,
     "Illegal variable name, The given name '{name}' does not conform to the naming rule "
     "/^((::)?[a-z]\\w*)*((::)?[a-z_]\\w*)$/",
-    "names begin in lower case; letters, digits and _ follow",
+    "begin the name in lower case; letters, digits and _ may follow",
 )
 ILLEGAL_NUMERIC_VARIABLE = Issue(
     "LANG-124",
     Kind.INPUT,
     "Illegal numeric variable name, The given name '{name}' must be a decimal value if it starts with a digit 0-9",
-    "$0, $1, … are what the last match captured; other names begin with a letter",
+    "$0, $1, … are the captures of the last match; begin other names with a letter",
 )
 ILLEGAL_PARAMETER_NAME = Issue(
     "LANG-125",
@@ -136,7 +136,7 @@ RESERVED_PARAMETER = Issue(
     "LANG-127",
     Kind.INPUT,
     "The parameter ${name} redefines a built in parameter in the {what}",
-    "every class and define has ${name} already; choose another name",
+    "every class and define already has ${name}; choose another name",
 )
 DUPLICATE_PARAMETER = Issue(
     "LANG-128",
@@ -148,13 +148,13 @@ CAPTURES_REST_UNSUPPORTED = Issue(
     "LANG-129",
     Kind.INPUT,
     "Parameter ${name} has 'captures rest' - not supported in {what}",
-    "take an Array instead: Array ${name}",
+    "declare an Array instead: Array ${name}",
 )
 CAPTURES_REST_NOT_LAST = Issue(
     "LANG-130",
     Kind.INPUT,
     "Parameter ${name} is not last, and has 'captures rest'",
-    "put it at the end of the parameters",
+    "move it to the end of the parameters",
 )
 
 # Nodes
@@ -163,7 +163,7 @@ NODE_INHERITANCE = Issue(
     "LANG-135",
     Kind.INPUT,
     "Node inheritance is not supported in Puppet >= 4.0.0. See http://links.puppet.com/puppet-node-inheritance-deprecation",
-    "put what they share into a class and include it in both",
+    "put the shared code into a class and include it in both",
 )
 HOSTNAME_CHARACTERS = Issue(
     "LANG-136",
@@ -184,7 +184,7 @@ ILLEGAL_APPEND = Issue(
     "LANG-140",
     Kind.INPUT,
     "Illegal +> operation on attribute {name}. This operator can not be used in {what}",
-    "+> adds to what is set already, in an override or collector; here write =>",
+    "+> adds to a value in an override or collector; write => here",
 )
 NOT_VIRTUALIZABLE = Issue("LANG-141", Kind.INPUT, "{what} are not virtualizable", "write it without {mark}")
 UNFOLDED_TWICE = Issue(
@@ -200,16 +200,16 @@ ILLEGAL_QUERY = Issue(
     "LANG-144",
     Kind.INPUT,
     "Illegal query expression. {what} cannot be used in a query",
-    "a query is made of attribute == value, attribute != value, and, or and parentheses",
+    "use only attribute == value, attribute != value, and, or, and parentheses in a query",
 )
 
-# Choices and data
+# Conditionals and data
 
 DUPLICATE_DEFAULT = Issue(
     "LANG-150",
     Kind.INPUT,
     "This {what} already has a 'default' entry - this is a duplicate",
-    "keep one of them",
+    "remove one of them",
 )
 DUPLICATE_KEY = Issue(
     "LANG-151", Kind.INPUT, "The key '{key}' is declared more than once", "the last one wins; remove the others"
@@ -218,13 +218,13 @@ INVALID_HEREDOC = Issue(
     "LANG-153",
     Kind.INPUT,
     "Invalid produced text having syntax: '{syntax}'. {problem}",
-    "mend the text, or leave :{syntax} out of the heredoc's tag",
+    "correct the text, or remove :{syntax} from the heredoc's tag",
 )
 NOT_SUPPORTED = Issue(
     "LANG-154",
     Kind.INPUT,
     "Expressions of type {what} are not supported in this version of Puppet",
-    "an alias is: type Name = Type",
+    "write an alias as type Name = Type",
 )
 ILLEGAL_TYPE_MAPPING = Issue(
     "LANG-155",

@@ -1,4 +1,4 @@
-"""What can go wrong while code is evaluated and a catalog made."""
+"""Errors of evaluation and of making a catalog."""
 
 from precast.base.errors import Issue, Kind
 
@@ -8,13 +8,13 @@ UNKNOWN_VARIABLE = Issue(
     "LANG-600",
     Kind.INPUT,
     "Unknown variable: '{name}'.",
-    "assign it before this line; a variable of a class is written $class::name and needs the class to be included",
+    "assign it before this line; for a variable of a class write $class::name, and include the class first",
 )
 NOT_NUMERIC = Issue(
     "LANG-601",
     Kind.INPUT,
     "The value '{value}' cannot be converted to Numeric.",
-    "give a number, or a string that reads as one",
+    "give a number or a numeric string",
 )
 NUMERIC_COERCION = Issue(
     "LANG-602",
@@ -23,7 +23,7 @@ NUMERIC_COERCION = Issue(
     "convert it yourself: Numeric('{before}')",
 )
 NOT_APPLICABLE = Issue(
-    "LANG-603", Kind.INPUT, "Operator '{operator}' is not applicable to {left}.", "look at the value with type() first"
+    "LANG-603", Kind.INPUT, "Operator '{operator}' is not applicable to {left}.", "check the value's type with type()"
 )
 NOT_APPLICABLE_WHEN = Issue(
     "LANG-604",
@@ -31,8 +31,8 @@ NOT_APPLICABLE_WHEN = Issue(
     "Operator '{operator}' is not applicable to {left} when right side is {right}.",
     "convert one of the two sides first",
 )
-BAD_OPERAND = Issue("LANG-605", Kind.INPUT, "{reason}", "look at both sides with type() first")
-DIVISION_BY_ZERO = Issue("LANG-606", Kind.INPUT, "Division by 0", "test the right side first")
+BAD_OPERAND = Issue("LANG-605", Kind.INPUT, "{reason}", "check the types of both sides with type()")
+DIVISION_BY_ZERO = Issue("LANG-606", Kind.INPUT, "Division by 0", "check the right side before dividing")
 INTEGER_OVERFLOW = Issue(
     "LANG-607",
     Kind.INPUT,
@@ -76,35 +76,38 @@ BAD_CHARACTER_INDEX = Issue(
     "give the index as an Integer",
 )
 REASSIGNED = Issue(
-    "LANG-615", Kind.INPUT, "Cannot reassign variable '${name}'", "a variable is assigned once: take another name"
+    "LANG-615",
+    Kind.INPUT,
+    "Cannot reassign variable '${name}'",
+    "a variable can be assigned only once: use another name",
 )
 REASSIGNED_BUILT_IN = Issue(
     "LANG-616",
     Kind.INPUT,
     "Cannot reassign built in (or already assigned) variable '${name}'",
-    "take another name",
+    "use another name",
 )
 RESERVED_VARIABLE = Issue(
-    "LANG-617", Kind.INPUT, "Attempt to assign to a reserved variable name: '${name}'", "take another name"
+    "LANG-617", Kind.INPUT, "Attempt to assign to a reserved variable name: '${name}'", "use another name"
 )
 NUMERIC_ASSIGNMENT = Issue(
     "LANG-618",
     Kind.INPUT,
     "Illegal attempt to assign to the numeric match result variable '${name}'",
-    "variables of digits hold what a match found",
+    "use another name: numeric variables contain the captures of a match",
 )
 CROSS_SCOPE_ASSIGNMENT = Issue(
     "LANG-619",
     Kind.INPUT,
     "Illegal attempt to assign to '${name}'. Cannot assign to variables in other namespaces",
-    "assign it in the class itself",
+    "assign it in its own class",
 )
 NOT_ASSIGNABLE = Issue("LANG-620", Kind.INPUT, "Not an assignable reference", "assign to $name or to [$a, $b]")
 NO_SUCH_ASSIGNMENT = Issue(
     "LANG-621",
     Kind.INPUT,
     "The operator '{operator}' is no longer supported",
-    "values do not change: assign the result to a new variable",
+    "a value does not change: assign the result to a new variable",
 )
 UNEQUAL_ASSIGNMENT = Issue(
     "LANG-622",
@@ -126,7 +129,7 @@ MISSING_ARGUMENT = Issue(
     "LANG-626",
     Kind.INPUT,
     "Parameter ${name} is required but no value was given",
-    "give the argument, or the parameter a default",
+    "pass the argument, or give the parameter a default",
 )
 WRONG_RESULT = Issue(
     "LANG-627",
@@ -139,17 +142,17 @@ UNKNOWN_FUNCTION = Issue(
     "LANG-629",
     Kind.INPUT,
     "Unknown function: '{name}'.{guess}",
-    "`precast doc function` lists the functions; those of a module stand in its folders functions and lib/puppet/functions",
+    "`precast doc function` lists the functions; a module has its own in functions and lib/puppet/functions",
 )
 NOT_CALLABLE = Issue("LANG-630", Kind.INPUT, "this expression cannot be called", "call a function by its name")
 TOO_DEEP = Issue(
-    "LANG-631", Kind.INPUT, "the call of {name} nests too deep", "look for a function or class that calls itself"
+    "LANG-631", Kind.INPUT, "the call of {name} is nested too deeply", "check for a function or class that calls itself"
 )
 UNKNOWN_TYPE_NAME = Issue(
     "LANG-632",
     Kind.INPUT,
     "Resource type not found: {name}{guess}",
-    "a type alias stands in the folder types of its module, a define in the folder manifests",
+    "a type alias belongs in the folder types of its module, a define in the folder manifests",
 )
 RESERVED_WORD = Issue(
     "LANG-633",
@@ -157,7 +160,7 @@ RESERVED_WORD = Issue(
     "Use of reserved word: {word}, must be quoted if intended to be a String value",
     "write '{word}'",
 )
-NOT_SUPPORTED = Issue("LANG-634", Kind.INPUT, "a {what} is not supported", "use what the language offers instead")
+NOT_SUPPORTED = Issue("LANG-634", Kind.INPUT, "a {what} is not supported", "use a class, define or function instead")
 ILLEGAL_JUMP = Issue(
     "LANG-635",
     Kind.INPUT,
@@ -167,16 +170,16 @@ ILLEGAL_JUMP = Issue(
 NOT_KNOWN_YET = Issue(
     "LANG-636",
     Kind.INPUT,
-    "{value} is not known while compiling, and is needed here",
-    "use it only in strings, templates, arrays, hashes and parameters of resources; not in titles, conditions or metaparameters",
+    "{value} is not known at compile time, but this code needs its value",
+    "use it only in strings, templates, arrays, hashes and resource parameters; not in titles, conditions or metaparameters",
 )
-UNKNOWN_QUESTION = Issue("LANG-637", Kind.INTERNAL, "a compile asked {question}, which nobody answers", "report this")
+UNKNOWN_QUESTION = Issue("LANG-637", Kind.INTERNAL, "a compile asked {question}, which has no answer", "report this")
 
 ALIAS_NOT_STATIC = Issue(
     "LANG-638",
     Kind.INPUT,
     "the type alias {name} is not a valid type specification: it depends on a variable or a call",
-    "write the type out: an alias means the same everywhere",
+    "write the type in full: an alias must mean the same everywhere",
 )
 
 NOT_UTF8 = Issue("LANG-639", Kind.INPUT, "{path} is not UTF-8: see byte {offset}", "save it as UTF-8")
@@ -187,14 +190,14 @@ UNKNOWN_TYPE = Issue(
     "LANG-660",
     Kind.INPUT,
     "Unknown resource type: '{name}'{guess}",
-    "`precast doc type` lists the managed types; a define stands in the folder manifests of its module",
+    "`precast doc type` lists the managed types; a define belongs in the folder manifests of its module",
 )
 NO_TITLE = Issue("LANG-661", Kind.INPUT, "Missing title. The title expression resulted in undef", "give it a title")
 NO_TITLE_AT = Issue(
     "LANG-662",
     Kind.INPUT,
     "Missing title at index {index}. The title expression resulted in an undef title",
-    "take the undef out of the array",
+    "remove the undef from the array",
 )
 TITLE_NOT_STRING = Issue(
     "LANG-663",
@@ -221,7 +224,7 @@ ATTRIBUTE_NAME = Issue(
     "LANG-733",
     Kind.INPUT,
     "The name of an attribute must be a String, got {got}",
-    "the keys of the hash after * => are the names of attributes",
+    "use the names of attributes as the keys of the hash after * =>",
 )
 SPLAT_NEEDS_HASH = Issue(
     "LANG-667", Kind.INPUT, "* => expects a Hash, got {got}", "give a hash of attribute names to values"
@@ -236,7 +239,7 @@ DUPLICATE = Issue(
     "LANG-669",
     Kind.INPUT,
     "Duplicate declaration: {ref} is already declared at {where}; cannot redeclare",
-    "declare it once, or take another title",
+    "declare it once, or use another title",
 )
 STAGE_ON_RESOURCE = Issue(
     "LANG-670",
@@ -251,31 +254,31 @@ ALIAS_TAKEN = Issue(
     "LANG-672",
     Kind.INPUT,
     "Cannot alias {ref} to '{alias}'; a resource of that name is already declared at {where}",
-    "two resources must not manage one thing: keep one of them",
+    "two resources must not manage the same thing: remove one of them",
 )
 WRONG_DEFINITION = Issue(
     "LANG-764",
     Kind.INPUT,
     "The code loaded from {path} {problem}",
-    "a file below types or functions defines the one thing that its path names",
+    "a file below types or functions must define exactly the type or function that its path names",
 )
 ENVIRONMENT_VARIABLE = Issue(
     "LANG-761",
     Kind.INPUT,
     "environment.conf: ${name} in '{text}' is not known",
-    "write the path in full; $environment and $basemodulepath are known",
+    "write the whole path; only $environment and $basemodulepath are available",
 )
 MANIFEST_OUTSIDE = Issue(
     "LANG-762",
     Kind.INPUT,
-    "environment.conf: the manifest {path} is outside of the environment",
-    "put it into the environment: a compile reads its own manifests only",
+    "environment.conf: the manifest {path} is outside the environment",
+    "move it into the environment: a compile reads only the environment's own manifests",
 )
 NO_TITLE_PATTERN = Issue(
     "LANG-760",
     Kind.INPUT,
     'No set of title patterns matched the title "{title}" of {ref}',
-    "`precast doc type {type} --environment DIR` shows the forms that titles of this type have",
+    "`precast doc type {type} --environment DIR` shows the title patterns of this type",
 )
 DEFAULT_TWICE = Issue(
     "LANG-673",
@@ -287,7 +290,7 @@ NOT_A_SUBCLASS = Issue(
     "LANG-674",
     Kind.INPUT,
     "Only subclasses can override parameters of {ref}, declared at {where}",
-    "override it in a class that inherits the one which declares it, or with a collector",
+    "override it in a class that inherits from the class that declares it, or with a collector",
 )
 ALREADY_SET = Issue(
     "LANG-675",
@@ -299,7 +302,7 @@ OVERRIDE_AFTER_EVALUATION = Issue(
     "LANG-676",
     Kind.INPUT,
     "Attempt to override an already evaluated resource, defined at {where}, with new values",
-    "{ref} has run with its first values: override it before",
+    "{ref} was already evaluated with its first values: override it earlier",
 )
 OVERRIDE_OF_NOTHING = Issue(
     "LANG-677", Kind.INPUT, "Could not find resource(s) {ref} for overriding", "declare it, or remove the override"
@@ -317,13 +320,13 @@ NO_REFERENCE = Issue(
     "write a reference such as File['/tmp/x']",
 )
 UNKNOWN_RESOURCE = Issue(
-    "LANG-680", Kind.INPUT, "Resource not found: {reference}", "it must be declared before this line is evaluated"
+    "LANG-680", Kind.INPUT, "Resource not found: {reference}", "declare it before this line is evaluated"
 )
 UNKNOWN_RESOURCE_PARAMETER = Issue(
     "LANG-681",
     Kind.INPUT,
     "The resource {reference} does not have a parameter called '{name}'",
-    "`precast doc type` shows what a type has",
+    "`precast doc type` shows the parameters of a type",
 )
 NO_PARAMETER_OF_TYPE = Issue(
     "LANG-682",
@@ -331,7 +334,7 @@ NO_PARAMETER_OF_TYPE = Issue(
     "no parameter named '{name}' on {ref}{guess}",
     "`precast doc type {type}` lists its parameters",
 )
-BAD_TAG = Issue("LANG-683", Kind.INPUT, "Invalid tag '{tag}'", "a tag has letters, digits and _ : . -")
+BAD_TAG = Issue("LANG-683", Kind.INPUT, "Invalid tag '{tag}'", "use only letters, digits and _ : . - in a tag")
 EXPORT_IGNORED = Issue(
     "LANG-684",
     Kind.INPUT,
@@ -346,19 +349,19 @@ COLLECT_IGNORED = Issue(
 )
 CLASSES_NOT_COLLECTED = Issue("LANG-686", Kind.INPUT, "Classes cannot be collected", "include the class")
 NO_QUERY = Issue(
-    "LANG-687", Kind.INPUT, "a query is made of ==, !=, and, or", "write something like title == 'x' or tag == 'y'"
+    "LANG-687", Kind.INPUT, "a query consists of ==, !=, and, or", "write something like title == 'x' or tag == 'y'"
 )
 QUERY_OPERAND = Issue(
     "LANG-734",
     Kind.INPUT,
     "A query compares the name of an attribute with a string, number, boolean, variable or reference",
-    "assign the value to a variable before the collector, and compare with that",
+    "assign the value to a variable before the collector, and compare with the variable",
 )
 NO_RELATION = Issue(
     "LANG-688",
     Kind.INPUT,
     "Illegal relationship operand, can not form a relationship with {got}. A Catalog type is required.",
-    "put references or collectors on both sides of the arrow",
+    "write references or collectors on both sides of the arrow",
 )
 RELATION_SOURCE_MISSING = Issue(
     "LANG-689",
@@ -384,8 +387,8 @@ NOT_REALIZED = Issue(
 ENDLESS = Issue(
     "LANG-693",
     Kind.INPUT,
-    "defines declare new defines without end: stopped after {rounds} rounds",
-    "look for a define that declares itself under a new title",
+    "defines declare new defines without end: the compile stopped after {rounds} rounds",
+    "check for a define that declares itself with a new title",
 )
 
 # Classes, defines, nodes, templates: LANG-720 to LANG-759
@@ -394,13 +397,13 @@ UNKNOWN_CLASS = Issue(
     "LANG-720",
     Kind.INPUT,
     "Could not find class ::{name}{guess}",
-    "class a::b stands in manifests/b.pp of module a; is the module in the module path?",
+    "class a::b belongs in manifests/b.pp of module a; is the module on the module path?",
 )
 UNKNOWN_PARENT = Issue(
     "LANG-721",
     Kind.INPUT,
     "Could not find parent class '{name}' of class {child}",
-    "class a::b stands in manifests/b.pp of module a",
+    "class a::b belongs in manifests/b.pp of module a",
 )
 REDEFINED = Issue(
     "LANG-722", Kind.INPUT, "{what} '{name}' is already defined at {where}; cannot redefine", "remove one of the two"
@@ -412,23 +415,23 @@ NO_NODE_BLOCK = Issue(
     "LANG-724",
     Kind.INPUT,
     "Could not find node statement with name 'default' or '{name}'",
-    "add a node block for it, or: node default {{ }}",
+    "add a node block for it, or write node default {{ }}",
 )
 CORE_TYPE_REDEFINED = Issue(
-    "LANG-725", Kind.INPUT, "Attempt to redefine entity '{name}', which is a core type", "take another name"
+    "LANG-725", Kind.INPUT, "Attempt to redefine entity '{name}', which is a core type", "use another name"
 )
 PARAMETER_MISSING = Issue(
     "LANG-726",
     Kind.INPUT,
     "{ref}: expects a value for parameter '{name}'",
-    "give it where it is declared, in Hiera, or as a default",
+    "set it in the declaration or in Hiera, or give the parameter a default",
 )
 PARAMETER_MISMATCH = Issue("LANG-727", Kind.INPUT, "{ref}: {reason}", "compare the value with the declared type")
 DATA_MISMATCH = Issue(
     "LANG-732",
     Kind.INPUT,
     "{ref}: {reason}",
-    "the value comes from Hiera: `precast lookup {key} --explain` shows from where; one that was encrypted is Sensitive",
+    "the value comes from Hiera: `precast lookup {key} --explain` shows its source; a decrypted value is Sensitive",
 )
 PARAMETER_UNKNOWN = Issue(
     "LANG-728", Kind.INPUT, "{ref}: has no parameter named '{name}'{guess}", "its parameters are: {known}"
@@ -437,7 +440,7 @@ TEMPLATE_PARAMETER_MISSING = Issue(
     "LANG-729",
     Kind.INPUT,
     "the template expects a value for parameter '{name}'",
-    "give it in the hash: epp('module/file.epp', {{ '{name}' => … }})",
+    "pass it in the hash: epp('module/file.epp', {{ '{name}' => … }})",
 )
 TEMPLATE_PARAMETER_MISMATCH = Issue(
     "LANG-730", Kind.INPUT, "the template: {reason}", "compare the value with the declared type"
@@ -446,5 +449,5 @@ TEMPLATE_PARAMETER_UNKNOWN = Issue(
     "LANG-731",
     Kind.INPUT,
     "the template has no parameter named '{name}'{guess}",
-    "declare it at its top: <%- | $name | -%>",
+    "declare it at the top of the template: <%- | $name | -%>",
 )

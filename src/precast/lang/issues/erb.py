@@ -1,33 +1,36 @@
-"""What can go wrong in ERB templates. Codes from LANG-900 on."""
+"""Errors in ERB templates. Their codes begin at LANG-900."""
 
 from precast.base.errors import Issue, Kind
 
-NO_SYNTAX = Issue("LANG-900", Kind.INPUT, "This is no Ruby that can be read here: {problem}", "{hint}")
+NO_SYNTAX = Issue("LANG-900", Kind.INPUT, "Cannot parse this Ruby code: {problem}", "{hint}")
 NOT_IN_SUBSET = Issue(
     "LANG-901",
     Kind.INPUT,
-    "Templates may not use {construct} here",
-    "templates are rendered without Ruby: use what docs/explanation/erb.md lists, or write the template in EPP",
+    "Templates cannot use {construct}",
+    "templates are rendered without Ruby: use the constructs in docs/explanation/erb.md, or write the template in EPP",
 )
 NO_METHOD = Issue(
     "LANG-902",
     Kind.INPUT,
     "undefined method `{name}' for {receiver}",
-    "look at the value with `<%= {subject}.inspect %>`; what can be called is listed in docs/explanation/erb.md",
+    "show the value with `<%= {subject}.inspect %>`; docs/explanation/erb.md lists the available methods",
 )
 BAD_CALL = Issue(
-    "LANG-903", Kind.INPUT, "`{name}' cannot be called so: {reason}", "compare the arguments with Ruby's documentation"
+    "LANG-903",
+    Kind.INPUT,
+    "`{name}' cannot be called like this: {reason}",
+    "check the arguments in Ruby's documentation",
 )
 NO_NAME = Issue(
     "LANG-904",
     Kind.INPUT,
     "undefined local variable or method `{name}'",
-    "a variable of the manifest is written @{name}, one of another class scope['class::name']",
+    "write a variable of the manifest as @{name}, one of another class as scope['class::name']",
 )
-RAISED = Issue("LANG-905", Kind.INPUT, "{message}", "the template raises this itself")
+RAISED = Issue("LANG-905", Kind.INPUT, "{message}", "the template itself raised this error")
 TOO_LONG = Issue(
-    "LANG-906", Kind.INPUT, "The template did not end within {limit} steps", "look for a loop that does not end"
+    "LANG-906", Kind.INPUT, "The template did not end within {limit} steps", "check it for an endless loop"
 )
 TOO_DEEP = Issue(
-    "LANG-907", Kind.INPUT, "The template calls itself too deeply", "look for a definition that calls itself"
+    "LANG-907", Kind.INPUT, "The template calls itself too deeply", "check it for a definition that calls itself"
 )

@@ -1,4 +1,4 @@
-"""What can be wrong with the text of a program, before anything of it is evaluated."""
+"""Syntax errors, found before anything of a program is evaluated."""
 
 from precast.base.errors import Issue, Kind
 
@@ -16,19 +16,19 @@ ILLEGAL_NUMBER = Issue(
     "LANG-004",
     Kind.INPUT,
     "Illegal number '{text}'",
-    "a number is 12, 0x1f (hexadecimal), 017 (octal), 1.5 or 1e-3; anything else needs quotes",
+    "write a number as 12, 0x1f (hexadecimal), 017 (octal), 1.5 or 1e-3; put anything else in quotes",
 )
 ILLEGAL_RADIX = Issue(
     "LANG-005",
     Kind.INPUT,
     "Not a valid {radix} number {text}",
-    "after 0x come digits 0-9 and a-f, after a leading 0 only digits 0-7; put it in quotes if it is no number",
+    "use digits 0-9 and a-f after 0x, and only digits 0-7 after a leading 0; put it in quotes if it is not a number",
 )
 INTEGER_RANGE = Issue(
     "LANG-006",
     Kind.INPUT,
     "A Literal Integer resulted in a value outside of Puppet Integer {bound} range, got '{text}'",
-    "integers are of 64 bits: up to 9223372036854775807; put it in quotes if it is no number",
+    "an integer has 64 bits, so the largest is 9223372036854775807; put it in quotes if it is not a number",
 )
 BYTE_ORDER_MARK = Issue(
     "LANG-007",
@@ -39,8 +39,8 @@ BYTE_ORDER_MARK = Issue(
 ILLEGAL_ESCAPE = Issue(
     "LANG-008",
     Kind.INPUT,
-    "There is no character '\\{text}'",
-    "characters go up to \\u{{10ffff}}, and those from \\ud800 to \\udfff are none",
+    "The character '\\{text}' does not exist",
+    "use a code up to \\u{{10ffff}}, except \\ud800 to \\udfff",
 )
 FLOAT_RANGE = Issue("LANG-009", Kind.INPUT, "The number {text} is too large for a Float", "write a smaller number")
 UNCLOSED_COMMENT = Issue("LANG-011", Kind.INPUT, "Unclosed multiline comment", "close it with */")
@@ -48,14 +48,14 @@ BOOLEAN_VARIABLE = Issue(
     "LANG-012",
     Kind.INPUT,
     "'{name}' between ${{ and }} would be the name of a variable",
-    "write the word outside of ${{…}}, or ${{String({name})}}",
+    "write the word outside of ${{…}}, or write ${{String({name})}}",
 )
-SUSPICIOUS = Issue("LANG-013", Kind.INPUT, "{problem}", "write \\\\ for a backslash, or leave it out")
+SUSPICIOUS = Issue("LANG-013", Kind.INPUT, "{problem}", "write \\\\ for a backslash, or remove it")
 TOO_DEEP = Issue(
     "LANG-010",
     Kind.INPUT,
     "This is nested more than {limit} levels deep",
-    "give the inner part a name: assign it to a variable, or make it a function",
+    "assign the inner part to a variable, or make it a function",
 )
 
 # Heredocs
@@ -67,32 +67,32 @@ HEREDOC_ESCAPE = Issue(
     "LANG-021",
     Kind.INPUT,
     "Invalid heredoc escape char. Only t, r, n, s, u, L, $ allowed. Got '{char}'",
-    "write @(TAG/) for all of them, or name those you want: @(TAG/tn)",
+    "write @(TAG/) for all escapes, or list those you want: @(TAG/tn)",
 )
 HEREDOC_ESCAPE_TWICE = Issue(
     "LANG-022",
     Kind.INPUT,
     "An escape char for @() may only appear once. Got '{flags}'",
-    "name each escape once",
+    "write each escape once",
 )
 HEREDOC_NO_TEXT = Issue(
     "LANG-023",
     Kind.INPUT,
     "Heredoc without any following lines of text",
-    "the text begins on the next line and ends with a line that holds {tag} alone",
+    "begin the text on the next line and end it with a line that contains only {tag}",
 )
 HEREDOC_NO_END = Issue(
     "LANG-024",
     Kind.INPUT,
     "Heredoc without end-tagged line",
-    "end the text with a line that holds {tag} alone, perhaps after | (margin) and - (no last line break)",
+    "end the text with a line that contains only {tag}, optionally after | (margin) and - (no last line break)",
 )
 
 UNCLOSED_TAG = Issue(
     "LANG-025", Kind.INPUT, "Unbalanced epp tag, reached <eof> without closing tag", "close the tag with %> or -%>"
 )
 
-# What does not fit where it stands
+# Valid constructs in the wrong place
 
 NOT_A_RESOURCE = Issue(
     "LANG-030",
@@ -123,11 +123,11 @@ QUOTED_NAME = Issue(
 )
 CLASS_AS_NAME = Issue("LANG-035", Kind.INPUT, "'class' keyword not allowed at this location", "choose another name")
 ILLEGAL_CLASS_REFERENCE = Issue(
-    "LANG-036", Kind.INPUT, "Illegal class reference", "each part of a type's name begins in upper case: My::Type"
+    "LANG-036", Kind.INPUT, "Illegal class reference", "begin each part of a type's name in upper case: My::Type"
 )
 PLAN = Issue(
     "LANG-037",
     Kind.INPUT,
-    "Plans in Puppet's language are not supported, and '{name}' is one",
+    "Plans in the Puppet language are not supported, and '{name}' is one",
     "write it as a Precast plan: a task graph in YAML",
 )

@@ -1,6 +1,6 @@
-"""What can go wrong with values, data types, conversions and regular expressions.
+"""Errors of values, data types, conversions and regular expressions.
 
-These errors are raised without a place: whoever evaluates the expression knows it and adds it.
+They are raised without a place: the evaluator knows the expression and adds its place.
 """
 
 from precast.base.errors import Issue, Kind
@@ -15,7 +15,7 @@ NO_OPERATOR_FOR = Issue(
     "LANG-202",
     Kind.INPUT,
     "Operator '{operator}' is not applicable to a {left} when right side is a {right}.",
-    "moments and durations take + and -, durations also * and / with numbers",
+    "use + and - with timestamps and timespans, and * and / with timespans and numbers",
 )
 BAD_RANGE = Issue(
     "LANG-203",
@@ -28,13 +28,13 @@ BAD_REGEXP = Issue(
     "LANG-210",
     Kind.INPUT,
     "Invalid regular expression /{pattern}/: {reason}",
-    "correct the pattern; calls of groups, \\G, \\K, \\X and look-behind of variable width have no equal here",
+    "correct the pattern; group calls, \\G, \\K, \\X and look-behind of variable width are not supported",
 )
 EMPTY_ALIAS = Issue(
     "LANG-220",
     Kind.INPUT,
     "Type alias '{name}' cannot be resolved to a real type",
-    "let the alias stand for a type other than itself",
+    "define the alias as a type other than itself",
 )
 UNRESOLVED_ALIAS = Issue(
     "LANG-221",
@@ -43,7 +43,7 @@ UNRESOLVED_ALIAS = Issue(
     "declare the alias before its use",
 )
 NOT_PARAMETERIZED = Issue(
-    "LANG-230", Kind.INPUT, "Operator '[]' is not applicable to {name}-Type.", "this type takes no parameters"
+    "LANG-230", Kind.INPUT, "Operator '[]' is not applicable to {name}-Type.", "remove the parameters"
 )
 TYPE_ARGUMENT_COUNT = Issue(
     "LANG-231",
@@ -64,7 +64,7 @@ BOUNDS_WANTED = Issue(
     "LANG-234",
     Kind.INPUT,
     "{type}-Type [] requires all arguments to be {wanted} (or default). Got {got}",
-    "write the bounds as {type}[1, 10]; `default` leaves a side open",
+    "write the bounds as {type}[1, 10]; `default` means no bound",
 )
 BOUNDS_REVERSED = Issue(
     "LANG-235",
@@ -94,7 +94,7 @@ BAD_TYPE_NAME = Issue(
     "LANG-239",
     Kind.INPUT,
     "Illegal type reference. The given name '{name}' does not conform to the naming rule",
-    "a type's name begins with a capital and has letters, digits, _ and ::",
+    "begin a type's name with a capital letter and use only letters, digits, _ and ::",
 )
 BAD_OBJECT_TYPE = Issue("LANG-240", Kind.INPUT, "{reason}", "correct the definition of the Object type")
 NO_CLASS_NAME = Issue(
@@ -107,20 +107,20 @@ BAD_CLASS_NAME = Issue(
     "LANG-242",
     Kind.INPUT,
     "Illegal name. The given name '{name}' does not conform to the naming rule /^((::)?[a-z_]\\w*)(::[a-z]\\w*)*$/",
-    "a class's name has lower case letters, digits, _ and ::",
+    "use only lower-case letters, digits, _ and :: in a class name",
 )
 RESOURCE_NOT_EVALUATED = Issue(
     "LANG-243",
     Kind.INPUT,
     "Resource not found: {reference}",
-    "a parameter can be read from a resource only after it has been declared",
+    "declare the resource before reading a parameter of it",
 )
 BAD_URI = Issue("LANG-244", Kind.INPUT, "'{text}' is not a valid URI", "write it like https://example.com/path")
 NO_RESOURCE_TYPE_NAMED = Issue(
     "LANG-245",
     Kind.INPUT,
     "Resource type not found: {name}",
-    "check the name and that its module is in the environment",
+    "check the name, and that the environment contains its module",
 )
 BAD_ZONE = Issue(
     "LANG-250",
@@ -128,24 +128,24 @@ BAD_ZONE = Issue(
     "Illegal timezone '{zone}'",
     "write an offset such as +02:00, or a name such as UTC, CET or EST",
 )
-UNPARSABLE_MOMENT = Issue(
+UNPARSABLE_TIME = Issue(
     "LANG-251",
     Kind.INPUT,
     "Unable to parse '{text}' using any of the formats {formats}",
-    "give a format that fits the text",
+    "give a format that matches the text",
 )
 TWO_ZONES = Issue(
     "LANG-252",
     Kind.INPUT,
     "Using a Timezone designator in format specification is mutually exclusive to providing an explicit timezone argument",
-    "take %Z out of the format, or leave the timezone away",
+    "remove %Z from the format, or omit the timezone",
 )
 NO_YEAR = Issue("LANG-253", Kind.INPUT, "a Timestamp needs at least a year", "add %Y or %y to the format")
 BAD_SPAN_FORMAT = Issue(
     "LANG-254",
     Kind.INPUT,
     "Bad format specifier in '{format}', at position {at}",
-    "durations know %D, %H, %M, %S, %L, %N and %%",
+    "use only %D, %H, %M, %S, %L, %N and %% for timespans",
 )
 ONLY_FRACTIONS = Issue(
     "LANG-255",
@@ -183,17 +183,20 @@ WRONG_FORMAT = Issue(
 )
 NOT_UTF8 = Issue("LANG-275", Kind.INPUT, "the Binary is not UTF-8 text", "use the format %B for base64")
 DELIMITER_WITHOUT_CONTAINER = Issue(
-    "LANG-276", Kind.INPUT, "malformed format string - '{format}'", "delimiters are for Arrays and Hashes"
+    "LANG-276", Kind.INPUT, "malformed format string - '{format}'", "use delimiters only for Arrays and Hashes"
 )
-NO_CHARACTER = Issue("LANG-277", Kind.INPUT, "{code} is the code of no character", "use a code from 0 to 1114111")
+NO_CHARACTER = Issue("LANG-277", Kind.INPUT, "no character has the code {code}", "use a code from 0 to 1114111")
 NOT_CONVERTIBLE = Issue(
-    "LANG-280", Kind.INPUT, "{what} cannot be converted to {kind}", "see `precast doc type {kind}` for what `new` takes"
+    "LANG-280",
+    Kind.INPUT,
+    "{what} cannot be converted to {kind}",
+    "see `precast doc type {kind}` for the arguments of `new`",
 )
 WRONG_NEW_ARGUMENTS = Issue(
-    "LANG-281", Kind.INPUT, "'new' of {kind} {reason}", "see `precast doc type {kind}` for what `new` takes"
+    "LANG-281", Kind.INPUT, "'new' of {kind} {reason}", "see `precast doc type {kind}` for the arguments of `new`"
 )
 CONVERTED_WRONG = Issue(
-    "LANG-282", Kind.INPUT, "{reason}", "convert to the type without parameters, and check what comes out"
+    "LANG-282", Kind.INPUT, "{reason}", "convert to the type without parameters, and check the result"
 )
 STRING_NOT_CONVERTIBLE = Issue(
     "LANG-283", Kind.INPUT, "The string '{text}' cannot be converted to {kind}", "check the text before converting it"
@@ -202,27 +205,27 @@ BAD_RADIX = Issue(
     "LANG-284", Kind.INPUT, "Illegal radix: {radix}, expected 2, 8, 10, 16, or default", "choose one of these bases"
 )
 ODD_HASH = Issue(
-    "LANG-285", Kind.INPUT, "odd number of arguments for Hash: {count}", "give pairs, or keys and values in turn"
+    "LANG-285", Kind.INPUT, "odd number of arguments for Hash: {count}", "give pairs, or alternating keys and values"
 )
 BAD_BASE64 = Issue("LANG-286", Kind.INPUT, "invalid base64", "use the format '%s' for text that is not base64")
 NO_NEW = Issue(
-    "LANG-287", Kind.INPUT, "Creation of new instance of type '{type}' is not supported", "this type has no `new`"
+    "LANG-287", Kind.INPUT, "Creation of new instance of type '{type}' is not supported", "use a type that has `new`"
 )
 TOO_MANY_ELEMENTS = Issue(
     "LANG-288",
     Kind.INPUT,
-    "an Array of {count} elements is more than the {limit} that are allowed",
-    "iterate over the range itself; it need not become an Array",
+    "an Array of {count} elements exceeds the limit of {limit}",
+    "iterate over the range itself instead of converting it to an Array",
 )
-MOMENT_OUT_OF_RANGE = Issue(
+TIME_OUT_OF_RANGE = Issue(
     "LANG-256",
     Kind.INPUT,
     "a Timestamp or Timespan is out of range",
-    "use a number of seconds that a calendar can hold",
+    "use a number of seconds within the range of a calendar",
 )
 TOO_WIDE = Issue(
     "LANG-257", Kind.INPUT, "the format '{format}' is wider than {limit} characters", "use a smaller width"
 )
 BAD_TREE_STEP = Issue(
-    "LANG-289", Kind.INPUT, "'{step}' is no place in an Array", "a path that meets an Array goes on with an index"
+    "LANG-289", Kind.INPUT, "'{step}' is not an index of an Array", "use an integer for a step into an Array"
 )

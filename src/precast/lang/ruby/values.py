@@ -1,85 +1,226 @@
-"""What Ruby makes of values: equality, and numbers from texts. Functions that modules write in Ruby rest on these.
+"""The values of running Ruby code, their operations, and the conversion from and to Puppet's values.
 
-Ruby's `==` minds the case of strings, unlike Puppet's, and takes 1 for 1.0. `to_i` and `to_f` read as far as they can; `Integer()` and
-`Float()` want the whole text to be a number.
+nil is None, true and false are bool, Integer is int, Float float, String str, Array list and Hash dict. Arrays and hashes are mutable,
+so each use of a variable of the manifest gives a fresh copy. Strings are immutable here: `<<` on a variable assigns to it.
 """
 
-import math
-import re
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from precast.lang.functions.digits import integer
-from precast.lang.values.core import Hash, is_number
-
-_LEADING_INTEGER: Final = re.compile(r"\s*([+-]?\d+(?:_\d+)*)")
-_LEADING_FLOAT: Final = re.compile(r"\s*([+-]?\d+(?:_\d+)*(?:\.\d+(?:_\d+)*)?(?:[eE][+-]?\d+(?:_\d+)*)?)")
-_INTEGER: Final = re.compile(
-    r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|0[bB]([01]+(?:_[01]+)*)|0[dD](\d+(?:_\d+)*)"
-    r"|0[oO]?_?([0-7]+(?:_[0-7]+)*)|([1-9]\d*(?:_\d+)*|0))\s*"
-)
-_BASES: Final = (16, 2, 10, 8, 10)
-_FLOAT: Final = re.compile(r"\s*([+-]?\d+(?:_\d+)*(?:\.\d+(?:_\d+)*)?(?:[eE][+-]?\d+(?:_\d+)*)?)\s*")
-_HEX_FLOAT: Final = re.compile(r"\s*([+-]?0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]+)?(?:[pP][+-]?\d+)?)\s*")
+from precast.lang.ruby.puppet_text import ruby_inspect, ruby_text
+from precast.lang.values import base as values
+from precast.lang.values.base import DEFAULT, Hash, Unknown
+from precast.lang.values.unknowns import has_unknown_text, join
 
 
-def ruby_equal(a: Any, b: Any) -> bool:
-    """Ruby's `==`."""
-    if is_number(a) and is_number(b):
-        return bool(a == b)
-    if isinstance(a, bool) or isinstance(b, bool) or a is None or b is None:
-        return a is b
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(ruby_equal, a, b))
-    if isinstance(a, Hash) and isinstance(b, Hash):
-        return len(a) == len(b) and all(b.has(key) and ruby_equal(item, b.lookup(key)) for key, item in a.items())
-    return bool(a == b)
+class Symbol(NamedTuple):
+    """`:name`."""
+
+    name: str
 
 
-def to_i(text: str) -> int:
-    """Ruby's String#to_i: the digits it starts with, 0 if there are none."""
-    found = _LEADING_INTEGER.match(text)
-    return integer(found[1].replace("_", "")) if found else 0
+class Range(NamedTuple):
+    """`first..last`, or `first...last`, which excludes the last."""
+
+    first: Any
+    last: Any
+    is_exclusive: bool
 
 
-def to_f(text: str) -> float:
-    """Ruby's String#to_f: the number it starts with, 0.0 if there is none."""
-    found = _LEADING_FLOAT.match(text)
-    return float(found[1].replace("_", "")) if found else 0.0
+class Pattern(NamedTuple):
+    """A regular expression: its text as Ruby writes it, and the compiled form that Python matches."""
+
+    text: str
+    compiled: Any
+    flags: str = ""
 
 
-def strict_integer(value: Any) -> int | None:
-    """Ruby's Integer(): None where that would raise."""
-    if isinstance(value, float):
-        return int(value) if math.isfinite(value) else None
-    if isinstance(value, int) and not isinstance(value, bool):
+class Constant(NamedTuple):
+    """The name of a class or module."""
+
+    name: str
+
+
+class Proc:
+    """A block or lambda. `arity` is the number of its parameters."""
+
+    __slots__ = ("arity", "call")
+
+    def __init__(self, arity: int, call: Callable[..., Any]) -> None:
+        self.arity = arity
+        self.call = call
+
+
+class RubyScope:
+    """The value of `scope` in a template."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "scope"
+
+
+class RubyScopeHash:
+    """The value of `scope.to_hash`: it looks up single names, so that the compile reads no other variable."""
+
+    __slots__ = ()
+
+
+SCOPE = RubyScope()
+
+
+def to_ruby(value: Any) -> Any:
+    """Return a Puppet value as Ruby code sees it."""
+    if isinstance(value, tuple):
+        return [to_ruby(item) for item in value]
+    if isinstance(value, Hash):
+        return {hash_key(to_ruby(key)): to_ruby(item) for key, item in value.items()}
+    return Symbol("default") if value is DEFAULT else value
+
+
+def from_ruby(value: Any) -> Any:
+    """Return a Ruby value as Puppet's functions take it."""
+    if isinstance(value, list):
+        return tuple(from_ruby(item) for item in value)
+    if isinstance(value, dict):
+        return Hash.of((from_ruby(plain_key(key)), from_ruby(item)) for key, item in value.items())
+    if isinstance(value, Symbol):
+        return None if value.name == "undef" else value.name
+    if isinstance(value, Range):
+        return from_ruby(list(range_items(value)))
+    return values.Regexp(value.text) if isinstance(value, Pattern) else value
+
+
+class ListKey(tuple[Any, ...]):
+    """An array as the key of a hash, which must be hashable."""
+
+    __slots__ = ()
+
+
+def hash_key(value: Any) -> Any:
+    """Return a value in the form in which it is the key of a dict."""
+    return ListKey(map(hash_key, value)) if isinstance(value, list) else value
+
+
+def plain_key(value: Any) -> Any:
+    """Return the value that a key of a dict stands for."""
+    return [plain_key(item) for item in value] if isinstance(value, ListKey) else value
+
+
+def is_truthy(value: Any) -> bool:
+    return value is not None and value is not False
+
+
+def range_items(span: Range) -> list[Any]:
+    """Return the items of a range. Raises TypeError if Ruby could not iterate over it."""
+    first, last = span.first, span.last
+    if isinstance(first, int) and isinstance(last, int | float):
+        return list(range(first, int(last) + (not span.is_exclusive)))
+    if isinstance(first, str) and isinstance(last, str):
+        texts = _string_range(first, last)
+        return texts[:-1] if span.is_exclusive and texts and texts[-1] == last else texts
+    raise TypeError("can't iterate from that")
+
+
+def _string_range(first: str, last: str) -> list[str]:
+    texts = [first]
+    while texts[-1] != last and len(texts[-1]) <= len(last) and len(texts) < 100_000:
+        texts.append(successor(texts[-1]))
+    return texts if len(texts[-1]) <= len(last) else texts[:-1]
+
+
+def successor(text: str) -> str:
+    """Return Ruby's `succ` of a text of letters and digits; `stdlib.successors` also skips other characters."""
+    chars = list(text)
+    for at in range(len(chars) - 1, -1, -1):
+        char = chars[at]
+        if char not in "zZ9":
+            chars[at] = chr(ord(char) + 1)
+            return "".join(chars)
+        chars[at] = {"z": "a", "Z": "A", "9": "0"}[char]
+    return {"a": "a", "A": "A", "0": "1"}.get(chars[0], "") + "".join(chars)
+
+
+def to_s(value: Any) -> Any:
+    """Return Ruby's `to_s` of a value; an unknown stays unknown."""
+    if isinstance(value, str):
         return value
-    found = _INTEGER.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return None
-    digits, base = next((text, base) for text, base in zip(found.groups()[1:], _BASES, strict=True) if text)
-    number = integer(digits.replace("_", ""), base)
-    return -number if found[1] == "-" else number
+    if isinstance(value, Unknown):
+        return value
+    if isinstance(value, Symbol | Constant):
+        return value.name
+    if isinstance(value, Pattern):
+        off = "".join(flag for flag in "mix" if flag not in value.flags)
+        return f"(?{value.flags}{'-' if off else ''}{off}:{value.text})"
+    if isinstance(value, list | dict):
+        return inspect(value)
+    if isinstance(value, Range):
+        return f"{to_s(value.first)}{'...' if value.is_exclusive else '..'}{to_s(value.last)}"
+    return float_text(value) if isinstance(value, float) else ruby_text(value)
 
 
-def strict_float(value: Any) -> float | None:
-    """Ruby's Float(): None where that would raise."""
-    if is_number(value):
-        return float(value)
-    if not isinstance(value, str):
-        return None
-    if found := _FLOAT.fullmatch(value):
-        return float(found[1].replace("_", ""))
-    found = _HEX_FLOAT.fullmatch(value)
-    return float.fromhex(found[1]) if found else None
+def float_text(value: float) -> str:
+    """Return a float in Ruby's form: with an exponent from 1e15 on."""
+    if value == value and 1e15 <= abs(value) < 1e16:  # NaN is not equal to itself
+        mantissa, _, exponent = f"{value:.17g}".partition("e")
+        shortest = repr(value * 1e-15) if float(repr(value * 1e-15) + "e15") == value else mantissa
+        return f"{shortest}e+{int(exponent or 15):02d}"
+    return ruby_text(value)
 
 
-def ruby_class(value: Any) -> str:
-    """The name of the class a value has in Ruby, for messages."""
+def inspect(value: Any) -> str:
+    """Return Ruby's `inspect` of a value."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(inspect, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{inspect(plain_key(key))}=>{inspect(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Symbol):
+        return f":{value.name}"
+    if isinstance(value, Pattern):
+        return f"/{value.text}/{value.flags}"
+    if isinstance(value, Constant | Range):
+        return str(to_s(value))
+    return ruby_inspect(value)
+
+
+def join_pieces(pieces: list[Any]) -> Any:
+    """Return the pieces as one text, which is unknown if a piece is."""
+    return join(pieces) if any(map(has_unknown_text, pieces)) else "".join(pieces)
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Return Ruby's `==`: 1 equals 1.0, and true equals only itself."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(equal(item, right[key]) for key, item in left.items())
+    if isinstance(left, Symbol | Constant | Range) or isinstance(right, Symbol | Constant | Range):
+        return type(left) is type(right) and bool(left == right)
+    return bool(left == right)
+
+
+CLASSES: dict[str, tuple[type, ...]] = {
+    "String": (str,), "Array": (list,), "Hash": (dict,), "Integer": (int,), "Fixnum": (int,), "Float": (float,),
+    "Numeric": (int, float), "Symbol": (Symbol,), "NilClass": (type(None),), "Range": (Range,), "Regexp": (Pattern,),
+    "TrueClass": (bool,), "FalseClass": (bool,), "Proc": (Proc,), "Enumerable": (list, dict, Range),
+    "Comparable": (str, int, float),
+}  # fmt: skip
+
+
+def is_a(value: Any, name: str) -> bool:
+    if name in ("Object", "BasicObject", "Kernel"):
+        return True
     if isinstance(value, bool):
-        return "TrueClass" if value else "FalseClass"
+        return name == ("TrueClass" if value else "FalseClass")
+    return name not in ("TrueClass", "FalseClass") and isinstance(value, CLASSES.get(name, ()))
+
+
+def class_name(value: Any) -> str:
     if value is None:
         return "NilClass"
-    for kind, name in ((str, "String"), (int, "Integer"), (float, "Float"), (tuple, "Array"), (Hash, "Hash")):
-        if isinstance(value, kind):
-            return name
-    return type(value).__name__
+    if isinstance(value, bool):
+        return "TrueClass" if value else "FalseClass"
+    names = ("String", "Array", "Hash", "Integer", "Float", "Symbol", "Range", "Regexp", "Proc")
+    return next((name for name in names if isinstance(value, CLASSES[name])), type(value).__name__)

@@ -1,11 +1,11 @@
-"""The tree of a Puppet program: frozen nodes, each with its place in the text, no logic.
+"""The tree of a Puppet program: frozen nodes, each with its place in the text, without logic.
 
-Nodes carry Puppet's own model names, so that whoever knows Puppet's language finds them. A pass over the tree is one module with
-one dispatch on `type(node)`. Spans count in the whole source file, also inside interpolation, heredocs and EPP. The span of a
-definition (class, define, function, node, type alias) is its header, the span of every other node is all of it.
+Nodes have the names of Puppet's own model, so that readers who know Puppet find them. A pass over the tree is one module with one
+dispatch on `type(node)`. Spans refer to the whole source file, also inside interpolation, heredocs and EPP. The span of a definition
+(class, define, function, node, type alias) is its header; the span of every other node covers all of it.
 
-Names are as written, except that those of nested definitions are complete: `class a { class b { } }` defines `a` and `a::b`.
-Defined names that begin with `::` are refused by the checker.
+Names are as written, except that nested definitions have complete names: `class a { class b { } }` defines `a` and `a::b`. The
+checker refuses defined names that begin with `::`.
 """
 
 from typing import Literal, TypeAlias
@@ -18,7 +18,7 @@ Form = Literal["regular", "virtual", "exported"]
 
 
 class Node(Struct, frozen=True):
-    """Anything in the tree."""
+    """A node of the tree."""
 
     span: Span
 
@@ -58,7 +58,7 @@ class LiteralRegexp(Node, frozen=True):
 
 
 class QualifiedName(Node, frozen=True):
-    """A bare word: a name in lower case, perhaps with `::`. As a value it is a string."""
+    """A bare word: a name in lower case, possibly with `::`. As a value it is a string."""
 
     value: str
 
@@ -70,19 +70,19 @@ class QualifiedReference(Node, frozen=True):
 
 
 class ReservedWord(Node, frozen=True):
-    """A word kept for later (`application`, `site`, `private`, …): an error wherever it is evaluated."""
+    """A word reserved for the future (`application`, `site`, `private`, …): an error wherever it is evaluated."""
 
     word: str
 
 
 class ConcatenatedString(Node, frozen=True):
-    """A string with interpolation: the text is the string form of each part, joined."""
+    """A string with interpolation: its value is the string form of all parts, joined."""
 
     parts: "tuple[Expression, ...]"
 
 
 class Heredoc(Node, frozen=True):
-    """A heredoc; `syntax` is what stands after the colon of its tag, or empty."""
+    """A heredoc; `syntax` is the text after the colon of its tag, or empty."""
 
     syntax: str
     text: LiteralString | ConcatenatedString
@@ -102,7 +102,7 @@ class LiteralHash(Node, frozen=True):
 
 
 class Variable(Node, frozen=True):
-    """`$name`; digits for a match variable. A leading `::` is kept: it means the top scope alone."""
+    """`$name`; digits for a match variable. The name keeps a leading `::`, which means only the top scope."""
 
     name: str
 
@@ -123,7 +123,7 @@ class Minus(Node, frozen=True):
 
 
 class Splat(Node, frozen=True):
-    """`*x`: the elements of an array, in the place of one argument, element, case or title."""
+    """`*x`: the elements of an array, in place of one argument, element, case or title."""
 
     operand: "Expression"
 
@@ -168,7 +168,7 @@ class Or(Node, frozen=True):
 
 
 class Assignment(Node, frozen=True):
-    """`=`, and `+= -=` which are always an error. The checker has seen to it that the target can be assigned."""
+    """`=`, and `+= -=` which are always an error. The checker has verified that the target can be assigned."""
 
     op: str
     target: "Expression"
@@ -191,7 +191,7 @@ class Access(Node, frozen=True):
 
 
 class Parameter(Node, frozen=True):
-    """Of a class, define, function, lambda or EPP template. `captures_rest` is `*$name`."""
+    """A parameter of a class, define, function, lambda or EPP template. `captures_rest` means `*$name`."""
 
     name: str
     type_expr: "Expression | None"
@@ -206,7 +206,7 @@ class Lambda(Node, frozen=True):
 
 
 class Call(Node, frozen=True):
-    """`name(…)`, `name …` as a statement, or `Type(…)`, which is `Type.new(…)`; the functor says which."""
+    """`name(…)`, `name …` as a statement, or `Type(…)`, which means `Type.new(…)`; the functor tells which."""
 
     functor: "Expression"
     arguments: "tuple[Expression, ...]"
@@ -260,7 +260,7 @@ class Selector(Node, frozen=True):
 
 
 class Block(Node, frozen=True):
-    """Statements in order; the value is that of the last one, undef if there is none."""
+    """Statements in order; the value is that of the last one, undef if there are none."""
 
     statements: "tuple[Expression, ...]"
 
@@ -362,7 +362,7 @@ class FunctionDefinition(Node, frozen=True):
 
 
 class PlanDefinition(Node, frozen=True):
-    """A Bolt plan: only its name is kept, since plans in Puppet's language are not supported."""
+    """A Bolt plan: only its name is stored, because plans in the Puppet language are not supported."""
 
     name: str
 
@@ -404,7 +404,7 @@ Definition: TypeAlias = (
 
 
 class RenderString(Node, frozen=True):
-    """Text of a template, put out as it is."""
+    """Text of a template, output as it is."""
 
     value: str
 
@@ -416,24 +416,24 @@ class RenderExpr(Node, frozen=True):
 
 
 class EppExpression(Node, frozen=True):
-    """A template; `parameters` is None if it declares none, which lets it see the caller's variables."""
+    """A template; `parameters` is None if it declares none, and then it sees the caller's variables."""
 
     parameters: tuple[Parameter, ...] | None
     body: Block
 
 
-# Any node may stand where an expression is expected; what may not is refused by the checker, with a better word.
+# The parser accepts any node as an expression; the checker refuses invalid ones with a better message.
 Expression: TypeAlias = Node
 
 
 class Suspicion(Node, frozen=True):
-    """What Puppet warns of while it reads the text."""
+    """A warning that Puppet gives while it reads the text."""
 
     message: str
 
 
 class Program(Node, frozen=True):
-    """A whole file. `definitions` are all of it in the order of the text, nested ones too; they stand in `body` as well."""
+    """A whole file. `definitions` are all of its definitions in the order of the text, nested ones too; `body` contains them as well."""
 
     source: Source
     body: Block | EppExpression

@@ -1,8 +1,8 @@
-"""Tokens of an EPP template: text between tags becomes RENDER_STRING, code between them is lexed as in a manifest.
+"""The tokens of an EPP template: text between tags becomes RENDER_STRING, code inside tags is lexed as in a manifest.
 
-`<%-` takes the blanks before it away, `-%>` the blanks and one line break after it; `<%#` is a comment, `<%%` and `%%>` are the
-tags themselves as text. The tokens of `<%= … %>` stand between RENDER_START and RENDER_END; other tags leave no token, so that a
-block may begin in one tag and end in another.
+`<%-` removes the blanks before it, `-%>` the blanks and one line break after it; `<%#` is a comment, `<%%` and `%%>` are the tags
+themselves as text. The tokens of `<%= … %>` are enclosed in RENDER_START and RENDER_END; other tags leave no token, so that a block
+may begin in one tag and end in another.
 """
 
 import re
@@ -19,7 +19,7 @@ _AFTER: Final = re.compile(r"[ \t]*(?:\r?\n)?")
 
 
 class EppLexer(Lexer):
-    """Lexes text up to a tag, the code in the tag, and so on."""
+    """Alternates between the text up to a tag and the code in the tag."""
 
     def __init__(self, source: Source, tokens: t.Tokens) -> None:
         super().__init__(source, source.text, tokens, patterns=EPP_CODE)
@@ -29,33 +29,33 @@ class EppLexer(Lexer):
     def lex_template(self) -> None:
         pos = self.lex_text(0)
         if pos is not None:
-            self.run(pos)
+            self.lex_code(pos)
 
     def lex_text(self, pos: int, is_trimmed: bool = False) -> int | None:
-        """Puts out the text up to the next tag; returns where its code begins, None at the end of the template.
+        """Emit the text up to the next tag; give the offset where its code begins, None at the end of the template.
 
-        Blanks that were taken away count as text at the end: what comes before is then not the last statement.
+        Removed blanks at the end count as text, so the code before them is not the last statement.
         """
         text = self.text
         parts: list[str] = []
         first = start = pos
-        while (found := _TAG.search(text, pos)) is not None:
-            tag = found.group()
-            pos = found.end()
-            parts.append(text[start : found.start()])
+        while (match := _TAG.search(text, pos)) is not None:
+            tag = match.group()
+            pos = match.end()
+            parts.append(text[start : match.start()])
             start = pos
             if tag in ("<%%", "%%>"):
                 parts.append(tag.replace("%%", "%"))
             elif tag == "<%#":
-                pos = start = self._comment_end(found.start(), pos)
+                pos = start = self._comment_end(match.start(), pos)
             else:
                 if tag == "<%-":
                     parts = ["".join(parts).rstrip(" \t")]
-                self._add_text(parts, first, found.start())
-                self._tag_start = found.start()
+                self._add_text(parts, first, match.start())
+                self._tag_start = match.start()
                 self._renders = tag == "<%="
                 if self._renders:
-                    self.tokens.add(t.RENDER_START, tag, found.start(), pos)
+                    self.tokens.add(t.RENDER_START, tag, match.start(), pos)
                 return pos
         if is_trimmed and first == len(text):
             self.tokens.add(t.RENDER_STRING, "", first, first)
@@ -71,9 +71,9 @@ class EppLexer(Lexer):
 
     def _after(self, tag: str, pos: int) -> int:
         if tag.startswith("-"):
-            found = _AFTER.match(self.text, pos)
-            assert found is not None
-            return found.end()
+            blanks = _AFTER.match(self.text, pos)
+            assert blanks is not None
+            return blanks.end()
         return pos
 
     def _add_text(self, parts: list[str], start: int, end: int) -> None:

@@ -1,7 +1,7 @@
-"""What a backslash means: in double-quoted strings, in heredocs with their flags, and in single-quoted strings.
+"""The meaning of a backslash in double-quoted strings, in heredocs with their flags, and in single-quoted strings.
 
-An EscapeSet knows where plain text ends (at an interpolation or the closing quote) and how to resolve the escapes in it, so that
-strings and heredocs share one lexer.
+An EscapeSet knows where plain text ends (at an interpolation or the closing quote) and how to resolve its escapes, so that strings
+and heredocs share one lexer.
 """
 
 import re
@@ -13,7 +13,7 @@ from precast.lang.issues import syntax as issues
 if TYPE_CHECKING:
     from precast.lang.syntax.lexer import Lexer
 
-# A dollar sign that begins no variable and no expression is plain text.
+# A dollar sign that begins neither a variable nor an expression is plain text.
 _LONE_DOLLAR: Final = r"\$(?!\{|(?:::)?\w)"
 _ESCAPE: Final = re.compile(r"\\(?:u(?:([0-9A-Fa-f]{4})|\{([0-9A-Fa-f]{1,6})\})|(\r?\n)|((?s:.)))")
 _SIMPLE: Final = {"t": "\t", "r": "\r", "n": "\n", "s": " ", "$": "$", "'": "'", '"': '"', "\\": "\\"}
@@ -23,46 +23,46 @@ ALL_FLAGS: Final = "trnsuL$"
 
 
 class EscapeSet:
-    """The escapes that hold in one kind of string: flags as heredocs name them."""
+    """The valid escapes of one kind of string, as the flags of heredocs."""
 
     def __init__(self, flags: str, is_quoted: bool, interpolates: bool = True) -> None:
         self.flags = flags
         self.is_quoted = is_quoted
         stops = ("$" if interpolates else "") + ('"' if is_quoted else "") + ("\\" if flags else "")
-        other = []
+        alternatives = []
         if flags:
             escaped = "(?s:.)" if "$" in flags or not interpolates else r"[^$]|(?=\$)"
-            # A quoted string cannot end in a lone backslash, the text of a heredoc can.
-            other.append(rf"\\(?:{escaped})" if is_quoted else rf"\\(?:{escaped}|\Z)")
+            # A quoted string cannot end in a lone backslash; the text of a heredoc can.
+            alternatives.append(rf"\\(?:{escaped})" if is_quoted else rf"\\(?:{escaped}|\Z)")
         if interpolates:
-            other.append(_LONE_DOLLAR)
+            alternatives.append(_LONE_DOLLAR)
         plain = f"[^{re.escape(stops)}]*+" if stops else r"(?s:.*)"
-        self.plain = re.compile(f"{plain}(?:(?:{'|'.join(other)}){plain})*" if other else plain, re.ASCII)
+        self.plain = re.compile(f"{plain}(?:(?:{'|'.join(alternatives)}){plain})*" if alternatives else plain, re.ASCII)
 
     def resolve(self, lexer: "Lexer", text: str, start: int) -> str:
-        """The text with its escapes resolved; what is no escape stays as it is, in a quoted string with a warning."""
+        """Resolve the escapes in a text; an invalid escape stays as it is, in a quoted string with a warning."""
         if not self.flags or "\\" not in text:
             return text
 
-        def replaced(found: re.Match[str]) -> str:
-            short, long, line_break, char = found.groups()
+        def replace(escape: re.Match[str]) -> str:
+            short, long, line_break, char = escape.groups()
             if short or long:
                 if "u" not in self.flags:
-                    return found.group()
+                    return escape.group()
                 code = int(short or long, 16)
                 if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-                    place = start + found.start(), start + found.end()
-                    lexer.fail(issues.ILLEGAL_ESCAPE, *place, text=found.group()[1:])
+                    span = start + escape.start(), start + escape.end()
+                    lexer.fail(issues.ILLEGAL_ESCAPE, *span, text=escape.group()[1:])
                 return chr(code)
             if line_break:
-                return "" if "L" in self.flags else found.group()
+                return "" if "L" in self.flags else escape.group()
             if char in _SIMPLE and (char in self.flags or char == "\\" or (self.is_quoted and char in "'\"")):
                 return _SIMPLE[char]
             if self.is_quoted:
-                lexer.warn(_warning(char), start + found.start(), start + found.end())
-            return found.group()
+                lexer.warn(_warning(char), start + escape.start(), start + escape.end())
+            return escape.group()
 
-        return _ESCAPE.sub(replaced, text)
+        return _ESCAPE.sub(replace, text)
 
 
 def _warning(char: str) -> str:
@@ -80,5 +80,5 @@ def of_heredoc(flags: str, interpolates: bool) -> EscapeSet:
 
 
 def unescape_single(text: str) -> str:
-    """In single quotes only the quote and the backslash can be escaped."""
+    """Resolve the escapes of single quotes: only the quote and the backslash can be escaped."""
     return _SINGLE.sub(r"\1", text)

@@ -1,8 +1,8 @@
-"""Heredocs: `@(TAG)` on a line, its text on the lines that follow, up to a line that holds the tag.
+"""Heredocs: `@(TAG)` on a line, and the text on the following lines, up to a line with the tag.
 
-The tag says whether the text interpolates (`"TAG"`), its syntax (`:json`) and which escapes hold (`/tn`); the end line says what
-margin is cut from every line (`|`) and whether the last line break goes (`-`). Here a heredoc is only found and cut out; its
-text is lexed as any string is.
+The tag says whether the text interpolates (`"TAG"`), its syntax (`:json`) and its escapes (`/tn`); the end line says which margin is
+removed from every line (`|`) and whether the last line break is removed (`-`). This module only finds a heredoc and extracts its
+text, which is then lexed like any string.
 """
 
 import bisect
@@ -25,7 +25,7 @@ class Fail(Protocol):
 
 
 class Offsets:
-    """Maps an offset in text whose margin was cut back to the text it was cut from."""
+    """Maps an offset in a text without its margin back to the original text."""
 
     def __init__(self) -> None:
         self._cut_starts: list[int] = []
@@ -41,7 +41,7 @@ class Offsets:
 
 
 class Heredoc(NamedTuple):
-    """A heredoc as it was found: where its tag ends, where its text ends, and the text that counts."""
+    """A heredoc: where its tag ends, where its text ends, and the text without its margin."""
 
     syntax: str
     escapes: EscapeSet
@@ -52,51 +52,51 @@ class Heredoc(NamedTuple):
 
 
 def find_heredoc(text: str, start: int, text_start: int | None, fail: Fail) -> Heredoc:
-    """The heredoc whose tag begins at `start`.
+    """Find the heredoc whose tag begins at `start`.
 
-    `text_start` is where its text begins, if another heredoc of the same line comes before it.
+    `text_start` is where its text begins, if another heredoc precedes it on the same line.
     """
-    found = _TAG.match(text, start)
-    if found is None:
+    match = _TAG.match(text, start)
+    if match is None:
         is_closed = ")" in text[start:].split("\n", 1)[0]
         problem = "expected @(endtag[:syntax][/escapes])" if is_closed else "the parenthesis after @ is not closed"
         fail(issues.HEREDOC_TAG, start, start + 2, problem=problem)
-    tag = found[1].strip()
+    tag = match[1].strip()
     interpolates = len(tag) > 1 and tag[0] == tag[-1] == '"'
     if interpolates:
         tag = tag[1:-1].strip()
     if not tag:
-        fail(issues.HEREDOC_TAG, start, found.end(), problem="the tag is empty")
-    flags = _flags(found, fail)
+        fail(issues.HEREDOC_TAG, start, match.end(), problem="the tag is empty")
+    flags = _flags(match, fail)
     if text_start is None:
-        text_start = text.find("\n", found.end()) + 1
+        text_start = text.find("\n", match.end()) + 1
         if text_start == 0:
-            fail(issues.HEREDOC_NO_TEXT, *found.span(), tag=tag)
+            fail(issues.HEREDOC_NO_TEXT, *match.span(), tag=tag)
     ending = re.compile(
         rf"^({BLANK}*+)(\|)?{BLANK}*+(-)?{BLANK}*+{re.escape(tag)}{BLANK}*+(?:\n|\Z)", re.MULTILINE
     ).search(text, text_start)
     if ending is None:
-        fail(issues.HEREDOC_NO_END, *found.span(), tag=tag)
+        fail(issues.HEREDOC_NO_END, *match.span(), tag=tag)
     cut, offsets = _without_margin(text, text_start, ending.start(), len(ending[1]) if ending[2] else 0)
     if ending[3]:
         cut = _LAST_LINE_BREAK.sub("", cut)
-    return Heredoc(found[2] or "", of_heredoc(flags, interpolates), found.end(), ending.end(), cut, offsets)
+    return Heredoc(match[2] or "", of_heredoc(flags, interpolates), match.end(), ending.end(), cut, offsets)
 
 
-def _flags(found: re.Match[str], fail: Fail) -> str:
-    given: str | None = found[3]
+def _flags(match: re.Match[str], fail: Fail) -> str:
+    given: str | None = match[3]
     if given is None:
         return ""
-    for at, char in enumerate(given):
+    for index, char in enumerate(given):
         if char not in ALL_FLAGS:
-            fail(issues.HEREDOC_ESCAPE, found.start(3) + at, found.start(3) + at + 1, char=char)
+            fail(issues.HEREDOC_ESCAPE, match.start(3) + index, match.start(3) + index + 1, char=char)
     if len(set(given)) < len(given):
-        fail(issues.HEREDOC_ESCAPE_TWICE, *found.span(3), flags=given)
+        fail(issues.HEREDOC_ESCAPE_TWICE, *match.span(3), flags=given)
     return given or ALL_FLAGS
 
 
 def _without_margin(text: str, start: int, end: int, margin: int) -> tuple[str, Offsets]:
-    """The lines of a part of the text, each without its margin; a line that begins with fewer blanks stays as it is."""
+    """The lines of a part of the text without their margin; a line that begins with fewer blanks stays as it is."""
     blanks = re.compile(f"{BLANK}{{{margin}}}")
     offsets = Offsets()
     offsets.add(0, start)
@@ -107,9 +107,9 @@ def _without_margin(text: str, start: int, end: int, margin: int) -> tuple[str, 
     while start < end:
         stop = text.find("\n", start, end) + 1 or end
         skipped = blanks.match(text, start, stop)
-        kept = skipped.end() if skipped else start
-        offsets.add(size, kept)
-        lines.append(text[kept:stop])
-        size += stop - kept
+        line_start = skipped.end() if skipped else start
+        offsets.add(size, line_start)
+        lines.append(text[line_start:stop])
+        size += stop - line_start
         start = stop
     return "".join(lines), offsets

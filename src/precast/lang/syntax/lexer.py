@@ -1,12 +1,12 @@
 """From text to tokens, in one pass driven by one regular expression.
 
-A match takes the blanks and comments before a token along with it, so that the loop turns once per token. Strings with
-interpolation come out flat: STRING_START, the tokens of the first expression, STRING_MIDDLE, …, STRING_END; the lexer calls
-itself for what stands inside `${…}`. A heredoc is put out where its tag stands, and the line break after the tag then jumps over
-its text; until that line break a second expression is used, which sees line breaks.
+A match includes the blanks and comments before a token, so the loop runs once per token. A string with interpolation becomes a flat
+sequence: STRING_START, the tokens of the first expression, STRING_MIDDLE, …, STRING_END; the lexer calls itself for the code inside
+`${…}`. A heredoc is emitted at its tag, and the line break after the tag then jumps over its text; until that line break a second
+expression is used, which matches line breaks.
 
-Offsets are those of the whole source, also for a part that is lexed on its own (a heredoc whose margin was cut away): `Place`
-maps them back.
+Offsets refer to the whole source, also for a part that is lexed on its own (a heredoc without its margin): an `OffsetMap` converts
+them.
 """
 
 import re
@@ -20,8 +20,8 @@ from precast.lang.syntax import tokens as t
 from precast.lang.syntax.escapes import DOUBLE_QUOTED, EscapeSet, unescape_single
 from precast.lang.syntax.heredocs import BLANK, find_heredoc
 
-# No group is repeated possessively: Python before 3.11.5 misreads what such a group leaves to try. Instead nothing here can be read in two
-# ways, so there is nothing to go back to.
+# No group is repeated possessively, because Python before 3.11.5 mishandles backtracking into such a group. Instead no text here can
+# match in two ways, so there is nothing to backtrack to.
 _BLOCK: Final = r"/\*[^*]*+\*++(?:[^*/][^*]*+\*++)*/"
 _COMMENT: Final = rf"#[^\n]*+|{_BLOCK}"
 _WORD: Final = r"(?:::)?[a-z_](?:[\w-]*\w)?(?:::[a-z_](?:[\w-]*\w)?)*"
@@ -48,68 +48,68 @@ _NUMBER: Final = re.compile(
 )
 _REGEXP: Final = re.compile(r"/[^/\\\n]*+(?:\\[^\n][^/\\\n]*+)*/")
 _VARIABLE: Final = re.compile(r"\$((?:::)?(?:\w+::)*\w+)", re.ASCII)
-_DEEPEST: Final = 50  # strings inside strings
+_MAX_DEPTH: Final = 50  # strings inside strings
 
 
-def _skipping(blank: str) -> str:
+def _skipped(blank: str) -> str:
     return f"{blank}*+(?:(?:{_COMMENT}){blank}*+)*"
 
 
 def _pattern(blank: str, *more: tuple[str, str]) -> re.Pattern[str]:
     groups = (*more, *_GROUPS, ("end", r"\Z"))
     named = "|".join(f"(?P<{name}>{text})" for name, text in groups)
-    return re.compile(f"{_skipping(blank)}(?:{named})", re.ASCII)
+    return re.compile(f"{_skipped(blank)}(?:{named})", re.ASCII)
 
 
 _WIDE: Final = BLANK[:-1] + r"\n]"
-_SKIPPED: Final = re.compile(_skipping(_WIDE))
+_SKIPPED: Final = re.compile(_skipped(_WIDE))
 _TAG_END: Final = ("tag_end", r"-?%>")
 _LINE_BREAK: Final = ("line_break", r"\n")
 CODE: Final = (_pattern(_WIDE), _pattern(BLANK, _LINE_BREAK))
 EPP_CODE: Final = (_pattern(_WIDE, _TAG_END), _pattern(BLANK, _LINE_BREAK, _TAG_END))
 
-Place = Callable[[int], int]
+OffsetMap = Callable[[int], int]
 
 
 class Lexer:
-    """Lexes one text into `tokens`. Raises InputError for what can be no token at all."""
+    """Lexes one text into `tokens`. Raises InputError for text that cannot be a token."""
 
     def __init__(
         self,
         source: Source,
         text: str,
         tokens: t.Tokens,
-        place: Place | None = None,
+        offset_map: OffsetMap | None = None,
         patterns: tuple[re.Pattern[str], re.Pattern[str]] = CODE,
     ) -> None:
         self.source = source
         self.text = text
         self.tokens = tokens
-        self.place = place
+        self.offset_map = offset_map
         self.depth = 0
-        # Where the line after a heredoc's tag goes on; None while no heredoc waits for its line to end.
+        # Where lexing continues after the line of a heredoc's tag; None if no heredoc is pending.
         self.jump: int | None = None
         self.jumped = -1
         self._whole, self._line = patterns
 
     def fail(self, issue: Issue, start: int, end: int, **values: object) -> NoReturn:
-        if self.place is not None:
-            start, end = self.place(start), self.place(end)
+        if self.offset_map is not None:
+            start, end = self.offset_map(start), self.offset_map(end)
         raise issue.error(self.source, Span(start, end), **values)
 
-    def run(self, pos: int, is_nested: bool = False) -> int:  # noqa: C901 - one branch per group of the expression
-        """Lexes to the end, or if nested to the brace that closes the interpolation; returns where it stopped."""
+    def lex_code(self, pos: int, is_nested: bool = False) -> int:  # noqa: C901 - one branch per group of the expression
+        """Lex to the end or, if nested, to the brace that closes the interpolation; give the offset after it."""
         text, tokens = self.text, self.tokens
         kinds, values, starts, ends = tokens.kinds, tokens.values, tokens.starts, tokens.ends
         braces = 0
         match = (self._whole if self.jump is None else self._line).match
         while True:
-            found = match(text, pos)
-            if found is None:
+            token = match(text, pos)
+            if token is None:
                 pos = self._unmatched(pos)
                 continue
-            group = found.lastgroup or ""
-            start, end = found.span(group)
+            group = token.lastgroup or ""
+            start, end = token.span(group)
             value = text[start:end]
             pos = end
             if group == "word":
@@ -133,7 +133,7 @@ class Lexer:
             elif group == "bracket":
                 kind = t.LIST_START if start == 0 or text[start - 1].isspace() else value
             elif group == "parenthesis":
-                is_first = found.start() == self.jumped or "\n" in text[found.start() : start]
+                is_first = token.start() == self.jumped or "\n" in text[token.start() : start]
                 kind = t.GROUP_START if is_first else value
             elif group == "plain":
                 kind = t.STRING
@@ -156,7 +156,7 @@ class Lexer:
             ends.append(end)
 
     def special(self, group: str, start: int, end: int, is_nested: bool) -> int | None:
-        """What is more than a token: returns where to go on, None at the end."""
+        """Lex a construct of more than one token; give the offset where to continue, None at the end."""
         if group == "double":
             return self.string(end, DOUBLE_QUOTED, start)
         if group == "slash":
@@ -175,9 +175,9 @@ class Lexer:
 
     def _unmatched(self, pos: int) -> int:
         text = self.text
-        found = _SKIPPED.match(text, pos)
-        assert found is not None
-        start = found.end()
+        skipped = _SKIPPED.match(text, pos)
+        assert skipped is not None
+        start = skipped.end()
         if text.startswith("'", start):
             self.fail(issues.UNCLOSED_QUOTE, start, start + 1, quote='"\'"', text=_head(text, start + 1), mark="'")
         if text.startswith("\ufeff", start) and start == 0:
@@ -190,10 +190,10 @@ class Lexer:
         if self.text.startswith("/*", start):
             self.fail(issues.UNCLOSED_COMMENT, start, start + 2)
         if not kinds or kinds[-1] not in t.BEFORE_DIVISION:
-            found = _REGEXP.match(self.text, start)
-            if found is not None:
-                self.tokens.add(t.REGEXP, found.group()[1:-1].replace("\\/", "/"), start, found.end())
-                return found.end()
+            regexp = _REGEXP.match(self.text, start)
+            if regexp is not None:
+                self.tokens.add(t.REGEXP, regexp.group()[1:-1].replace("\\/", "/"), start, regexp.end())
+                return regexp.end()
         self.tokens.add("/", "/", start, start + 1)
         return start + 1
 
@@ -208,16 +208,18 @@ class Lexer:
             self.fail(issues.ILLEGAL_NUMBER, start, end, text=value)
 
     def _heredoc(self, start: int) -> int:
-        """Lexes the heredoc whose tag begins here; returns where the line goes on."""
+        """Lex the heredoc whose tag begins here; give the offset where its line continues."""
         heredoc = find_heredoc(self.text, start, self.jump, self.fail)
         self.jump = heredoc.text_end
         tokens = self.tokens
         tokens.add(t.HEREDOC, heredoc.syntax, start, heredoc.tag_end)
-        outer, original = self.place, heredoc.offsets.original
-        inner = Lexer(self.source, heredoc.text, tokens, original if outer is None else lambda at: outer(original(at)))
+        outer, original = self.offset_map, heredoc.offsets.original
+        inner = Lexer(
+            self.source, heredoc.text, tokens, original if outer is None else lambda offset: outer(original(offset))
+        )
         inner.depth = self.depth + 1
-        if inner.depth > _DEEPEST:
-            self.fail(issues.TOO_DEEP, start, heredoc.tag_end, limit=_DEEPEST)
+        if inner.depth > _MAX_DEPTH:
+            self.fail(issues.TOO_DEEP, start, heredoc.tag_end, limit=_MAX_DEPTH)
         count = len(tokens.kinds)
         inner.string(0, heredoc.escapes, 0)
         for spans in (tokens.starts, tokens.ends):
@@ -225,20 +227,20 @@ class Lexer:
         return heredoc.tag_end
 
     def warn(self, text: str, start: int, end: int) -> None:
-        if self.place is not None:
-            start, end = self.place(start), self.place(end)
+        if self.offset_map is not None:
+            start, end = self.offset_map(start), self.offset_map(end)
         self.tokens.warnings.append((start, end, text))
 
     def string(self, pos: int, escapes: EscapeSet, start: int) -> int:
-        """Lexes text with interpolation from `pos` to what closes it: a quote, or for a heredoc the end of the text."""
+        """Lex text with interpolation from `pos` to its closing quote, or for a heredoc to the end of the text."""
         text, tokens = self.text, self.tokens
         kind = t.STRING_START
         opening = start
         while True:
-            found = escapes.plain.match(text, pos)
-            assert found is not None
-            stop = found.end()
-            part = escapes.resolve(self, found.group(), pos)
+            plain = escapes.plain.match(text, pos)
+            assert plain is not None
+            stop = plain.end()
+            part = escapes.resolve(self, plain.group(), pos)
             if text.startswith("$", stop):
                 tokens.add(kind, part, start, stop)
                 kind = t.STRING_MIDDLE
@@ -248,27 +250,27 @@ class Lexer:
             last = t.STRING if kind is t.STRING_START else t.STRING_END
             if text.startswith('"', stop) and escapes.is_quoted:
                 stop += 1
-            elif stop < len(text) or escapes.is_quoted:  # nothing closes it, or a backslash is the very last character
+            elif stop < len(text) or escapes.is_quoted:  # no closing quote, or a backslash as the last character
                 head = _head(text, opening + 1)
                 self.fail(issues.UNCLOSED_QUOTE, opening, opening + 1, quote="'\"'", text=head, mark='"')
             tokens.add(last, part, start, stop)
             return stop
 
     def _interpolation(self, pos: int) -> int:
-        """Lexes `$name` or `${…}` at a dollar sign; returns where the string goes on."""
+        """Lex `$name` or `${…}` at a dollar sign; give the offset where the string continues."""
         tokens = self.tokens
         if not self.text.startswith("{", pos + 1):
-            found = _VARIABLE.match(self.text, pos)
-            assert found is not None
-            tokens.add(t.VARIABLE, found.group(1), pos, found.end())
-            return found.end()
-        if self.depth >= _DEEPEST:
-            self.fail(issues.TOO_DEEP, pos, pos + 2, limit=_DEEPEST)
+            variable = _VARIABLE.match(self.text, pos)
+            assert variable is not None
+            tokens.add(t.VARIABLE, variable.group(1), pos, variable.end())
+            return variable.end()
+        if self.depth >= _MAX_DEPTH:
+            self.fail(issues.TOO_DEEP, pos, pos + 2, limit=_MAX_DEPTH)
         self.depth += 1
         first = len(tokens.kinds)
-        stop = self.run(pos + 2, is_nested=True)
+        stop = self.lex_code(pos + 2, is_nested=True)
         self.depth -= 1
-        # In front of `}`, `[` and `.` a bare word or number is the name of a variable, keywords too.
+        # Before `}`, `[` and `.` a bare word or number is the name of a variable, even a keyword.
         following = tokens.kinds[first + 1] if len(tokens.kinds) > first + 1 else "}"
         if len(tokens.kinds) > first and following in ("}", "[", ".") and _may_name_variable(tokens.kinds[first]):
             if tokens.kinds[first] == t.BOOLEAN:
@@ -295,7 +297,7 @@ def _may_name_variable(kind: str) -> bool:
 
 
 def _head(text: str, start: int) -> str:
-    """The first characters of what follows, to recognise the place by."""
+    """The first characters of the following text, to identify the place."""
     part = text[start : start + 5]
     return part + "..." if part else "end of file"
 
@@ -303,5 +305,5 @@ def _head(text: str, start: int) -> str:
 def lex(source: Source) -> t.Tokens:
     """The tokens of a manifest."""
     tokens = t.Tokens()
-    Lexer(source, source.text, tokens).run(0)
+    Lexer(source, source.text, tokens).lex_code(0)
     return tokens

@@ -1,13 +1,13 @@
-"""The words of the language: kinds of tokens, and what the lexer must know about them.
+"""The kinds of tokens, and what the lexer must know about them.
 
 The kind of an operator, bracket or keyword is its own text, so that a parser table reads like the language. Tokens are four
-lists side by side rather than objects: a file has tens of thousands, and the parser looks at most of them once.
+parallel lists, not objects: a file has tens of thousands, and the parser reads most of them once.
 """
 
 from typing import Final
 
 NAME: Final = "NAME"  # foo, foo::bar
-WORD: Final = "WORD"  # foo-bar, _foo: a bare word that is no name
+WORD: Final = "WORD"  # foo-bar, _foo: a bare word that is not a name
 REFERENCE: Final = "REFERENCE"  # Foo::Bar
 VARIABLE: Final = "VARIABLE"  # without the dollar sign
 NUMBER: Final = "NUMBER"  # as written
@@ -18,12 +18,12 @@ HEREDOC: Final = "HEREDOC"  # its syntax; the text follows as STRING or STRING_S
 STRING_START: Final = "STRING_START"  # text up to the first interpolation
 STRING_MIDDLE: Final = "STRING_MIDDLE"
 STRING_END: Final = "STRING_END"
-LIST_START: Final = "LIST_START"  # `[` after a blank: a list of its own, never an access
-GROUP_START: Final = "GROUP_START"  # `(` as the first on its line: never the arguments of a call
+LIST_START: Final = "LIST_START"  # `[` after a blank: begins a list, never an access
+GROUP_START: Final = "GROUP_START"  # `(` as the first token of its line: never the arguments of a call
 RENDER_STRING: Final = "RENDER_STRING"  # text of a template
 RENDER_START: Final = "<%="
 RENDER_END: Final = "%>"
-OTHER: Final = "OTHER"  # a character that begins nothing
+OTHER: Final = "OTHER"  # a character that cannot begin a token
 END: Final = "END"
 
 KEYWORDS: Final = frozenset(
@@ -40,7 +40,7 @@ BEFORE_DIVISION: Final = frozenset(
 
 
 class Tokens:
-    """What a lexer found. The last token is END. `warnings` are (start, end, text) of what is suspicious but allowed."""
+    """The tokens of a text; the last is END. `warnings` are (start, end, text) of suspicious but valid text."""
 
     __slots__ = ("ends", "kinds", "starts", "values", "warnings")
 

@@ -1,4 +1,4 @@
-"""What is wrong with one file, as far as that can be told without compiling anything."""
+"""Finds the errors and warnings of one file that can be found without a compile."""
 
 import re
 from typing import TYPE_CHECKING, Final
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MODULE_FILE: Final = re.compile(r"(?:^|/)[\w-]*modules/([a-z]\w*)/(?:manifests|functions)/.+\.pp\Z")
 _HIERA: Final = re.compile(r"(?:(?:^|.*/)[\w-]*modules/[a-z]\w*/)?hiera\.yaml")
-# Parts of a module that no compile reads.
+# Directories of a module that no compile reads.
 _UNREAD: Final = re.compile(r"(?:^|/)(?:spec|examples|tests|plans|tasks|acceptance|vendor|pkg)/")
 
 
@@ -31,10 +31,10 @@ def is_checked(path: str) -> bool:
     return path.endswith((".pp", ".epp")) or _HIERA.fullmatch(path) is not None
 
 
-def look(source: Source, path: str, *, is_template: bool, is_strict: bool = False) -> Findings:
-    """The findings about a manifest or an EPP template: the first syntax error, or if it can be read all that the checker finds.
+def validate_source(source: Source, path: str, *, is_template: bool, is_strict: bool = False) -> Findings:
+    """The findings about a manifest or an EPP template: the first syntax error, or everything that the checker finds.
 
-    `path` says whether it is a module's file, and which.
+    `path` tells whether it is a file of a module, and of which.
     """
     module = _MODULE_FILE.search(path)
     namespace = namespace_of(path, module[1]) if module is not None else None
@@ -42,42 +42,44 @@ def look(source: Source, path: str, *, is_template: bool, is_strict: bool = Fals
         program = parse_epp(source) if is_template else parse(source)
     except InputError as error:
         return Findings((error,), ())
-    found = check(program, namespace, is_strict)
-    suspicions = [issues_syntax.SUSPICIOUS.error(source, each.span, problem=each.message) for each in program.warnings]
-    return Findings(found.errors, (*suspicions, *found.warnings))
+    findings = check(program, namespace, is_strict)
+    suspicions = [
+        issues_syntax.SUSPICIOUS.error(source, warning.span, problem=warning.message) for warning in program.warnings
+    ]
+    return Findings(findings.errors, (*suspicions, *findings.warnings))
 
 
-def look_at_file(path: str, data: bytes) -> Findings:
-    """What forbids to deploy a file that `is_checked`, and what its owner should know.
+def validate_file(path: str, data: bytes) -> Findings:
+    """Errors that forbid deploying a file that `is_checked`, and warnings for its owner.
 
-    What may never be asked for is no reason to refuse everything else: Ruby that we do not render, and definitions in a place where
-    nobody looks for them.
+    Code that may never be used does not block a deployment: Ruby that we do not render, and definitions in a file where the
+    autoloader does not look for them.
     """
     try:
         source = Source(path, data.decode("utf-8"))
     except UnicodeDecodeError as error:
         return Findings((issues.NOT_UTF8.error(Source(path, ""), path=path, offset=error.start),), ())
     if not path.endswith((".erb", ".yaml")):
-        found = look(source, path, is_template=path.endswith(".epp"))
-        misplaced = tuple(each for each in found.errors if issues_checks.ILLEGAL_LOCATION.matches(each))
-        return Findings(tuple(each for each in found.errors if each not in misplaced), misplaced)
+        findings = validate_source(source, path, is_template=path.endswith(".epp"))
+        misplaced = tuple(error for error in findings.errors if issues_checks.ILLEGAL_LOCATION.matches(error))
+        return Findings(tuple(error for error in findings.errors if error not in misplaced), misplaced)
     try:
-        _read_other(source)
+        _parse_other(source)
     except PrecastError as error:
         error.source = error.source or source
         return Findings((), (error,)) if issues_erb.NOT_IN_SUBSET.matches(error) else Findings((error,), ())
     return Findings((), ())
 
 
-def _read_other(source: Source) -> None:
+def _parse_other(source: Source) -> None:
     if source.path.endswith(".erb"):
-        from precast.lang.ruby.syntax.parser import parse as parse_erb  # large, and rare
+        from precast.lang.ruby.erb.parser import parse_template  # imported late: large and rarely needed
 
-        parse_erb(source)
+        parse_template(source)
         return
-    from precast.lang.hiera.config import config
+    from precast.lang.hiera.config import read_config
 
-    config(digests.of_bytes(source.text.encode()), source.text, source.path, _layer(source.path))
+    read_config(digests.of_bytes(source.text.encode()), source.text, source.path, _layer(source.path))
 
 
 def _layer(path: str) -> "LayerKind":

@@ -1,7 +1,7 @@
 """Sets of characters in Ruby's regular expressions: `[a-z&&[^aeiou]]`, `[[:alpha:]]`, `\\p{Lu}`.
 
-Python knows neither nested sets nor properties. A set becomes a list of alternatives that each match one character; a plain list of
-ranges is written as a Python set, anything else as a group of them, with look-ahead for negation and intersection.
+Python has neither nested sets nor properties. A set becomes a list of alternatives that each match one character; a plain list of
+ranges becomes a Python set, anything else a group of sets, with look-ahead for negation and intersection.
 """
 
 import functools
@@ -20,7 +20,7 @@ _IN_SET: Final = {
 }  # fmt: skip
 _NEGATED_IN_SET: Final = {"D": "0-9", "W": "a-zA-Z0-9_", "S": r" \t\r\n\f\v", "H": "0-9a-fA-F"}
 _POSIX: Final = re.compile(r"\[:(\^?)(\w+):\]")
-# What one character of a class looks like in Python; classes it has no notation for are listed character by character.
+# The Python pattern for one character of a class; a class without a notation in Python is listed character by character.
 _CLASSES: Final = {
     "alpha": r"[^\W\d_]", "digit": r"\d", "alnum": r"[^\W_]", "word": r"\w", "space": r"\s", "xdigit": "[0-9a-fA-F]",
     "ascii": r"[\x00-\x7f]", "cntrl": r"[\x00-\x1f\x7f-\x9f]", "any": ANY_CHARACTER,
@@ -34,7 +34,7 @@ _EXTRA: Final = {"punct": "$+<=>^`|~", "blank": "\t"}
 
 @functools.cache
 def _listed(name: str, categories: str) -> str:
-    """A Python set of all characters of some Unicode categories, found by looking at each once."""
+    """A Python set of all characters of some Unicode categories, found by one scan over all characters."""
     wanted = (categories,) if len(categories) == 2 and categories[1].islower() else tuple(categories)
     extra = _EXTRA.get(name, "")
     ranges: list[list[int]] = []
@@ -48,7 +48,7 @@ def _listed(name: str, categories: str) -> str:
     return "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges) + "]"
 
 
-def _named(name: str, refuse: Refuse) -> str:
+def _class_named(name: str, refuse: Refuse) -> str:
     key = name.lower().replace("_", "").replace(" ", "")
     if key in _CLASSES:
         return _CLASSES[key]
@@ -59,22 +59,22 @@ def _named(name: str, refuse: Refuse) -> str:
     raise refuse(f"the character property {name} is not supported")
 
 
-def _not(one: str) -> str:
-    return f"(?!{one}){ANY_CHARACTER}"
+def _not(pattern: str) -> str:
+    return f"(?!{pattern}){ANY_CHARACTER}"
 
 
 def property_class(pattern: str, at: int, refuse: Refuse) -> tuple[str, int]:
-    """`\\p{Name}`, `\\p{^Name}` or `\\P{Name}` at a place: what matches one such character, and where reading goes on."""
-    found = re.compile(r"\\([pP])\{(\^?)([\w ]+)\}").match(pattern, at)
-    if found is None:
+    """`\\p{Name}`, `\\p{^Name}` or `\\P{Name}` at an index: the pattern of one such character, and the index after it."""
+    match = re.compile(r"\\([pP])\{(\^?)([\w ]+)\}").match(pattern, at)
+    if match is None:
         raise refuse("invalid character property name {p}")
-    one = _named(found[3], refuse)
-    is_negated = (found[1] == "P") != (found[2] == "^")
-    return (f"(?:{_not(one)})" if is_negated else one), found.end()
+    member = _class_named(match[3], refuse)
+    is_negated = (match[1] == "P") != (match[2] == "^")
+    return (f"(?:{_not(member)})" if is_negated else member), match.end()
 
 
 def char_class(pattern: str, at: int, refuse: Refuse) -> tuple[str, int]:
-    """The set that begins at a place: what matches one character of it, and where reading goes on."""
+    """The set that begins at an index: the pattern of one of its characters, and the index after it."""
     reader = _SetReader(pattern, at, refuse)
     text = reader.read()
     return text, reader.at
@@ -98,7 +98,7 @@ class _SetReader:
         return _set_text(operands, is_negated)
 
     def _operand(self, first: bool) -> tuple[str, list[str]]:
-        """Up to `&&` or the end: the ranges as a Python set's inside, and what else may match."""
+        """Read up to `&&` or the end: the ranges as the inside of a Python set, and the other alternatives."""
         plain: list[str] = []
         others: list[str] = []
         begin = self.at
@@ -122,30 +122,30 @@ class _SetReader:
                 plain.append(self._range())
 
     def _nested(self) -> str:
-        found = _POSIX.match(self.pattern, self.at)
-        if found is None:
+        posix = _POSIX.match(self.pattern, self.at)
+        if posix is None:
             return self.read()
-        self.at = found.end()
-        one = _named(found[2], self.refuse)
-        return f"(?:{_not(one)})" if found[1] else one
+        self.at = posix.end()
+        member = _class_named(posix[2], self.refuse)
+        return f"(?:{_not(member)})" if posix[1] else member
 
     def _range(self) -> str:
-        low, is_one = self._item()
+        low, is_single = self._item()
         follows = self.pattern[self.at + 1 : self.at + 2]
         if not self.pattern.startswith("-", self.at) or follows in ("]", "") or self.pattern.startswith("-&&", self.at):
             return low
-        if not is_one:
+        if not is_single:
             raise self.refuse("unmatched range specifier in char-class")
         if follows == "[":
             return low
         self.at += 1
-        high, is_one = self._item()
-        if not is_one:
+        high, is_single = self._item()
+        if not is_single:
             raise self.refuse("char-class value at end of range")
         return f"{low}-{high}"
 
     def _item(self) -> tuple[str, bool]:
-        """One member of a set, and whether it is a single character (which may begin a range)."""
+        """One member of a set, and whether it is a single character (which can begin a range)."""
         char = self.pattern[self.at]
         if char != "\\":
             self.at += 1
@@ -159,7 +159,7 @@ class _SetReader:
 
 
 def escaped_char(pattern: str, at: int, refuse: Refuse) -> tuple[str, int]:
-    """The character an escape stands for, and where reading goes on."""
+    """The character that an escape stands for, and the index after it."""
     from_hex = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|u\{\s*([0-9a-fA-F]{1,6})\s*\})").match(
         pattern, at
     )
@@ -182,7 +182,7 @@ def escape_in_set(char: str) -> str:
 
 
 def any_of(plain: str, others: list[str]) -> str:
-    """What matches one character of a union."""
+    """The pattern of one character of a union."""
     if not others:
         return f"[{plain}]" if plain else "(?!)"
     alternatives = [*([f"[{plain}]"] if plain else []), *others]
@@ -194,6 +194,8 @@ def _set_text(operands: list[tuple[str, list[str]]], is_negated: bool) -> str:
         plain, others = operands[0]
         if not others and plain:
             return f"[^{plain}]" if is_negated else f"[{plain}]"
-    ones = [any_of(plain, others) for plain, others in operands]
-    both = "".join(f"(?={one})" for one in ones[:-1]) + ones[-1]
-    return f"(?:{_not(both)})" if is_negated else f"(?:{both})" if len(ones) > 1 else both
+    members = [any_of(plain, others) for plain, others in operands]
+    intersection = "".join(f"(?={member})" for member in members[:-1]) + members[-1]
+    if is_negated:
+        return f"(?:{_not(intersection)})"
+    return f"(?:{intersection})" if len(members) > 1 else intersection

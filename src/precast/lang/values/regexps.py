@@ -1,8 +1,8 @@
-"""Ruby's regular expressions, as Puppet manifests write them, turned into Python's.
+"""Translates Ruby's regular expressions, as Puppet manifests use them, into Python's.
 
-The two dialects look alike and differ where it hurts: `^` and `$` always mean lines, `\\d \\w \\s` are ASCII while `[[:alpha:]]` is not,
-a quantifier may follow a quantifier, sets nest and intersect, and named groups switch numbered ones off. A pattern is read once,
-atom by atom, and written out again; what Python cannot express is refused with LANG-210 rather than matched differently.
+The two dialects look alike but differ: `^` and `$` always mean lines, `\\d \\w \\s` are ASCII while `[[:alpha:]]` is not, a quantifier
+may follow a quantifier, sets nest and intersect, and named groups turn off numbered ones. A pattern is read once, atom by atom, and
+written out again; what Python cannot express is refused with LANG-210, never matched differently.
 """
 
 import functools
@@ -20,7 +20,7 @@ _SIMPLE_ESCAPES: Final = {
     "n": r"\n", "t": r"\t", "r": r"\r", "f": r"\f", "v": r"\v", "a": r"\a", "e": r"\x1b",
 }  # fmt: skip
 _REFUSED_ESCAPES: Final = {"G": "\\G", "K": "\\K", "X": "\\X", "g": "\\g, a call of a group"}
-_LINE_START: Final = r"(?:\A|^(?!\Z))"  # a newline at the very end begins no line
+_LINE_START: Final = r"(?:\A|^(?!\Z))"  # a newline at the very end does not begin a line
 _NUMBERED_NAME: Final = re.compile(r"-?\d+")
 _INTERVAL: Final = re.compile(r"\{(\d+(?:,\d*)?|,\d+)\}")
 _NAMED_GROUP: Final = re.compile(r"\(\?<(?![=!])|\(\?'")
@@ -28,15 +28,15 @@ _NAMED_GROUP: Final = re.compile(r"\(\?<(?![=!])|\(\?'")
 
 @functools.lru_cache(maxsize=4096)
 def compile_regexp(pattern: str) -> re.Pattern[str]:
-    """The compiled pattern; raises LANG-210 for what is no regular expression or has no translation."""
+    """The compiled pattern. Raises LANG-210 if it is invalid or cannot be translated."""
     try:
-        return re.compile(_Translation(pattern).run(), re.MULTILINE)
+        return re.compile(_Translation(pattern).translate(), re.MULTILINE)
     except (re.error, RecursionError, OverflowError, ValueError) as error:
         raise issues.BAD_REGEXP.error(pattern=pattern, reason=str(error)) from None
 
 
 class _Translation:
-    """One walk over a pattern. `out` holds what is written; `atom` where in it the last repeatable thing begins."""
+    """One walk over a pattern. `out` is the output; `atom` is the index in it where the last repeatable item begins."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -47,14 +47,14 @@ class _Translation:
         self.is_repeated = False
         self.names: set[str] = set()
         self.has_names = _NAMED_GROUP.search(pattern) is not None
-        # Per open group: where it began, whether white space counted outside it, how many flag groups to close with it.
+        # For each open group: its start, whether blanks were ignored outside it, the number of flag groups to close with it.
         self.groups: list[tuple[int, bool, int]] = []
         self.flag_groups = 0
 
     def refuse(self, what: str) -> Exception:
         return issues.BAD_REGEXP.error(pattern=self.pattern, reason=what)
 
-    def run(self) -> str:
+    def translate(self) -> str:
         while self.at < len(self.pattern):
             self._step()
         if self.groups:
@@ -80,9 +80,9 @@ class _Translation:
         elif char in "*+?":
             self.at += 1
             self._repeat(char)
-        elif char == "{" and (found := _INTERVAL.match(self.pattern, self.at)):
-            self.at = found.end()
-            self._repeat("{0" + found[1] + "}" if found[1].startswith(",") else found[0])
+        elif char == "{" and (interval := _INTERVAL.match(self.pattern, self.at)):
+            self.at = interval.end()
+            self._repeat("{0" + interval[1] + "}" if interval[1].startswith(",") else interval[0])
         elif self.extended and (char.isspace() or char == "#"):
             self._skip_blank(char)
         else:
@@ -100,7 +100,7 @@ class _Translation:
             self.at += 1
 
     def _repeat(self, operator: str) -> None:
-        """A quantifier. A second one makes the first lazy or possessive if it is ? or +, else repeats the whole again."""
+        """Write a quantifier. After another one, ? or + makes that lazy or possessive, any other repeats the whole again."""
         if self.atom is None:
             raise self.refuse("target of repeat operator is not specified")
         is_interval_plus = operator == "+" and self.is_repeated and self.out[-1].startswith("{")
@@ -140,11 +140,11 @@ class _Translation:
             self._emit(re.escape(code))
 
     def _back_reference(self) -> None:
-        found = re.compile(r"\\k[<']([^>']+)[>']").match(self.pattern, self.at)
-        if found is None or (_NUMBERED_NAME.fullmatch(found[1]) and found[1].startswith("-")):
+        reference = re.compile(r"\\k[<']([^>']+)[>']").match(self.pattern, self.at)
+        if reference is None or (_NUMBERED_NAME.fullmatch(reference[1]) and reference[1].startswith("-")):
             raise self.refuse("invalid backref number/name")
-        self.at = found.end()
-        self._emit(f"(?:\\{found[1]})" if found[1].isdigit() else f"(?P={found[1]})")
+        self.at = reference.end()
+        self._emit(f"(?:\\{reference[1]})" if reference[1].isdigit() else f"(?P={reference[1]})")
 
     def _open(self) -> None:
         rest = self.pattern[self.at :]
@@ -160,7 +160,7 @@ class _Translation:
             return
         named = re.match(r"\(\?[<'](?![=!])([^>']+)[>']", rest)
         if named is not None:
-            # Ruby lets a name be used again; Python does not, and nothing but the number of the group is asked for.
+            # Ruby allows a name to be reused and Python does not; callers use only the group's number.
             self._push(start, "(" if named[1] in self.names else f"(?P<{named[1]}>", named.end())
             self.names.add(named[1])
             return
@@ -177,20 +177,20 @@ class _Translation:
         self._emit(text, repeatable=False)
 
     def _open_flags(self, rest: str, start: int) -> None:
-        found = re.match(rf"\(\?([{_FLAG_LETTERS}]*)(?:-([mix]*))?([:)])", rest)
-        if found is None:
+        flags_match = re.match(rf"\(\?([{_FLAG_LETTERS}]*)(?:-([mix]*))?([:)])", rest)
+        if flags_match is None:
             condition = re.match(r"\(\?\((?:<([^>]+)>|(\d+))\)", rest)
             if condition is None:
                 raise self.refuse("undefined group option")
             self._push(start, f"(?({condition[1] or condition[2]})", condition.end())
             return
-        on, off = found[1], found[2] or ""
+        on, off = flags_match[1], flags_match[2] or ""
         extended = "x" in on or (self.extended and "x" not in off)
         flags = _flags(on, off)
-        if found[3] == ":":
-            self._push(start, f"(?{flags}:", found.end())
+        if flags_match[3] == ":":
+            self._push(start, f"(?{flags}:", flags_match.end())
         else:
-            self.at += found.end()
+            self.at += flags_match.end()
             self._emit(f"(?{flags}:", repeatable=False)
             self.flag_groups += 1
         self.extended = extended
@@ -200,7 +200,7 @@ class _Translation:
             raise self.refuse("unmatched close parenthesis")
         start, extended, flag_groups = self.groups.pop()
         inside = self.out[start + 1 :]
-        self.out[start:] = [_closed(self.out[start], inside, ")" * self.flag_groups)]
+        self.out[start:] = [_close_group(self.out[start], inside, ")" * self.flag_groups)]
         self.extended = extended
         self.flag_groups = flag_groups
         self.at += 1
@@ -208,8 +208,8 @@ class _Translation:
         self.is_repeated = False
 
 
-def _closed(opening: str, inside: list[str], flag_ends: str) -> str:
-    """A group as one text. Python wants look-behind of one width, so alternatives there get one each."""
+def _close_group(opening: str, inside: list[str], flag_ends: str) -> str:
+    """A group as one text. Python's look-behind needs a fixed width, so each alternative gets its own."""
     if opening in ("(?<=", "(?<!") and "|" in inside and not flag_ends:
         alternatives: list[list[str]] = [[]]
         for piece in inside:
@@ -223,7 +223,7 @@ def _closed(opening: str, inside: list[str], flag_ends: str) -> str:
 
 
 def _flags(on: str, off: str) -> str:
-    """Ruby's m lets the dot match a newline, which Python calls s; x is taken care of while reading."""
-    given = "".join(python for ruby, python in (("m", "s"), ("i", "i")) if ruby in on)
-    taken = "".join(python for ruby, python in (("m", "s"), ("i", "i")) if ruby in off)
-    return given + (f"-{taken}" if taken else "")
+    """Python's flags for Ruby's: Ruby's m is Python's s, the dot that matches a newline; x is handled by the translation."""
+    enabled = "".join(python for ruby, python in (("m", "s"), ("i", "i")) if ruby in on)
+    disabled = "".join(python for ruby, python in (("m", "s"), ("i", "i")) if ruby in off)
+    return enabled + (f"-{disabled}" if disabled else "")

@@ -1,11 +1,11 @@
-"""Moments and durations as text, by Ruby's directives with their flags and widths."""
+"""Formats timestamps and timespans with Ruby's directives, flags and widths."""
 
 import re
 from collections.abc import Callable
 from typing import Final
 
 from precast.lang.issues import types as issues
-from precast.lang.values.moments import DAY, HOUR, MINUTE, NS, Timespan, Timestamp
+from precast.lang.values.times import DAY, HOUR, MINUTE, NS, Timespan, Timestamp
 from precast.lang.values.zones import offset_seconds
 
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -16,14 +16,14 @@ MONTHS: Final = (
 _DIRECTIVE: Final = re.compile(r"%([-0^#_:]*)(\d*)([A-Za-z%])")
 
 
-class _Moment:
-    """A moment in a zone, with what directives ask of it."""
+class _ZonedTime:
+    """A timestamp in a time zone, with the fields that directives need."""
 
     def __init__(self, stamp: Timestamp, zone: str | None) -> None:
         self.stamp = stamp
         self.offset = 0 if zone is None else offset_seconds(zone)
         self.zone = "UTC" if zone is None else ""
-        self.time, self.year = stamp.moment(self.offset)
+        self.time, self.year = stamp.calendar_time(self.offset)
         self.iso = self.time.isocalendar()
         self.iso_year = self.iso.year + self.year - self.time.year
 
@@ -32,13 +32,13 @@ class _Moment:
         return self.time.hour % 12 or 12
 
     def week(self, first: int) -> int:
-        """Week of the year, counted from the first Sunday (0) or Monday (1)."""
+        """The week of the year, counted from the first Sunday (0) or Monday (1)."""
         weekday = (self.time.weekday() + 1 - first) % 7
         return (self.time.timetuple().tm_yday + 6 - weekday) // 7
 
 
 # Directive: default width, padding, and the number.
-_NUMBERS: Final[dict[str, tuple[int, str, Callable[[_Moment], int]]]] = {
+_NUMBERS: Final[dict[str, tuple[int, str, Callable[[_ZonedTime], int]]]] = {
     "Y": (4, "0", lambda m: m.year),
     "C": (2, "0", lambda m: m.year // 100),
     "y": (2, "0", lambda m: m.year % 100),
@@ -61,7 +61,7 @@ _NUMBERS: Final[dict[str, tuple[int, str, Callable[[_Moment], int]]]] = {
     "W": (2, "0", lambda m: m.week(1)),
     "s": (1, "0", lambda m: m.stamp.ns // NS),
 }
-_TEXTS: Final[dict[str, Callable[[_Moment], str]]] = {
+_TEXTS: Final[dict[str, Callable[[_ZonedTime], str]]] = {
     "B": lambda m: MONTHS[m.time.month - 1],
     "b": lambda m: MONTHS[m.time.month - 1][:3],
     "h": lambda m: MONTHS[m.time.month - 1][:3],
@@ -81,35 +81,35 @@ COMBINED: Final = {
 
 
 def format_timestamp(stamp: Timestamp, text: str, zone: str | None = None) -> str:
-    """The moment by a format; what is no directive stays as it is. Raises LANG-250 for an unknown zone."""
-    moment = _Moment(stamp, zone)
+    """Format a timestamp; text that is not a directive stays as it is. Raises LANG-250 for an unknown zone."""
+    zoned = _ZonedTime(stamp, zone)
 
-    def fill(found: re.Match[str]) -> str:
-        flags, width, letter = found[1], _width(found[2], text), found[3]
+    def fill(directive: re.Match[str]) -> str:
+        flags, width, letter = directive[1], _width(directive[2], text), directive[3]
         if ":" in flags and letter != "z":
-            return found[0]
+            return directive[0]
         if letter in _NUMBERS:
             default, padding, number = _NUMBERS[letter]
-            return _padded(str(number(moment)), flags, width or default, padding)
+            return _padded(str(number(zoned)), flags, width or default, padding)
         if letter in _TEXTS:
-            return _filled(_cased(_TEXTS[letter](moment), flags, letter), flags, width)
+            return _filled(_cased(_TEXTS[letter](zoned), flags, letter), flags, width)
         if letter in COMBINED:
             inner = _DIRECTIVE.sub(fill, COMBINED[letter])
             return _filled(_cased(inner, flags, ""), flags, width)
         if letter in "LN":
             digits = width or (3 if letter == "L" else 9)
             return f"{stamp.ns % NS:09d}".ljust(digits, "0")[:digits]
-        return _offset(moment.offset, flags, width) if letter == "z" else found[0]
+        return _offset(zoned.offset, flags, width) if letter == "z" else directive[0]
 
     return _DIRECTIVE.sub(fill, text)
 
 
-MOST_WIDE: Final = 10_000
+MAX_WIDTH: Final = 10_000
 
 
 def _width(digits: str, text: str) -> int:
-    if len(digits) > 5 or int(digits or 0) > MOST_WIDE:
-        raise issues.TOO_WIDE.error(format=text, limit=MOST_WIDE)
+    if len(digits) > 5 or int(digits or 0) > MAX_WIDTH:
+        raise issues.TOO_WIDE.error(format=text, limit=MAX_WIDTH)
     return int(digits or 0)
 
 
@@ -143,7 +143,7 @@ def _offset(seconds: int, flags: str, width: int) -> str:
 
 
 _SPAN_DIRECTIVE: Final = re.compile(r"%([-_0]?)(\d*)([DHMSLN%])|%(.?)", re.DOTALL)
-# Nanoseconds of a unit, and how many of it make the next larger one (None: days, which have none).
+# The nanoseconds of a unit, how many of them make the next larger unit (None for days, the largest), and the default width.
 _UNITS: Final = {
     "D": (DAY, None, 1),
     "H": (HOUR, 24, 2),
@@ -158,27 +158,27 @@ _ORDER: Final = "".join(_UNITS)
 
 
 def format_timespan(span: Timespan, text: str) -> str:
-    """The duration by a format. The largest unit, where it first stands, takes what the larger ones left out would have."""
-    units = [found for found in _SPAN_DIRECTIVE.finditer(text) if found[3] and found[3] != "%"]
-    largest = min(units, key=lambda found: _ORDER.index(found[3])).start() if units else -1
+    """Format a timespan. The first occurrence of the largest unit includes the units above it, which the format omits."""
+    units = [directive for directive in _SPAN_DIRECTIVE.finditer(text) if directive[3] and directive[3] != "%"]
+    largest = min(units, key=lambda directive: _ORDER.index(directive[3])).start() if units else -1
     ns = abs(span.ns)
 
-    def fill(found: re.Match[str]) -> str:
-        letter = found[3]
+    def fill(directive: re.Match[str]) -> str:
+        letter = directive[3]
         if letter is None:
-            raise issues.BAD_SPAN_FORMAT.error(format=text, at=found.start())
+            raise issues.BAD_SPAN_FORMAT.error(format=text, at=directive.start())
         if letter == "%":
             return "%"
         unit, limit, default = _UNITS[letter]
-        width = _width(found[2], text)
-        is_largest = found.start() == largest
+        width = _width(directive[2], text)
+        is_largest = directive.start() == largest
         if letter == "N" and width:
             unit *= 10 ** max(9 - width, 0)
         count = ns // unit if is_largest or limit is None else ns % NS // unit if letter in "LN" else ns // unit % limit
         return (
-            _fraction(count, found[1], width or default)
+            _fraction(count, directive[1], width or default)
             if letter in "LN"
-            else _padded(str(count), found[1], width or default, "0")
+            else _padded(str(count), directive[1], width or default, "0")
         )
 
     filled = _SPAN_DIRECTIVE.sub(fill, text)
@@ -186,7 +186,7 @@ def format_timespan(span: Timespan, text: str) -> str:
 
 
 def _fraction(count: int, flags: str, width: int) -> str:
-    """A fraction is written to the left, and its zeros at the end go where the padding is not zeros."""
+    """A fraction is aligned to the left; without zero padding its trailing zeros are dropped."""
     if flags in ("-", "_"):
         count = int(str(count).rstrip("0") or "0")
     return str(count) if flags == "-" else str(count).ljust(width)

@@ -1,4 +1,4 @@
-"""Moments and durations from text, by formats. The formats tried where none is given are Puppet's."""
+"""Parses timestamps and timespans with formats. The default formats are Puppet's."""
 
 import datetime
 import functools
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from precast.lang.issues import types as issues
-from precast.lang.values.moments import CYCLE_S, DAY, HOUR, MINUTE, NS, Timespan, Timestamp
 from precast.lang.values.strftime import COMBINED, DAYS, MONTHS
+from precast.lang.values.times import CYCLE_S, DAY, HOUR, MINUTE, NS, Timespan, Timestamp
 from precast.lang.values.zones import ZONE, offset_seconds
 
 TIMESTAMP_FORMATS: Final = (
@@ -31,18 +31,18 @@ _PIECES: Final = {
 
 @functools.lru_cache(maxsize=256)
 def _matcher(text: str) -> tuple[re.Pattern[str], str]:
-    """A pattern for a format, and the letter of each of its groups. White space in a format matches any."""
+    """A pattern for a format, and the letters of its groups. White space in a format matches any white space."""
     letters: list[str] = []
     return re.compile(_pattern(text, letters)), "".join(letters)
 
 
 def _pattern(text: str, letters: list[str]) -> str:
     out: list[str] = []
-    at = 0
-    for found in _DIRECTIVE.finditer(text):
-        out.append(_plain(text[at : found.start()]))
-        at = found.end()
-        letter = found[1]
+    end = 0
+    for directive in _DIRECTIVE.finditer(text):
+        out.append(_plain(text[end : directive.start()]))
+        end = directive.end()
+        letter = directive[1]
         if letter == "%":
             out.append("%")
         elif letter in COMBINED:
@@ -55,8 +55,8 @@ def _pattern(text: str, letters: list[str]) -> str:
             out.append(f"({_PIECES[letter]})")
             letters.append(letter)
         else:
-            out.append(re.escape(found[0]))
-    return "".join([*out, _plain(text[at:])])
+            out.append(re.escape(directive[0]))
+    return "".join([*out, _plain(text[end:])])
 
 
 def _plain(text: str) -> str:
@@ -64,17 +64,17 @@ def _plain(text: str) -> str:
 
 
 def parse_timestamp(text: str, formats: Sequence[str] = TIMESTAMP_FORMATS, zone: str | None = None) -> Timestamp:
-    """The moment a text states by the first format that fits; raises LANG-251."""
-    for each in formats:
-        pattern, letters = _matcher(each)
+    """Parse a timestamp with the first format that matches. Raises LANG-251."""
+    for format_text in formats:
+        pattern, letters = _matcher(format_text)
         if zone is not None and ("Z" in letters or "z" in letters):
             if formats is TIMESTAMP_FORMATS:
                 continue
             raise issues.TWO_ZONES.error()
-        found = pattern.fullmatch(text)
-        if found is not None:
-            return _timestamp(dict(zip(letters, found.groups(), strict=True)), zone)
-    raise issues.UNPARSABLE_MOMENT.error(text=text, formats=", ".join(formats))
+        match = pattern.fullmatch(text)
+        if match is not None:
+            return _timestamp(dict(zip(letters, match.groups(), strict=True)), zone)
+    raise issues.UNPARSABLE_TIME.error(text=text, formats=", ".join(formats))
 
 
 def _timestamp(fields: dict[str, str], zone: str | None) -> Timestamp:
@@ -84,10 +84,10 @@ def _timestamp(fields: dict[str, str], zone: str | None) -> Timestamp:
         if letter in fields:
             month = _MONTH_NUMBERS[fields[letter][:3].lower()]
     day = int(fields.get("d") or fields.get("e") or 1)
-    cycles, year = divmod(year - 2000, 400)  # Python's calendar has no year 0 and none after 9999; it repeats itself
-    first = datetime.datetime(
-        2000 + year, month, 1, tzinfo=datetime.UTC
-    )  # a day past the month's end runs into the next
+    # Python's calendar has no year 0 and none after 9999, but calendars repeat every 400 years.
+    cycles, year = divmod(year - 2000, 400)
+    # A day past the end of the month belongs to the next month.
+    first = datetime.datetime(2000 + year, month, 1, tzinfo=datetime.UTC)
     seconds = cycles * CYCLE_S + int(first.timestamp()) + (day - 1) * 86400 + _hour(fields) * 3600
     seconds += int(fields.get("M", 0)) * 60 + int(fields.get("S", 0))
     fraction = fields.get("N") or fields.get("L") or "0"
@@ -113,45 +113,45 @@ def _hour(fields: dict[str, str]) -> int:
     return hour % 12 + (12 if half == "pm" else 0)
 
 
-_MOST_CHARACTERS: Final = 1000  # Python refuses numbers of thousands of digits
+_MAX_CHARACTERS: Final = 1000  # Python refuses numbers of thousands of digits
 _SPAN_UNITS: Final = {"D": DAY, "H": HOUR, "M": MINUTE, "S": NS}
 _SPAN_DIRECTIVE: Final = re.compile(r"%([-_0]?)(\d*)([DHMSLN%])|%(.?)", re.DOTALL)
 
 
 @functools.lru_cache(maxsize=256)
 def _span_matcher(text: str) -> tuple[re.Pattern[str], str]:
-    """A pattern for a duration's format. Only its largest unit may have more digits than its place."""
-    letters = [found[3] for found in _SPAN_DIRECTIVE.finditer(text) if found[3] and found[3] != "%"]
+    """A pattern for a timespan's format. Only its largest unit may have more digits than usual."""
+    letters = [directive[3] for directive in _SPAN_DIRECTIVE.finditer(text) if directive[3] and directive[3] != "%"]
     largest = next((letter for letter in "DHMSLN" if letter in letters), None)
     if largest in ("L", "N"):
         raise issues.ONLY_FRACTIONS.error(format=text)
     out: list[str] = []
-    at = 0
-    for found in _SPAN_DIRECTIVE.finditer(text):
-        out.append(re.escape(text[at : found.start()]))
-        at = found.end()
-        letter = found[3]
+    end = 0
+    for directive in _SPAN_DIRECTIVE.finditer(text):
+        out.append(re.escape(text[end : directive.start()]))
+        end = directive.end()
+        letter = directive[3]
         if letter is None:
-            raise issues.BAD_SPAN_FORMAT.error(format=text, at=found.start())
+            raise issues.BAD_SPAN_FORMAT.error(format=text, at=directive.start())
         if letter == "%":
             out.append("%")
         elif letter == largest or letter in "LN":
-            out.append(r"( *[0-9]+)" if found[1] == "_" else "([0-9]+)")
+            out.append(r"( *[0-9]+)" if directive[1] == "_" else "([0-9]+)")
         else:
-            out.append(r"( *[0-9]{1,2})" if found[1] == "_" else "([0-9]{1,2})")
-    pattern = "".join([*out, re.escape(text[at:])])
+            out.append(r"( *[0-9]{1,2})" if directive[1] == "_" else "([0-9]{1,2})")
+    pattern = "".join([*out, re.escape(text[end:])])
     return re.compile(f"(-)?{pattern}"), "".join(letters)
 
 
 def parse_timespan(text: str, formats: Sequence[str] = TIMESPAN_FORMATS) -> Timespan:
-    """The duration a text states by the first format that fits; raises LANG-251."""
-    for each in formats:
-        pattern, letters = _span_matcher(each)
-        found = pattern.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
-        if found is not None:
-            ns = sum(_span_part(letter, digits) for letter, digits in zip(letters, found.groups()[1:], strict=True))
-            return Timespan(-ns if found[1] else ns)
-    raise issues.UNPARSABLE_MOMENT.error(text=text, formats=", ".join(formats))
+    """Parse a timespan with the first format that matches. Raises LANG-251."""
+    for format_text in formats:
+        pattern, letters = _span_matcher(format_text)
+        match = pattern.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
+        if match is not None:
+            ns = sum(_span_part(letter, digits) for letter, digits in zip(letters, match.groups()[1:], strict=True))
+            return Timespan(-ns if match[1] else ns)
+    raise issues.UNPARSABLE_TIME.error(text=text, formats=", ".join(formats))
 
 
 def _span_part(letter: str, digits: str) -> int:

@@ -1,20 +1,20 @@
-"""Values that are not known while compiling, and what may be done with them.
+"""Values that are not known at compile time, and the operations on them.
 
-A hole stands for an identity fact of the node: a string that is filled in when the catalog is served, so that like nodes share one
-catalog. A future is what another node or task will say, a Deferred a call that the agent makes: both become known on the
-node, just before the one resource that needs them. Interpolated, they make a `Joined` text. A hole is always a string, which is
-why it can be true, be interpolated and pass as a String without anybody knowing it.
+A hole stands for an identity fact of the node: a string that the server fills in when it serves the catalog, so that similar nodes
+share one catalog. A future is a value that another node or task will provide; a Deferred is a call that the agent makes: both become
+known on the node, just before the resource that needs them. Interpolation makes an `UnknownText` of them. A hole is always a string,
+so it is true, can be interpolated and passes as a String although its value is unknown.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from precast.lang.values import core as values
-from precast.lang.values.core import Hash, Object, Sensitive, Unknown
+from precast.lang.values import base as values
+from precast.lang.values.base import Hash, Object, Sensitive, Unknown
 
 
 class Hole(Unknown):
-    """An identity fact left open: `root` is facts or trusted."""
+    """An identity fact that is filled in later; `root` is facts or trusted."""
 
     __slots__ = ("path", "root")
 
@@ -39,7 +39,7 @@ class Hole(Unknown):
 
 
 class Future(Unknown):
-    """What a promise of this key will hold: one value, or with `many` those of every promiser."""
+    """The value that a promise with this key will provide; with `many`, the values of all promisers."""
 
     __slots__ = ("key", "many")
 
@@ -63,8 +63,8 @@ class Future(Unknown):
         return self.key
 
 
-class Joined(Unknown):
-    """Text with parts that are not known: always a string."""
+class UnknownText(Unknown):
+    """Text with unknown parts: always a string."""
 
     __slots__ = ("parts",)
 
@@ -72,7 +72,7 @@ class Joined(Unknown):
         self.parts = parts
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Joined) and self.parts == other.parts
+        return isinstance(other, UnknownText) and self.parts == other.parts
 
     def __hash__(self) -> int:
         return hash(self.parts)
@@ -88,7 +88,7 @@ class Joined(Unknown):
 
 
 class DeferredCall(Unknown):
-    """A call of a function that the agent has, with arguments that may themselves be unknown."""
+    """A call of a function that the agent will make; its arguments may be unknown too."""
 
     __slots__ = ("arguments", "name")
 
@@ -112,11 +112,11 @@ class DeferredCall(Unknown):
         return Hash.of((("name", self.name), ("arguments", self.arguments)))
 
 
-STRINGS = (Hole, Joined)  # unknown, but strings for certain
+STRINGS = (Hole, UnknownText)  # unknown values that are certainly strings
 
 
 def join(parts: Sequence[Any]) -> Any:
-    """The text of these parts: a String if all are known, else one text with neighbours merged."""
+    """The text of these parts: a String if all are known, else an UnknownText with adjacent strings merged."""
     merged: list[Any] = []
     for part in parts:
         for piece in text_pieces(part):
@@ -128,18 +128,18 @@ def join(parts: Sequence[Any]) -> Any:
         return ""
     if len(merged) == 1 and isinstance(merged[0], str):
         return merged[0]
-    return Joined(tuple(piece for piece in merged if piece != ""))
+    return UnknownText(tuple(piece for piece in merged if piece != ""))
 
 
 def text_pieces(value: Any) -> list[Any]:
     """A value's interpolated form in pieces: strings, and the unknown values between them."""
-    if isinstance(value, Joined):
+    if isinstance(value, UnknownText):
         return list(value.parts)
     if isinstance(value, Unknown) or is_deferred(value):
         return [value]
-    if isinstance(value, tuple) and stays_open(value):
+    if isinstance(value, tuple) and has_unknown_text(value):
         return _listed("[", value, "]")
-    if isinstance(value, Hash) and stays_open(value):
+    if isinstance(value, Hash) and has_unknown_text(value):
         return _listed("{", [(*text_pieces(k), " => ", *text_pieces(v)) for k, v in value.items()], "}")
     return [values.to_string(value)]
 
@@ -156,24 +156,24 @@ def _listed(before: str, items: Sequence[Any], after: str) -> list[Any]:
 _PLAIN = frozenset((str, int, bool, float, type(None)))
 
 
-def holds_unknown(value: Any) -> bool:
-    """Whether a value is, or has inside, one that is not known yet."""
+def has_unknown(value: Any) -> bool:
+    """Whether a value is, or contains, an unknown one."""
     if type(value) in _PLAIN:
         return False
     if isinstance(value, tuple):
-        return any(map(holds_unknown, value))
+        return any(map(has_unknown, value))
     if isinstance(value, Hash):
-        return any(map(holds_unknown, value.values())) or any(map(holds_unknown, value))
+        return any(map(has_unknown, value.values())) or any(map(has_unknown, value))
     if isinstance(value, Sensitive):
-        return holds_unknown(value.unwrap())
+        return has_unknown(value.unwrap())
     return isinstance(value, Unknown)
 
 
 def is_late(value: Any) -> bool:
-    """Whether a value is, or has inside, one that only the node will know: a future or a deferred call."""
+    """Whether a value is, or contains, one that only the node will know: a future or a deferred call."""
     if isinstance(value, Future | DeferredCall):
         return True
-    if isinstance(value, Joined):
+    if isinstance(value, UnknownText):
         return any(is_late(part) or is_deferred(part) for part in value.parts)
     if isinstance(value, tuple):
         return any(map(is_late, value))
@@ -182,25 +182,25 @@ def is_late(value: Any) -> bool:
     return isinstance(value, Sensitive) and is_late(value.unwrap())
 
 
-def stays_open(value: Any) -> bool:
-    """As holds_unknown, for text: there a Deferred waits too, which everywhere else is a value that can be looked at."""
+def has_unknown_text(value: Any) -> bool:
+    """As has_unknown, for interpolation: there a Deferred is unknown too, while elsewhere it is an ordinary value."""
     if type(value) in _PLAIN:
         return False
     if isinstance(value, tuple):
-        return any(map(stays_open, value))
+        return any(map(has_unknown_text, value))
     if isinstance(value, Hash):
-        return any(map(stays_open, value.values())) or any(map(stays_open, value))
+        return any(map(has_unknown_text, value.values())) or any(map(has_unknown_text, value))
     return isinstance(value, Unknown) or is_deferred(value)
 
 
 def is_deferred(value: Any) -> bool:
-    """Whether a value is a call that code put off with `Deferred(…)`."""
+    """Whether a value is a call that code deferred with `Deferred(…)`."""
     return isinstance(value, Object) and value.rich_name() == "Deferred"
 
 
 def replace(value: Any, known: Callable[[Unknown], Any]) -> Any:
-    """The value with each unknown one, at any depth, replaced by what `known` gives; texts close up where all became known."""
-    if type(value) in _PLAIN or not holds_unknown(value):
+    """Replace each unknown value, at any depth, by the result of `known`; a text whose parts are all known becomes a String."""
+    if type(value) in _PLAIN or not has_unknown(value):
         return value
     if isinstance(value, tuple):
         return tuple(replace(item, known) for item in value)
@@ -208,7 +208,7 @@ def replace(value: Any, known: Callable[[Unknown], Any]) -> Any:
         return Hash.of((replace(key, known), replace(item, known)) for key, item in value.items())
     if isinstance(value, Sensitive):
         return Sensitive(replace(value.unwrap(), known))
-    if isinstance(value, Joined):
+    if isinstance(value, UnknownText):
         return join([replace(part, known) for part in value.parts])
     if isinstance(value, DeferredCall):
         return DeferredCall(value.name, tuple(replace(item, known) for item in value.arguments))

@@ -1,9 +1,9 @@
-"""URI values: split, joined and resolved as Puppet's URI type does."""
+"""URI values: parsed, joined and resolved as by Puppet's URI type."""
 
 import re
 from typing import Any, Final
 
-from precast.lang.values.core import Hash, Rich
+from precast.lang.values.base import Hash, Rich
 
 PARTS: Final = ("scheme", "userinfo", "host", "port", "path", "query", "fragment", "opaque")
 DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "ldap": 389, "ldaps": 636, "ws": 80, "wss": 443}
@@ -17,7 +17,7 @@ _QUERY: Final = re.compile(rf"(?:{_CHARS}|[/?])*")
 
 
 class URI(Rich):
-    """A URI by its parts; a missing part is None, a port that its scheme implies is missing."""
+    """A URI by its parts; a missing part is None, and so is a port that its scheme implies."""
 
     __slots__ = ("_path", "_port", "fragment", "host", "opaque", "query", "scheme", "userinfo")
 
@@ -43,11 +43,11 @@ class URI(Rich):
 
     @classmethod
     def parse(cls, text: str) -> "URI | None":
-        """The URI a text states, or None."""
-        found = _SPLIT.fullmatch(text)
-        if found is None:
+        """Parse a URI; None if the text is not one."""
+        match = _SPLIT.fullmatch(text)
+        if match is None:
             return None
-        scheme, authority, path, query, fragment = found.groups()
+        scheme, authority, path, query, fragment = match.groups()
         if not _PATH.fullmatch(path) or not _QUERY.fullmatch(query or "") or not _QUERY.fullmatch(fragment or ""):
             return None
         if scheme is None and authority is None and ":" in path.partition("/")[0]:
@@ -58,15 +58,15 @@ class URI(Rich):
             return cls(scheme, opaque=opaque or None, fragment=fragment)
         if authority is None:
             return cls(scheme, path=path or None, query=query, fragment=fragment)
-        where = _AUTHORITY.fullmatch(authority)
-        if where is None or len(where[3] or "") > 5:
+        authority_match = _AUTHORITY.fullmatch(authority)
+        if authority_match is None or len(authority_match[3] or "") > 5:
             return None
-        port = int(where[3]) if where[3] else None
-        return cls(scheme, where[1], where[2] or None, port, path or None, query, fragment)
+        port = int(authority_match[3]) if authority_match[3] else None
+        return cls(scheme, authority_match[1], authority_match[2] or None, port, path or None, query, fragment)
 
     @property
     def port(self) -> int | None:
-        """The port, also if only the scheme implies it."""
+        """The port, even if only the scheme implies it."""
         return self._port if self._port is not None else DEFAULT_PORTS.get(self.scheme or "")
 
     @property
@@ -74,17 +74,17 @@ class URI(Rich):
         return self._path if self._path is not None or self.opaque is not None else ""
 
     def parts(self) -> dict[str, Any]:
-        """What it says itself, by name."""
+        """The explicit parts by name."""
         own = {name: getattr(self, f"_{name}" if name in ("port", "path") else name) for name in PARTS}
         return {name: value for name, value in own.items() if value is not None}
 
     def described(self) -> Hash:
-        """Its parts as its type names them: all of them strings."""
+        """Its parts as its type describes them: all strings."""
         parts = self.parts()
         return Hash.of((name, str(value).lower() if name == "host" else str(value)) for name, value in parts.items())
 
     def joined(self, relative: "URI") -> "URI":
-        """The other URI as seen from this one."""
+        """Resolve a URI relative to this one."""
         if relative.scheme is not None:
             return relative
         if relative.host is not None:
@@ -123,11 +123,11 @@ def _merged(base: str, path: str) -> str:
 
 
 def _dotless(path: str) -> str:
-    """A path without `.` and `..`."""
+    """A path without `.` and `..` segments."""
     kept: list[str] = []
     segments = path.split("/")
-    for place, segment in enumerate(segments):
-        is_last = place == len(segments) - 1
+    for index, segment in enumerate(segments):
+        is_last = index == len(segments) - 1
         if segment == ".." and len(kept) > 1:
             kept.pop()
         elif segment not in (".", ".."):

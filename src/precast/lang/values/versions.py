@@ -1,7 +1,7 @@
-"""SemVer and SemVerRange: versions with their order, and ranges in the notation of semver.org's node dialect.
+"""SemVer and SemVerRange: versions and their order, and ranges in the notation of node's semver.
 
-A range is kept as the text it was written in, beside a list of alternatives; each is a lower and an upper bound. A version with a
-pre-release part is only inside if a bound of the same major.minor.patch has one too, as in npm and Puppet.
+A range keeps its original text, and a list of alternatives with a lower and an upper bound each. As in npm and Puppet, a version with
+a pre-release part is included only if a bound with the same major.minor.patch has one too.
 """
 
 import functools
@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from precast.lang.issues import types as issues
-from precast.lang.values.core import Ordered, Rich, Value
+from precast.lang.values.base import Ordered, Rich, Value
 
-MOST_CHARACTERS: Final = 1000  # of a version or a range; Python refuses numbers of thousands of digits
+MAX_CHARACTERS: Final = 1000  # of a version or a range; Python refuses numbers of thousands of digits
 _PART: Final = r"(?:0|[1-9]\d*)"
 _LABELS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _VERSION: Final = re.compile(rf"({_PART})\.({_PART})\.({_PART})(?:-({_LABELS}))?(?:\+({_LABELS}))?")
@@ -23,7 +23,7 @@ class SemVer(Ordered):
     """A semantic version."""
 
     __slots__ = ("build", "major", "minor", "patch", "prerelease")
-    alone = "Versions not comparable to non Versions"
+    incomparable_reason = "Versions not comparable to non Versions"
 
     def __init__(
         self, major: int, minor: int, patch: int, prerelease: str | None = None, build: str | None = None
@@ -36,18 +36,18 @@ class SemVer(Ordered):
 
     @classmethod
     def parse(cls, text: str) -> "SemVer | None":
-        """The version a text states, or None."""
-        found = _VERSION.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
-        if found is None or _has_leading_zero(found[4]):
+        """Parse a version; None if the text is not one."""
+        match = _VERSION.fullmatch(text) if len(text) <= MAX_CHARACTERS else None
+        if match is None or _has_leading_zero(match[4]):
             return None
-        return cls(int(found[1]), int(found[2]), int(found[3]), found[4], found[5])
+        return cls(int(match[1]), int(match[2]), int(match[3]), match[4], match[5])
 
     @property
     def triple(self) -> tuple[int, int, int]:
         return self.major, self.minor, self.patch
 
     def _rank(self) -> tuple[object, ...]:
-        """What the order goes by: a pre-release comes before its release, numbers before words; the build decides last."""
+        """The sort key: a pre-release precedes its release, numbers precede words, and the build comes last."""
         labels = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in (self.prerelease or "").split(".") if p)
         return *self.triple, self.prerelease is None, labels, self.build or ""
 
@@ -75,12 +75,12 @@ def _has_leading_zero(labels: str | None) -> bool:
 
 
 class Bounds(NamedTuple):
-    """One alternative of a range; None is no bound."""
+    """One alternative of a range; None means unbounded."""
 
     low: SemVer | None = None
     high: SemVer | None = None
-    above_low: bool = False  # the lower bound itself is outside
-    below_high: bool = False  # the upper bound itself is outside
+    above_low: bool = False  # excludes the lower bound itself
+    below_high: bool = False  # excludes the upper bound itself
 
     def includes(self, version: SemVer) -> bool:
         if self.low is not None and (version < self.low or (self.above_low and version == self.low)):
@@ -93,7 +93,7 @@ class Bounds(NamedTuple):
         )
 
     def text(self) -> str:
-        """The alternative in comparisons."""
+        """The alternative as comparisons."""
         if self.low is not None and self.low == self.high:
             return str(self.low)
         low = "" if self.low is None else f"{'>' if self.above_low else '>='}{self.low}"
@@ -101,13 +101,13 @@ class Bounds(NamedTuple):
         return " ".join(filter(None, (low, high))) or ">=0.0.0"
 
     def narrowed(self, other: "Bounds") -> "Bounds":
-        """What both include."""
+        """The intersection of both."""
         low, above = _stronger((self.low, self.above_low), (other.low, other.above_low), highest=True)
         high, below = _stronger((self.high, self.below_high), (other.high, other.below_high), highest=False)
         return Bounds(low, high, above, below)
 
     def covers(self, other: "Bounds") -> bool:
-        """Whether all of the other lies inside, going by the bounds."""
+        """Whether the other is inside this one, judging by the bounds."""
         return self.narrowed(other) == other
 
 
@@ -132,19 +132,19 @@ class SemVerRange(Rich):
 
     @classmethod
     def parse(cls, text: str) -> "SemVerRange":
-        """The range a text states; raises LANG-203."""
-        if len(text) > MOST_CHARACTERS:
+        """Parse a range. Raises LANG-203."""
+        if len(text) > MAX_CHARACTERS:
             raise issues.BAD_RANGE.error(text=f"{text[:40]}…")
         return cls(text, tuple(_alternative(text, part.strip()) for part in text.split("||")))
 
     @classmethod
     def exactly(cls, version: SemVer) -> "SemVerRange":
-        """The range of one version, as inference writes it."""
+        """The range of one version, as type inference writes it."""
         return cls(f"{version} - {version}", (Bounds(version, version),))
 
     def normalised(self) -> str:
-        """The range in comparisons alone."""
-        return " || ".join(each.text() for each in self.alternatives)
+        """The range as comparisons only."""
+        return " || ".join(bounds.text() for bounds in self.alternatives)
 
     def includes(self, version: SemVer) -> bool:
         return any(bounds.includes(version) for bounds in self.alternatives)
@@ -163,24 +163,24 @@ class SemVerRange(Rich):
 
 
 def bounded_range(low: SemVer | None, high: SemVer | None, below_high: bool = False) -> SemVerRange:
-    """A range made of its bounds. Puppet 7.23 writes such a range with its bounds exchanged; its text is what users see."""
+    """A range of two bounds. Puppet 7.23 writes such a range with its bounds swapped, and users see that text."""
     first, last = ("Infinity.0.0" if high is None else str(high)), ("0.0.0-" if low is None else str(low))
     text = f">={first} <{last}" if below_high else f"{first} - {last}"
     return SemVerRange(text, (Bounds(low, high, below_high=below_high),))
 
 
-def joined_ranges(ranges: Iterable[SemVerRange]) -> tuple[SemVerRange, ...]:
-    """The ranges with those that overlap or touch made one."""
-    found: list[SemVerRange] = []
-    for each in ranges:
-        for at, other in enumerate(found):
-            joined = _joined(other, each)
+def join_ranges(ranges: Iterable[SemVerRange]) -> tuple[SemVerRange, ...]:
+    """The ranges, with overlapping or adjacent ones joined."""
+    result: list[SemVerRange] = []
+    for added in ranges:
+        for index, present in enumerate(result):
+            joined = _joined(present, added)
             if joined is not None:
-                found[at] = joined
+                result[index] = joined
                 break
         else:
-            found.append(each)
-    return tuple(found)
+            result.append(added)
+    return tuple(result)
 
 
 def _joined(a: SemVerRange, b: SemVerRange) -> SemVerRange | None:
@@ -188,8 +188,8 @@ def _joined(a: SemVerRange, b: SemVerRange) -> SemVerRange | None:
         return None
     if a.covers(b) or b.covers(a):
         return a if a.covers(b) else b
-    one, two = a.alternatives[0], b.alternatives[0]
-    first, second = (one, two) if _starts_before(one, two) else (two, one)
+    a_bounds, b_bounds = a.alternatives[0], b.alternatives[0]
+    first, second = (a_bounds, b_bounds) if _starts_before(a_bounds, b_bounds) else (b_bounds, a_bounds)
     if first.high is None or second.low is None or first.above_low or second.above_low or second.low > first.high:
         return None
     return bounded_range(first.low, second.high, second.below_high)
@@ -206,7 +206,7 @@ _HYPHEN: Final = re.compile(rf"{_PARTIAL}\s+-\s+{_PARTIAL}")
 
 
 class _Partial(NamedTuple):
-    """A version of which the last numbers may be open."""
+    """A version whose last numbers may be missing."""
 
     numbers: tuple[int, ...]
     prerelease: str | None
@@ -242,11 +242,11 @@ def _alternative(whole: str, text: str) -> Bounds:
     if not text and whole.strip():
         raise issues.BAD_RANGE.error(text=whole)
     while at < len(text):
-        found = _TERM.match(text, at)
-        if found is None:
+        term = _TERM.match(text, at)
+        if term is None:
             raise issues.BAD_RANGE.error(text=whole)
-        bounds = bounds.narrowed(_term(found[1] or "", _partial(found.groups()[1:])))
-        at = found.end()
+        bounds = bounds.narrowed(_term(term[1] or "", _partial(term.groups()[1:])))
+        at = term.end()
         while at < len(text) and text[at].isspace():
             at += 1
     return bounds

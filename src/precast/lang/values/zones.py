@@ -1,4 +1,4 @@
-"""Names of time zones as offsets. A closed table: an offset that moves with the year's laws would make a catalog depend on the machine.
+"""Offsets of named time zones. The table is fixed: offsets that follow changing laws would make a catalog depend on the machine.
 
 `current`, the zone of the evaluating process, is UTC for the same reason.
 """
@@ -22,11 +22,11 @@ ZONE: Final = r"(?:(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?|[A-Za-z]+)"
 
 
 def offset_seconds(zone: str) -> int:
-    """Seconds east of Greenwich; raises LANG-250."""
-    found = _OFFSET.fullmatch(zone)
-    if found is not None:
-        seconds = int(found[2]) * 3600 + int(found[3] or 0) * 60 + int(found[4] or 0)
-        return -seconds if found[1] == "-" else seconds
+    """Seconds east of Greenwich. Raises LANG-250 for an unknown zone."""
+    offset = _OFFSET.fullmatch(zone)
+    if offset is not None:
+        seconds = int(offset[2]) * 3600 + int(offset[3] or 0) * 60 + int(offset[4] or 0)
+        return -seconds if offset[1] == "-" else seconds
     hours = _HOURS.get(zone.lower(), _MILITARY.get(zone.lower()))
     if hours is None:
         raise issues.BAD_ZONE.error(zone=zone)

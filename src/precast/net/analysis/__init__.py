@@ -1,1 +1,1 @@
-"""ROOM."""
+"""What is known about a net without running it: dead transitions, cycles, deadlocks, and which transition waits for which."""

@@ -1,22 +1,22 @@
-"""Everything that can be said about a net before it runs, in the words of whoever wrote it."""
+"""Reports everything that is known about a net before it runs, in the names that its author gave."""
 
 from typing import NamedTuple
 
 from precast.base.errors import Issue
 from precast.net import issues
 from precast.net.analysis.cycles import shortest_cycles
-from precast.net.analysis.deadlock import Answer, Verdict, find_deadlock
-from precast.net.analysis.prospects import Gains, Lack, Prospects
-from precast.net.analysis.waiting import Waiting
-from precast.net.model.plain import firing_name
+from precast.net.analysis.deadlock import DeadlockAnswer, Verdict, find_deadlock
+from precast.net.analysis.reachability import GainedPlaces, Reachability, Shortage
+from precast.net.analysis.waits import WaitGraph
+from precast.net.model.plain_net import firing_name
 from precast.net.model.structure import Net
 
-# More names than this in one sentence, and more transitions that can never start, help nobody.
+# The most names in one sentence, and the most transitions that are reported one by one as never starting.
 NAMES, DEAD = 5, 20
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong (`error`) or worth a look (`warning`)."""
+    """One fault of the net (`error`), or something that its author may not have meant (`warning`)."""
 
     severity: str
     code: str
@@ -25,10 +25,10 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All findings, gravest first, and what is known about deadlocks."""
+    """All findings, errors first, and the answer about deadlocks."""
 
     findings: tuple[Finding, ...]
-    deadlock: Answer
+    deadlock: DeadlockAnswer
 
     @property
     def is_sound(self) -> bool:
@@ -37,9 +37,9 @@ class Report(NamedTuple):
 
 def check(net: Net, bound: int | None = None) -> Report:
     """Check structure, then look for deadlocks in at most `bound` states."""
-    prospects = Prospects(net)
-    findings = [*_dead_transitions(prospects), *_goal(prospects), *_unused_places(net)]
-    answer = find_deadlock(net, prospects, bound)
+    reachability = Reachability(net)
+    findings = [*_dead_transitions(reachability), *_goal(reachability), *_unused_places(net)]
+    answer = find_deadlock(net, reachability, bound)
     if answer.verdict == Verdict.FOUND:
         findings.append(_deadlock(net, answer))
     elif answer.verdict == Verdict.NOT_PROVEN:
@@ -53,14 +53,14 @@ def _finding(severity: str, issue: Issue, **values: object) -> Finding:
     return Finding(severity, error.code, error.message, error.hint)
 
 
-def _dead_transitions(prospects: Prospects) -> list[Finding]:
-    """Causes first: cycles and places that stay too empty; then one line for each transition caught behind those."""
-    dead = prospects.dead()
+def _dead_transitions(reachability: Reachability) -> list[Finding]:
+    """Report causes first: cycles and places that stay too empty; then one line for each transition that waits behind those."""
+    dead = reachability.dead()
     if not dead:
         return []
-    net = prospects.net
-    lacks = {t: prospects.lacks(t) for t in dead}
-    before = _dead_givers(prospects, dead)
+    net = reachability.net
+    lacks = {t: reachability.lacks(t) for t in dead}
+    before = _dead_givers(reachability, dead)
     graph: dict[int, list[int]] = {t: [] for t in dead}
     for t in dead:
         for lack in lacks[t]:
@@ -73,48 +73,48 @@ def _dead_transitions(prospects: Prospects) -> list[Finding]:
         names = " → ".join(net.transition_name(t) for t in [*cycle, cycle[0]])
         findings.append(_finding("error", issues.CYCLE, cycle=names))
     others = [t for t in dead if t not in in_cycle]
-    findings += [_why_dead(prospects, lacks[t], before) for t in others[:DEAD]]
+    findings += [_why_dead(reachability, lacks[t], before) for t in others[:DEAD]]
     if more := others[DEAD:]:
-        findings.append(_finding("error", issues.MANY_MORE, count=len(more), name=net.transition_name(more[0])))
+        findings.append(_finding("error", issues.MORE_DEAD, count=len(more), name=net.transition_name(more[0])))
     return findings
 
 
-def _dead_givers(prospects: Prospects, dead: list[int]) -> dict[int, list[int]]:
+def _dead_givers(reachability: Reachability, dead: list[int]) -> dict[int, list[int]]:
     """By place, the dead transitions that would give to it."""
     givers: dict[int, list[int]] = {}
-    gains_of = Gains(prospects.net)
+    gains_of = GainedPlaces(reachability.net)
     for t in dead:
         for place in gains_of(t):
             givers.setdefault(place, []).append(t)
     return givers
 
 
-def _why_dead(prospects: Prospects, lacks: list[Lack], before: dict[int, list[int]]) -> Finding:
-    net = prospects.net
+def _why_dead(reachability: Reachability, lacks: list[Shortage], before: dict[int, list[int]]) -> Finding:
+    net = reachability.net
     name = net.transition_name(lacks[0].transition)
     for t, place, wanted in lacks:
-        if prospects.is_fillable[place]:
-            most = prospects.most(place)
+        if reachability.is_fillable[place]:
+            most = reachability.most(place)
             return _finding("error", issues.TOO_SMALL, name=name, wanted=wanted, place=net.place_name(place), most=most)
         if not [giver for giver in before.get(place, ()) if giver != t]:
             return _finding(
                 "error",
-                issues.NOBODY_FILLS,
+                issues.NEVER_FILLED,
                 name=name,
                 wanted=wanted,
                 place=net.place_name(place),
                 tokens=net.initial[place],
             )
     behind = dict.fromkeys(net.transition_name(giver) for lack in lacks for giver in before[lack.place])
-    return _finding("error", issues.CAUGHT_BEHIND, name=name, behind=_some(list(behind)))
+    return _finding("error", issues.WAITS_FOR_DEAD, name=name, behind=_some(list(behind)))
 
 
-def _goal(prospects: Prospects) -> list[Finding]:
-    net = prospects.net
+def _goal(reachability: Reachability) -> list[Finding]:
+    net = reachability.net
     return [
         _finding("error", issues.UNREACHABLE_GOAL, place=net.place_name(place), wanted=wanted)
         for place, wanted in net.goal
-        if (most := prospects.most(place)) is not None and most < wanted
+        if (most := reachability.most(place)) is not None and most < wanted
     ]
 
 
@@ -132,12 +132,12 @@ def _unused_places(net: Net) -> list[Finding]:
     ]
 
 
-def _deadlock(net: Net, answer: Answer) -> Finding:
+def _deadlock(net: Net, answer: DeadlockAnswer) -> Finding:
     if not answer.tokens:
         return _finding("error", issues.DEADLOCK, reason=answer.reason, waiting="see what can never start")
     steps = _some([firing_name(net, firing) for firing in answer.trace], " → ", 12) or "the start"
-    waiting = Waiting(net, answer.tokens)
-    first = [waiting.reasons(t)[0] for t in waiting.waiting()]
+    waiting = WaitGraph(net, answer.tokens)
+    first = [waiting.reasons(t)[0] for t in waiting.waiting_transitions()]
     waits = [waiting.sentence(wait) for wait in [wait for wait in first if wait.on] or first]
     return _finding(
         "error",

@@ -1,28 +1,28 @@
-"""Finds cycles in a directed graph and names a short one in each knot of them.
+"""Finds cycles in a directed graph, one short cycle in each strongly connected component.
 
-Only what hangs together in both directions can be in a cycle (Tarjan's strongly connected components, without recursion). In each such knot
-a breadth-first search from its nodes finds a shortest cycle; in a knot of more than a thousand nodes only the first of them are tried, so
-that the work stays bounded, and the cycle is then a short one, not surely the shortest.
+Only nodes of one strongly connected component can be in a cycle (Tarjan's algorithm, without recursion). In each component a breadth-first
+search from its nodes finds a shortest cycle. In a component of more than a thousand nodes only the first of them are tried as a start, so
+that the work stays bounded; the cycle is then short, but not surely the shortest.
 """
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-# How many nodes all searches in one knot may visit together, if each start visits every node.
+# How many nodes all searches in one component may visit together, if each start visits every node.
 WORK = 1_000_000
 
 Graph = Mapping[int, Sequence[int]]
 
 
 def shortest_cycles(graph: Graph) -> list[list[int]]:
-    """One shortest cycle from each knot, each beginning with its smallest node. Successors outside the graph are ignored."""
-    return [_shortest_cycle(graph, knot) for knot in knots(graph)]
+    """One shortest cycle from each component, each beginning with its smallest node. Successors outside the graph are ignored."""
+    return [_shortest_cycle(graph, component) for component in cyclic_components(graph)]
 
 
-def knots(graph: Graph) -> list[list[int]]:
+def cyclic_components(graph: Graph) -> list[list[int]]:
     """The components in which every node reaches itself, by their smallest node, nodes in order."""
-    found = [sorted(part) for part in _components(graph) if len(part) > 1 or part[0] in graph[part[0]]]
-    return sorted(found)
+    cyclic = [sorted(part) for part in _components(graph) if len(part) > 1 or part[0] in graph[part[0]]]
+    return sorted(cyclic)
 
 
 def _components(graph: Graph) -> Iterable[list[int]]:
@@ -68,10 +68,10 @@ def _cut(waiting: list[int], is_waiting: set[int], node: int) -> list[int]:
     return part
 
 
-def _shortest_cycle(graph: Graph, knot: list[int]) -> list[int]:
-    inside = set(knot)
+def _shortest_cycle(graph: Graph, component: list[int]) -> list[int]:
+    inside = set(component)
     best: list[int] = []
-    for start in knot[: max(1, WORK // len(knot))]:
+    for start in component[: max(1, WORK // len(component))]:
         cycle = _cycle_through(graph, inside, start, len(best))
         if cycle and (not best or len(cycle) < len(best)):
             best = cycle

@@ -1,11 +1,11 @@
 """Decides whether a run can get stuck: a reachable marking in which nothing is enabled and the goal is not met.
 
 Structure first. (1) A net whose transitions are all steps, with limits and locks that give back what they took, cannot get stuck unless a
-step can never end at all: a start takes everything at once, so nobody holds one thing while waiting for another; when nothing runs all
-limits are full, and the first step in order whose needs are settled can start or be skipped. (2) A net that surely terminates gets stuck
-if its goal is out of reach, or if a step can never start: when all work succeeds nothing is ever skipped, so in the end that step is still
-to do. Only then are markings searched, reduced by stubborn sets (see `stubborn`), and only up to a bound. Beyond it the answer is "not
-proven".
+step can never end at all: a start takes everything at once, so no step holds one limit while it waits for another; when nothing runs, all
+limits are full, and the first step in order whose needs have all ended can start or be skipped. (2) A net that surely terminates gets
+stuck if its goal is out of reach, or if a step can never start: when all work succeeds nothing is ever skipped, so in the end that step is
+still to do. Only if neither applies are markings searched, reduced by stubborn sets (see `stubborn`), up to a bound. Beyond the bound the
+answer is "not proven".
 """
 
 import enum
@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from precast.net.analysis.prospects import Gains, Prospects
+from precast.net.analysis.reachability import GainedPlaces, Reachability
 from precast.net.analysis.stubborn import Stubborn
-from precast.net.model.plain import Firing, firings, meets_goal
+from precast.net.model.plain_net import Firing, list_firings, meets_goal
 from precast.net.model.structure import NOBODY, Net
 
-# States, for a net of ordinary size; for larger ones fewer, so that a check stays within seconds.
+# How many states are searched in a net of ordinary size; in larger nets fewer, so that a check stays within seconds.
 DEFAULT_BOUND = 20_000
 _WORK = 20_000_000
 
@@ -35,8 +35,8 @@ class Verdict(enum.Enum):
     NOT_PROVEN = "not proven"
 
 
-class Answer(NamedTuple):
-    """The verdict, why, and for a deadlock found by search how to get there and what it looks like."""
+class DeadlockAnswer(NamedTuple):
+    """The verdict and its reason; for a deadlock found by search also the firings that lead to it and its marking."""
 
     verdict: Verdict
     reason: str
@@ -45,28 +45,28 @@ class Answer(NamedTuple):
     tokens: tuple[int, ...] = ()
 
 
-def find_deadlock(net: Net, prospects: Prospects, bound: int | None = None) -> Answer:
+def find_deadlock(net: Net, reachability: Reachability, bound: int | None = None) -> DeadlockAnswer:
     """Whether a run of this net can get stuck, looking at no more than `bound` markings."""
     if not net.transition_count:
-        return Answer(Verdict.FREE, "there is nothing that could wait")
-    dead = prospects.dead()
+        return DeadlockAnswer(Verdict.FREE, "the net has no transitions that could wait")
+    dead = reachability.dead()
     endless = [t for t in dead if net.to_do[t] != NOBODY]
-    goal_is_open = all(_is_within(prospects, place, wanted) for place, wanted in net.goal)
+    goal_is_open = all(_is_within(reachability, place, wanted) for place, wanted in net.goal)
     if is_only_steps(net) and not dead and goal_is_open:
-        return Answer(
+        return DeadlockAnswer(
             Verdict.FREE, "all work is steps in an order without cycles, and every limit gets back what it gave"
         )
     if (endless or not goal_is_open) and terminates(net):
         names = ", ".join(net.transition_name(t) for t in endless[:3])
         reason = f"even if all else succeeds, {names} can never end" if endless else "the goal can never be met"
-        return Answer(Verdict.FOUND, reason)
+        return DeadlockAnswer(Verdict.FOUND, reason)
     if bound is None:
         bound = max(100, min(DEFAULT_BOUND, _WORK // (net.place_count + net.transition_count)))
     return search(net, bound)
 
 
-def _is_within(prospects: Prospects, place: int, wanted: int) -> bool:
-    most = prospects.most(place)
+def _is_within(reachability: Reachability, place: int, wanted: int) -> bool:
+    most = reachability.most(place)
     return most is None or wanted <= most
 
 
@@ -83,13 +83,13 @@ def is_only_steps(net: Net) -> bool:
 def terminates(net: Net) -> bool:
     """Whether every run surely ends; False means that this is not proven.
 
-    A place that gets tokens only finitely often lets those who draw on it fire only finitely often. They are struck out, and the places
-    that only they fill are such places in turn. If in the end nobody is left, no run goes on for ever.
+    A place that gets tokens only finitely often lets the transitions that draw on it fire only finitely often. Those are struck out, and
+    the places that only they fill are such places in turn. If every transition is struck out in the end, no run goes on for ever.
     """
     with_arcs = set(net.with_arcs)
     draws = [_draws(net, t) if net.step_of(t) in with_arcs else net.takes[t] for t in range(net.transition_count)]
     fillers = [0] * net.place_count
-    filled = list(map(Gains(net), range(net.transition_count)))
+    filled = list(map(GainedPlaces(net), range(net.transition_count)))
     for places in filled:
         for p in places:
             fillers[p] += 1
@@ -118,35 +118,36 @@ def _draws(net: Net, t: int) -> Iterable[int]:
     return set.intersection(*left)
 
 
-def search(net: Net, bound: int) -> Answer:
-    """Walk through the reduced state space until a deadlock, the end, or the bound."""
-    walk = Walk(net, bound)
-    for state in walk.dead_markings():
+def search(net: Net, bound: int) -> DeadlockAnswer:
+    """Search the reduced state space until a deadlock, the end, or the bound."""
+    states = StateSearch(net, bound)
+    for state in states.dead_markings():
         if not meets_goal(net, list(state)):
-            reason = "a run can get to where nothing can start"
-            return Answer(Verdict.FOUND, reason, walk.states, walk.way_to(state), tuple(state))
-    if walk.is_cut:
-        return Answer(Verdict.NOT_PROVEN, "the search reached its bound", walk.states)
-    return Answer(Verdict.FREE, "the search met every marking that matters", walk.states)
+            reason = "a run can reach a marking in which nothing can start"
+            return DeadlockAnswer(Verdict.FOUND, reason, states.count, states.path_to(state), tuple(state))
+    if states.is_cut:
+        return DeadlockAnswer(Verdict.NOT_PROVEN, "the search reached its bound", states.count)
+    return DeadlockAnswer(Verdict.FREE, "the search visited every marking that matters", states.count)
 
 
-class Walk:
-    """Goes through the markings of a net, nearest first, along stubborn sets only; so it meets every dead one, but few others."""
+class StateSearch:
+    """Searches the markings of a net, nearest first, along stubborn sets only, so it visits every dead marking but few others."""
 
     def __init__(self, net: Net, bound: int) -> None:
         self._bound = bound
-        self._firings = firings(net)
+        self._firings = list_firings(net)
         self._stubborn = Stubborn(self._firings, net.place_count)
-        self._start = _packed(net.initial)
+        self._start = _state_key(net.initial)
         self._came_from: dict[State, tuple[State, int] | None] = {self._start: None}
         self.is_cut = False
 
     @property
-    def states(self) -> int:
+    def count(self) -> int:
+        """How many states the search has visited."""
         return len(self._came_from)
 
     def dead_markings(self) -> Iterator[State]:
-        """Every reachable marking in which nothing is enabled; if the walk is cut at its bound, those met so far."""
+        """Every reachable marking in which nothing is enabled; if the search is cut at its bound, those visited so far."""
         frontier = deque([self._start])
         while frontier:
             state = frontier.popleft()
@@ -157,7 +158,7 @@ class Walk:
                 following = self._after(state, f)
                 if following in self._came_from:
                     continue
-                if self.states >= self._bound:
+                if self.count >= self._bound:
                     self.is_cut = True
                     return
                 self._came_from[following] = (state, f)
@@ -167,17 +168,17 @@ class Walk:
         tokens = list(state)
         for place, change in self._stubborn.effects[f]:
             tokens[place] += change
-        return _packed(tokens)
+        return _state_key(tokens)
 
-    def way_to(self, state: State) -> tuple[Firing, ...]:
-        """The firings that lead to a marking that was met."""
-        way = []
+    def path_to(self, state: State) -> tuple[Firing, ...]:
+        """The firings that lead to a visited marking."""
+        path = []
         step = self._came_from[state]
         while step is not None:
-            way.append(self._firings[step[1]])
+            path.append(self._firings[step[1]])
             step = self._came_from[step[0]]
-        return tuple(reversed(way))
+        return tuple(reversed(path))
 
 
-def _packed(tokens: list[int]) -> State:
+def _state_key(tokens: list[int]) -> State:
     return bytes(tokens) if max(tokens, default=0) < 256 else tuple(tokens)

@@ -1,6 +1,6 @@
 """Draws a net as DOT, for Graphviz and every viewer that reads it."""
 
-from precast.net.drawing.picture import Link, Node, Picture
+from precast.net.drawing.picture import Picture, PictureLink, PictureNode
 
 _SHAPES = {
     "step": 'shape=box style="rounded,filled" fillcolor="#e8f1fb"',
@@ -25,12 +25,12 @@ def write_dot(picture: Picture) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _label(node: Node) -> str:
+def _label(node: PictureNode) -> str:
     holds = "holds " + ", ".join(node.tags) if node.tags else ""
     return "\n".join(part for part in (node.name, node.detail, holds) if part)
 
 
-def _line(link: Link) -> str:
+def _line(link: PictureLink) -> str:
     weight = f"label={link.weight}" if link.weight > 1 else ""
     return " ".join(part for part in (weight, _LINES[link.kind]) if part)
 

@@ -1,22 +1,23 @@
-"""Decides where the nodes of a picture stand: in columns from left to right, along the arrows.
+"""Computes the positions of the nodes of a picture: in columns from left to right, along the arrows.
 
-The usual four steps. Arrows that would close a circle are turned round for the time being; every node goes one column behind the last of
-its predecessors; long arrows get a bend in each column they cross; and the nodes of a column are sorted towards their neighbours, a few
-times there and back. Then rows are pulled level without changing the order. Nothing is random, so a net always looks the same.
+These are the usual four steps of layered graph drawing. Arrows that would close a cycle are reversed during the layout; every node goes one
+column behind the last of its predecessors; long arrows get a bend in each column they cross; and the nodes of a column are sorted towards
+their neighbours, in several sweeps back and forth. Then rows are aligned without changing the order. Nothing is random, so a net always
+looks the same.
 """
 
 import itertools
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from precast.net.drawing.picture import Link
+from precast.net.drawing.picture import PictureLink
 
 SWEEPS = 8
-# Kinds of links that are not the normal course of things.
+# Kinds of links that are exceptions and do not decide the columns.
 ASIDE = ("failure", "skip")
 
 
-class Spot(NamedTuple):
+class Point(NamedTuple):
     """The middle of a node or bend."""
 
     x: float
@@ -24,25 +25,29 @@ class Spot(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where each node stands, how wide its column is, and the bends of each link from its source to its target."""
+    """The position of each node, the width of its column, and the bends of each link from its source to its target."""
 
-    nodes: list[Spot]
+    nodes: list[Point]
     column_widths: list[float]
-    bends: list[list[Spot]]
+    bends: list[list[Point]]
     width: float
     height: float
 
 
 def lay_out(
-    sizes: Sequence[tuple[float, float]], links: Sequence[Link], gap_x: float, gap_y: float, loose: Collection[int] = ()
+    sizes: Sequence[tuple[float, float]],
+    links: Sequence[PictureLink],
+    gap_x: float,
+    gap_y: float,
+    loose: Collection[int] = (),
 ) -> Layout:
     """Place nodes of these widths and heights so that none overlap.
 
-    Loose nodes, and links that are not the normal course of things, have no say in the columns of the others.
+    Loose nodes, and links for failures and skips, do not influence the columns of the others.
     """
     firm = [link for link in links if link.kind not in ASIDE and link.source not in loose and link.target not in loose]
     column = _columns(len(sizes), _forward(len(sizes), firm))
-    _put_others(column, links, loose, {node for link in firm for node in (link.source, link.target)})
+    _place_loose(column, links, loose, {node for link in firm for node in (link.source, link.target)})
     edges = [
         (link.source, link.target) if column[link.source] <= column[link.target] else (link.target, link.source)
         for link in links
@@ -50,20 +55,20 @@ def lay_out(
     grid = _Grid(sizes, column)
     chains = [grid.chain(source, target) for source, target in edges]
     grid.sort()
-    spots, width, height = grid.place(gap_x, gap_y)
+    points, width, height = grid.place(gap_x, gap_y)
     widths = grid.widths()
     bends = []
     for link, chain in zip(links, chains, strict=True):
-        # Two bends in each column it crosses: through the column the line runs straight.
+        # Two bends in each column that the line crosses, so that it is straight inside the column.
         inner = [
-            Spot(spots[node].x + side * widths[node] / 2, spots[node].y) for node in chain[1:-1] for side in (-1, 1)
+            Point(points[node].x + side * widths[node] / 2, points[node].y) for node in chain[1:-1] for side in (-1, 1)
         ]
         bends.append(inner if chain[0] == link.source else inner[::-1])
-    return Layout(spots[: len(sizes)], widths[: len(sizes)], bends, width, height)
+    return Layout(points[: len(sizes)], widths[: len(sizes)], bends, width, height)
 
 
-def _forward(count: int, links: Sequence[Link]) -> list[tuple[int, int]]:
-    """The links as edges without a circle: those that go back to a node still open are turned round."""
+def _forward(count: int, links: Sequence[PictureLink]) -> list[tuple[int, int]]:
+    """The links as edges without a cycle: those that point back to a node still open are reversed."""
     following: list[list[int]] = [[] for _ in range(count)]
     for number, link in enumerate(links):
         following[link.source].append(number)
@@ -90,7 +95,7 @@ def _forward(count: int, links: Sequence[Link]) -> list[tuple[int, int]]:
 
 
 def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """One behind the last predecessor; nodes without one stand right before their first successor."""
+    """A node is one column behind its last predecessor; a node without predecessors is right before its first successor."""
     before: list[list[int]] = [[] for _ in range(count)]
     after: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -112,8 +117,8 @@ def _columns(count: int, edges: list[tuple[int, int]]) -> list[int]:
     return column
 
 
-def _put_others(column: list[int], links: Sequence[Link], loose: Collection[int], firm: set[int]) -> None:
-    """Put each loose node before the first of its neighbours, and what is only reached aside from the normal course behind the last."""
+def _place_loose(column: list[int], links: Sequence[PictureLink], loose: Collection[int], firm: set[int]) -> None:
+    """Put each loose node before its first neighbour, and nodes that only failures or skips reach behind their last predecessor."""
     for node in range(len(column)):
         before = [column[link.source] for link in links if link.target == node]
         after = [column[link.target] for link in links if link.source == node]
@@ -148,9 +153,9 @@ class _Grid:
             self._before.append([])
             self._after.append([])
         chain.append(target)
-        for one, other in itertools.pairwise(chain):
-            self._after[one].append(other)
-            self._before[other].append(one)
+        for before, after in itertools.pairwise(chain):
+            self._after[before].append(after)
+            self._before[after].append(before)
         return chain
 
     def sort(self) -> None:
@@ -159,22 +164,25 @@ class _Grid:
         for sweep in range(SWEEPS):
             neighbours = self._before if sweep % 2 == 0 else self._after
             for nodes in self._columns if sweep % 2 == 0 else reversed(self._columns):
-                means = {node: _mean([position[other] for other in neighbours[node]], position[node]) for node in nodes}
+                means = {
+                    node: _mean([position[neighbour] for neighbour in neighbours[node]], position[node])
+                    for node in nodes
+                }
                 nodes.sort(key=means.__getitem__)
                 position.update({node: float(at) for at, node in enumerate(nodes)})
 
-    def place(self, gap_x: float, gap_y: float) -> tuple[list[Spot], float, float]:
+    def place(self, gap_x: float, gap_y: float) -> tuple[list[Point], float, float]:
         rows = self._rows(gap_y)
-        spots = [Spot(0, 0)] * len(self._sizes)
+        points = [Point(0, 0)] * len(self._sizes)
         left = 0.0
         for nodes in self._columns:
             width = max(self._sizes[node][0] for node in nodes)
             for node in nodes:
-                spots[node] = Spot(left + width / 2, rows[node])
+                points[node] = Point(left + width / 2, rows[node])
             left += width + gap_x
         top = min((rows[node] - self._sizes[node][1] / 2 for node in rows), default=0.0)
         bottom = max((rows[node] + self._sizes[node][1] / 2 for node in rows), default=0.0)
-        return [Spot(spot.x, spot.y - top) for spot in spots], max(0.0, left - gap_x), bottom - top
+        return [Point(point.x, point.y - top) for point in points], max(0.0, left - gap_x), bottom - top
 
     def widths(self) -> list[float]:
         """By node and bend, the width of its column."""
@@ -182,23 +190,23 @@ class _Grid:
         return [widest[place] for place in self._column]
 
     def _rows(self, gap_y: float) -> dict[int, float]:
-        """Heights: stacked first, then each node drawn towards its neighbours as far as the order allows."""
+        """Vertical positions: nodes are stacked first, then each moves towards its neighbours as far as the order allows."""
         rows: dict[int, float] = {}
         for nodes in self._columns:
             rows.update(zip(nodes, self._stack(nodes, [0.0] * len(nodes), gap_y), strict=True))
         for sweep in range(SWEEPS):
             for nodes in self._columns if sweep % 2 == 0 else reversed(self._columns):
                 wanted = [
-                    _mean([rows[other] for other in (*self._before[node], *self._after[node])], rows[node])
+                    _mean([rows[neighbour] for neighbour in (*self._before[node], *self._after[node])], rows[node])
                     for node in nodes
                 ]
                 rows.update(zip(nodes, self._stack(nodes, wanted, gap_y), strict=True))
         return rows
 
     def _stack(self, nodes: list[int], wanted: list[float], gap_y: float) -> list[float]:
-        """Heights near the wanted ones that keep order and distance: pushed down from the top, up from the bottom, and the mean taken."""
+        """Positions near the wanted ones that keep order and distance: the mean of pushing down from the top and up from the bottom."""
         distance = [
-            (self._sizes[one][1] + self._sizes[other][1]) / 2 + gap_y for one, other in itertools.pairwise(nodes)
+            (self._sizes[upper][1] + self._sizes[lower][1]) / 2 + gap_y for upper, lower in itertools.pairwise(nodes)
         ]
         down, up = list(wanted), list(wanted)
         for at in range(1, len(nodes)):

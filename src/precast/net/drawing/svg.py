@@ -1,7 +1,7 @@
-"""Draws a net as SVG, by itself: no other program, font or network is needed, and all text is escaped.
+"""Draws a net as SVG without any other program, font or network; all text is escaped.
 
-Steps are rounded boxes with their duration and, as tags, what they hold; transitions are plain boxes; places are circles with their tokens
-as dots. Dashed red is what happens on failure, dashed amber on skip, dotted what is only read.
+Steps are rounded boxes with their duration and, as tags, the limits they hold; transitions are plain boxes; places are circles with their
+tokens as dots. Arcs on failure are dashed red, arcs on skip dashed amber, read arcs dotted.
 """
 
 import itertools
@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from precast.base.spans import visible
 from precast.net import issues
-from precast.net.drawing.layout import Layout, Spot, lay_out
-from precast.net.drawing.picture import Link, Node, Picture
+from precast.net.drawing.layout import Layout, Point, lay_out
+from precast.net.drawing.picture import Picture, PictureLink, PictureNode
 
 MOST_NODES = 300
 MOST_CHARS = 40
@@ -28,7 +28,7 @@ _STYLE = """
 
 
 def write_svg(picture: Picture) -> str:
-    """The SVG text. Raises InputError NET-040 for a net that no picture can show."""
+    """The SVG text. Raises InputError NET-040 for a net too large for a readable picture."""
     if len(picture.nodes) > MOST_NODES:
         raise issues.TOO_LARGE_TO_DRAW.error(nodes=len(picture.nodes), limit=MOST_NODES)
     sizes = [_size(node) for node in picture.nodes]
@@ -36,7 +36,7 @@ def write_svg(picture: Picture) -> str:
     layout = lay_out(sizes, picture.links, GAP_X, GAP_Y, limits)
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     body = [_link(link, picture, layout, number) for number, link in enumerate(picture.links)]
-    body += [_node(node, spot, size) for node, spot, size in zip(picture.nodes, layout.nodes, sizes, strict=True)]
+    body += [_node(node, centre, size) for node, centre, size in zip(picture.nodes, layout.nodes, sizes, strict=True)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label={quoteattr(visible(picture.name))}>\n'
@@ -59,30 +59,30 @@ def _arrowheads() -> str:
     )
 
 
-def _size(node: Node) -> tuple[float, float]:
+def _size(node: PictureNode) -> tuple[float, float]:
     if node.kind in ("place", "limit"):
         return max(PLACE, _columns(_short(node.name)) * CHAR), PLACE + LINE
     width = max(_columns(_short(node.name)), _columns(node.detail)) * CHAR + 20
     return max(width, _tags_width(node)), 14 + LINE * (1 + bool(node.detail) + bool(node.tags))
 
 
-def _tags_width(node: Node) -> float:
+def _tags_width(node: PictureNode) -> float:
     return sum(_columns(_short(tag)) * 6.2 + 16 for tag in node.tags) + 10
 
 
-def _node(node: Node, spot: Spot, size: tuple[float, float]) -> str:
+def _node(node: PictureNode, centre: Point, size: tuple[float, float]) -> str:
     title = f"<title>{escape(visible(node.name))}</title>"
     if node.kind in ("place", "limit"):
-        return f"<g>{title}{_circle(node, spot)}</g>"
-    left, top = spot.x - size[0] / 2, spot.y - size[1] / 2
+        return f"<g>{title}{_circle(node, centre)}</g>"
+    left, top = centre.x - size[0] / 2, centre.y - size[1] / 2
     corner = 8 if node.kind == "step" else 1
     parts = [
         f'<rect class="{node.kind}" x="{left:.1f}" y="{top:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}" rx="{corner}"/>'
     ]
-    parts.append(_text(spot.x, top + LINE + 2, node.name))
+    parts.append(_text(centre.x, top + LINE + 2, node.name))
     if node.detail:
-        parts.append(_text(spot.x, top + 2 * LINE + 1, node.detail, "detail"))
-    at = spot.x - (_tags_width(node) - 10) / 2
+        parts.append(_text(centre.x, top + 2 * LINE + 1, node.detail, "detail"))
+    at = centre.x - (_tags_width(node) - 10) / 2
     for tag in node.tags:
         wide = _columns(_short(tag)) * 6.2 + 10
         y = top + size[1] - LINE - 4
@@ -92,35 +92,35 @@ def _node(node: Node, spot: Spot, size: tuple[float, float]) -> str:
     return f"<g>{title}{''.join(parts)}</g>"
 
 
-def _circle(node: Node, spot: Spot) -> str:
-    middle = spot.y - LINE / 2
-    parts = [f'<circle class="{node.kind}" cx="{spot.x:.1f}" cy="{middle:.1f}" r="{PLACE / 2}"/>']
+def _circle(node: PictureNode, centre: Point) -> str:
+    middle = centre.y - LINE / 2
+    parts = [f'<circle class="{node.kind}" cx="{centre.x:.1f}" cy="{middle:.1f}" r="{PLACE / 2}"/>']
     if node.detail in ("1", "2", "3"):
         count = int(node.detail)
         parts += [
-            f'<circle class="dot" cx="{spot.x + (n - (count - 1) / 2) * 9:.1f}" cy="{middle:.1f}" r="3.6"/>'
+            f'<circle class="dot" cx="{centre.x + (n - (count - 1) / 2) * 9:.1f}" cy="{middle:.1f}" r="3.6"/>'
             for n in range(count)
         ]
     elif node.detail:
-        parts.append(_text(spot.x, middle + 4, node.detail, "detail"))
-    return "".join([*parts, _text(spot.x, middle + PLACE / 2 + 13, node.name, "detail")])
+        parts.append(_text(centre.x, middle + 4, node.detail, "detail"))
+    return "".join([*parts, _text(centre.x, middle + PLACE / 2 + 13, node.name, "detail")])
 
 
-def _link(link: Link, picture: Picture, layout: Layout, number: int) -> str:
+def _link(link: PictureLink, picture: Picture, layout: Layout, number: int) -> str:
     """A smooth line from border to border through its bends."""
     stops = [layout.nodes[link.source], *layout.bends[number], layout.nodes[link.target]]
-    # An arrow that goes back keeps below the one that may go there.
+    # An arrow that points back is drawn below a possible arrow in the other direction.
     aside = BACK if stops[-1].x < stops[0].x else 0.0
     first = _border(picture.nodes[link.source], stops[0], stops[1])
     last = _border(picture.nodes[link.target], stops[-1], stops[-2])
-    # Out of its own column a line runs straight, so that it passes no wider neighbour.
+    # A line is straight until it has left its own column, so that it crosses no wider neighbour.
     leave = _edge(stops[0], layout.column_widths[link.source], stops[1], first)
     enter = _edge(stops[-1], layout.column_widths[link.target], stops[-2], last)
-    points = [Spot(point.x, point.y + aside) for point in (leave, *stops[1:-1], enter)]
+    points = [Point(point.x, point.y + aside) for point in (leave, *stops[1:-1], enter)]
     path = f"M{first.x:.1f} {first.y + aside:.1f}" + (f" H{leave.x:.1f}" if leave != first else "")
-    for one, other in itertools.pairwise(points):
-        bend = (other.x - one.x) / 2
-        path += f" C{one.x + bend:.1f} {one.y:.1f} {other.x - bend:.1f} {other.y:.1f} {other.x:.1f} {other.y:.1f}"
+    for here, there in itertools.pairwise(points):
+        bend = (there.x - here.x) / 2
+        path += f" C{here.x + bend:.1f} {here.y:.1f} {there.x - bend:.1f} {there.y:.1f} {there.x:.1f} {there.y:.1f}"
     path += f" H{last.x:.1f}" if last != enter else ""
     head = link.kind if link.kind in ("failure", "skip") else "arc"
     line = f'<path class="line {link.kind}" d="{path}" marker-end="url(#{head})"/>'
@@ -132,18 +132,18 @@ def _link(link: Link, picture: Picture, layout: Layout, number: int) -> str:
     )
 
 
-def _edge(spot: Spot, column_width: float, towards: Spot, border: Spot) -> Spot:
+def _edge(centre: Point, column_width: float, towards: Point, border: Point) -> Point:
     """Where a line leaves or enters the column of a node."""
-    side = 1 if towards.x >= spot.x else -1
-    return Spot(spot.x + side * column_width / 2, border.y)
+    side = 1 if towards.x >= centre.x else -1
+    return Point(centre.x + side * column_width / 2, border.y)
 
 
-def _border(node: Node, spot: Spot, towards: Spot) -> Spot:
+def _border(node: PictureNode, centre: Point, towards: Point) -> Point:
     """Where a line leaves or meets a node: on the side that faces the other end, at the height of its middle."""
-    side = 1 if towards.x >= spot.x else -1
+    side = 1 if towards.x >= centre.x else -1
     if node.kind in ("place", "limit"):
-        return Spot(spot.x + side * PLACE / 2, spot.y - LINE / 2)
-    return Spot(spot.x + side * _size(node)[0] / 2, spot.y)
+        return Point(centre.x + side * PLACE / 2, centre.y - LINE / 2)
+    return Point(centre.x + side * _size(node)[0] / 2, centre.y)
 
 
 def _text(x: float, y: float, text: str, kind: str = "") -> str:

@@ -1,8 +1,8 @@
 """Reads the text notation of nets (docs/reference/net-notation.md).
 
-One line is one statement, and its first word says which; a clause belongs to the transition or step above it, so indentation is only for
-the eye. Whatever is wrong is reported at the character where it stands. Names are looked up when the whole text is read, because a step
-may need one that is declared further down.
+One line is one statement, and its first word says which. A clause belongs to the transition or step above it, so indentation has no
+meaning. Errors are reported with their line and column. Names are resolved after the whole text is read, because a step may need one that
+is declared further down.
 """
 
 import re
@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.net import issues
-from precast.net.exchange.words import END, NOTHING, Token, split_line
+from precast.net.exchange.lexer import END, NOTHING, Token, split_line
 from precast.net.model.builder import Builder
-from precast.net.model.compiling import MOST, guess
+from precast.net.model.compiler import MOST, guess
 from precast.net.model.declarations import Arcs, Place, Transition
 from precast.net.model.durations import parse_duration
 from precast.net.model.structure import Net
@@ -23,12 +23,12 @@ _OUTCOMES = {"failure": "on_failure", "skip": "on_skip"}
 
 
 def parse(source: Source) -> Net:
-    """The net that a text declares. Raises InputError NET-001 to NET-013, at the place in the text where it is wrong."""
+    """The net that a text declares. Raises InputError NET-001 to NET-013, with the position of the error in the text."""
     return _Parser(source).parse()
 
 
 class _Parser:
-    """Holds the tokens of the present line and what the lines so far have declared."""
+    """Holds the tokens of the current line and the declarations of the lines so far."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -205,7 +205,7 @@ class _Parser:
         return int(text)
 
     def _accept(self, text: str) -> bool:
-        """Whether the next token is this mark or bare word; if so it is used up."""
+        """Consume the next token if it is this mark or bare word; whether it was."""
         token = self._tokens[-1]
         if token.kind not in ("word", "mark") or token.text != text:
             return False
@@ -217,7 +217,7 @@ class _Parser:
         raise issues.SYNTAX.error(self._source, token.span, wanted=wanted, found=token.shown)
 
     def _at(self, span: Span, declare: Callable[[], None]) -> None:
-        """Declare something; an error that the builder raises gets its place in the text."""
+        """Declare something, and add the position in the text to an error that the builder raises."""
         try:
             declare()
         except PrecastError as error:

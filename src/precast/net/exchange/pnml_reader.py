@@ -1,6 +1,6 @@
-"""Reads PNML: place/transition nets of any tool, and our own exports back into what they were.
+"""Reads PNML: place/transition nets of any tool, and our own exports without loss.
 
-Pages are flattened and reference nodes followed; graphics and other tools' data are passed over. Anything that would change how the net
+Pages are flattened and reference nodes followed; graphics and other tools' data are ignored. Anything that would change how the net
 behaves and that a place/transition net does not have (arc types, coloured inscriptions) is an error, never dropped.
 """
 
@@ -14,12 +14,12 @@ from precast.net import issues
 from precast.net.exchange.notation import parse
 from precast.net.exchange.pnml_writer import PT_NET, TOOL, TOOL_VERSION
 from precast.net.exchange.xml_tree import Element, read_tree
-from precast.net.model.compiling import MOST, compile_net
-from precast.net.model.declarations import Declared, Place, Transition
-from precast.net.model.plain import firings
+from precast.net.model.compiler import MOST, compile_net
+from precast.net.model.declarations import NetDeclaration, Place, Transition
+from precast.net.model.plain_net import list_firings
 from precast.net.model.structure import Net
 
-# Types of place/transition nets in the standard and before it. A file without a type is taken for one.
+# Types of place/transition nets in the standard and before it. A file without a type is read as one.
 PT_TYPES = {
     "",
     PT_NET,
@@ -36,7 +36,7 @@ def read_pnml(path: str, data: bytes) -> Net:
 
 
 class _Structure(NamedTuple):
-    """A plain net by the ids of its file."""
+    """A plain net, keyed by the ids of its file."""
 
     tokens: dict[str, int]
     takes: dict[str, Counter[str]]
@@ -56,7 +56,7 @@ class _Reader:
             if element.tag == "arc":
                 self._arcs.append(element)
             elif self._nodes.setdefault(self._attribute(element, "id"), element) is not element:
-                self._fail(element, f"the id {element.attributes['id']} is there twice")
+                self._fail(element, f"the id {element.attributes['id']} occurs twice")
         structure = self._structure()
         return _original(net, structure) or self._plain_net(net, structure)
 
@@ -105,21 +105,22 @@ class _Reader:
         seen = set()
         while (node := self._nodes.get(name)) is not None and node.tag.startswith("reference"):
             if name in seen:
-                self._fail(node, f"the references of {name} lead round in a circle")
+                self._fail(node, f"the references of {name} form a cycle")
             seen.add(name)
             name = self._attribute(node, "ref")
         if node is None:
-            self._fail(arc, f"there is no node {name}")
+            self._fail(arc, f"node {name} does not exist")
         return name
 
     def _count(self, element: Element, label: str, default: int) -> int:
-        found = element.first(label)
-        if found is None:
+        child = element.first(label)
+        if child is None:
             return default
-        text = _text(found)
+        text = _text(child)
         least = default
         if not (text.isascii() and text.isdigit() and least <= int(text[:12]) <= MOST):
-            self._fail(found, f"{label} {text!r} is no number from {least} to {MOST}", "only black tokens can be read")
+            reason = f"{label} {text!r} is not a number from {least} to {MOST}"
+            self._fail(child, reason, "only uncoloured tokens can be read")
         return int(text)
 
     def _plain_net(self, net: Element, structure: _Structure) -> Net:
@@ -135,16 +136,16 @@ class _Reader:
             for key in structure.takes
         )
         try:
-            return compile_net(Declared(_title(net) or net.attributes.get("id", "net"), places, transitions))
+            return compile_net(NetDeclaration(_title(net) or net.attributes.get("id", "net"), places, transitions))
         except PrecastError as error:
             self._fail(net, error.message, error.hint)
 
     def _names(self, keys: dict[str, int] | dict[str, Counter[str]]) -> dict[str, str]:
-        """A name of its own for each id: its label, with the id behind it where two share one."""
+        """A unique name for each id: its label, followed by the id where two nodes share a label."""
         titles = {key: _title(self._nodes[key]) or key for key in keys}
         uses = Counter(titles.values())
-        found = {key: title if uses[title] == 1 else f"{title} ({key})" for key, title in titles.items()}
-        return found if len(set(found.values())) == len(found) else {key: key for key in keys}
+        names = {key: title if uses[title] == 1 else f"{title} ({key})" for key, title in titles.items()}
+        return names if len(set(names.values())) == len(names) else {key: key for key in keys}
 
     def _attribute(self, element: Element, name: str) -> str:
         if name not in element.attributes:
@@ -165,9 +166,9 @@ def _objects(parent: Element) -> Iterator[Element]:
 
 
 def _text(label: Element) -> str:
-    """The text of a label: in <text>, or <value> as older tools have it."""
-    found = label.first("text") or label.first("value")
-    return (found.text if found else label.text).strip()
+    """The text of a label: in <text>, or in <value> as older tools write it."""
+    child = label.first("text") or label.first("value")
+    return (child.text if child else label.text).strip()
 
 
 def _title(element: Element) -> str:
@@ -176,7 +177,7 @@ def _title(element: Element) -> str:
 
 
 def _original(net: Element, structure: _Structure) -> Net | None:
-    """What our own export was made from; None if it was not ours, or if its plain net was changed since."""
+    """The net from which our own export was made; None if the file is not ours, or if its plain net was changed since."""
     for tool in net.all("toolspecific"):
         notation = tool.first("notation")
         if notation and tool.attributes == {"tool": TOOL, "version": TOOL_VERSION}:
@@ -189,8 +190,8 @@ def _original(net: Element, structure: _Structure) -> Net | None:
 
 
 def _exported(net: Net) -> _Structure:
-    """The structure that an export of this net has."""
-    plain = list(enumerate(firings(net)))
+    """The structure of an export of this net."""
+    plain = list(enumerate(list_firings(net)))
     return _Structure(
         {f"p{p}": tokens for p, tokens in enumerate(net.initial)},
         {f"t{f}": Counter({f"p{p}": weight for p, weight in firing.takes}) for f, firing in plain},

@@ -1,16 +1,16 @@
 """Writes a net as PNML (ISO 15909-2, place/transition nets).
 
-What is written is the plain net (see `plain`), so that other tools run it and reach the same markings. What plain nets lack (steps, limits,
-outcomes, durations, priorities) goes along as the net's own notation in a `toolspecific` element, from which `pnml_reader` restores the
-original, provided that nobody changed the plain net in between.
+The file has the plain net (see `plain_net`), so that other tools can run it and reach the same markings. The parts that plain nets lack
+(steps, limits, outcomes, durations, priorities) are in a `toolspecific` element, in the net's own notation. `pnml_reader` restores the
+original from that element, unless the plain net was changed since.
 """
 
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
 from precast.base.spans import visible
-from precast.net.exchange.writer import write
-from precast.net.model.plain import firing_name, firings
+from precast.net.exchange.notation_writer import write
+from precast.net.model.plain_net import firing_name, list_firings
 from precast.net.model.structure import Net
 
 NAMESPACE = "http://www.pnml.org/version-2009/grammar/pnml"
@@ -42,7 +42,7 @@ def _objects(net: Net) -> Iterator[str]:
         marking = f"<initialMarking><text>{tokens}</text></initialMarking>" if tokens else ""
         yield f'<place id="p{p}">{_name(net.place_name(p))}{marking}</place>'
     arcs = []
-    for f, firing in enumerate(firings(net)):
+    for f, firing in enumerate(list_firings(net)):
         yield f'<transition id="t{f}">{_name(firing_name(net, firing))}</transition>'
         arcs += [(f"p{p}", f"t{f}", weight) for p, weight in firing.takes]
         arcs += [(f"t{f}", f"p{p}", weight) for p, weight in firing.gives]

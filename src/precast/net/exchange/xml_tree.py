@@ -1,7 +1,7 @@
-"""Reads XML from strangers into a small tree, with the place of every element.
+"""Reads untrusted XML into a small tree, with the position of every element.
 
-A document type is refused before anything in it is read, so no entity is ever defined, let alone expanded or fetched. Depth is bounded, so
-whoever walks the tree may recurse.
+The reader rejects a document type before it reads anything in it, so no entity is ever defined, expanded or fetched. Depth is bounded, so
+callers may recurse through the tree.
 """
 
 import xml.parsers.expat
@@ -31,7 +31,7 @@ class Element:
 
 
 def read_tree(source: Source, data: bytes) -> Element:
-    """The root element. Raises InputError NET-020 to NET-022, with its place in the source."""
+    """The root element. Raises InputError NET-020 to NET-022, with the position in the source."""
     return _Reader(source, data).read()
 
 
@@ -60,7 +60,7 @@ class _Reader:
         return self._root
 
     def _span(self) -> Span:
-        """Where the parser is, in characters of the source. Counted on from the last place asked for, so the sum stays linear."""
+        """The parser's position in characters of the source. Counting continues from the last position, so the total work is linear."""
         at_byte = max(self._parser.CurrentByteIndex, self._parser.ErrorByteIndex, 0)
         byte, char = self._at if self._at[0] <= at_byte else (0, 0)
         char += len(self._data[byte:at_byte].decode("utf-8", "replace"))

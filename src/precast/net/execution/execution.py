@@ -1,11 +1,11 @@
-"""One run through a net: what may start now, what is running, what has ended and how.
+"""One execution of a net: which transitions may start now, which run, which have ended and with what outcome.
 
 The rule. A transition is enabled when every place has the tokens it takes and, beside them, those it reads, and when there is room for the
-most that any outcome gives. Its start takes; its end gives, by outcome. An end never waits and never disables anything, so it does not
-matter how long a transition runs. Among enabled transitions the order is the net's (priority, then declaration), so a run in which the
-same things end in the same order starts the same things in the same order.
+most that any outcome gives. Its start takes tokens; its end gives tokens, by outcome. An end never waits and never disables anything, so
+it does not matter how long a transition runs. Among enabled transitions the order is the net's (priority, then declaration), so two
+executions in which the same transitions end in the same order also start the same transitions in the same order.
 
-An execution does no work and keeps no time: a driver asks `start_next()`, does the work, and says `finish()`. It is not safe to share
+An execution does no work and keeps no time: a driver calls `start_next()`, does the work, and calls `finish()`. It is not safe to share
 between threads without a lock.
 """
 
@@ -14,22 +14,22 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from precast.net import issues
-from precast.net.model import growing
+from precast.net.model import extension
 from precast.net.model.declarations import Outcome
 from precast.net.model.structure import GROUP, NOBODY, Net
 
 FORMAT = 1
-# More automatic ends in a row than this, beyond one for each transition, are taken for a circle.
-CIRCLE = 100_000
+# More automatic ends in a row than this, beyond one for each transition, are reported as an endless cycle.
+MAX_AUTO_ENDS = 100_000
 
 
 class Execution:
-    """The state of a run. `listener` is told of every end, in order, those of automatic transitions and skips included."""
+    """The state of one execution. `listener` is called for every end, in order, also for automatic transitions and skips."""
 
     def __init__(self, net: Net, listener: Callable[[int, Outcome], None] | None = None) -> None:
         self.net = net
         self.tokens = list(net.initial)
-        # How often each transition runs at this moment; one may run several times if the tokens allow it.
+        # How often each transition runs now; a transition may run several times at once if the tokens allow it.
         self.running: dict[int, int] = {}
         self.ended_count = 0
         # By declared transition: 0, or one more than its latest outcome.
@@ -41,7 +41,7 @@ class Execution:
         self._fill_queue()
 
     def _fill_queue(self) -> None:
-        """Queue all that is enabled. An entry may outlive its transition's turn, so whoever takes one looks again."""
+        """Queue all enabled transitions. One that is disabled later stays queued, so `start_next` checks each entry."""
         rank, queued = self.net.rank, self._is_queued
         for t, unmet in enumerate(self._unmet):
             if not unmet:
@@ -58,24 +58,24 @@ class Execution:
         return not self._unmet[t]
 
     def enabled(self) -> list[int]:
-        """What could start now, each on its own, in order of precedence."""
+        """The transitions that could start now, each on its own, in order of precedence."""
         order = self.net.order
         ranks = sorted({entry for entry in self._queue if not self._unmet[order[entry]]})
         return [order[entry] for entry in ranks]
 
     def outcome(self, t: int) -> Outcome | None:
-        """How the declared transition t ended last, or None if it has not."""
+        """The latest outcome of the declared transition t, or None if it has not ended."""
         latest = self._latest[t]
         return Outcome(latest - 1) if latest else None
 
     def start_next(self) -> int | None:
-        """Start the first enabled transition that has work and return it; None if there is none now.
+        """Start the first enabled transition that has work and return it; None if no such transition is enabled.
 
-        Automatic transitions whose turn comes before are started and finished here. Raises InputError NET-009 if they never end.
+        Automatic transitions that precede it are started and finished here. Raises InputError NET-009 if they never end.
         """
         queue, order, queued, unmet = self._queue, self.net.order, self._is_queued, self._unmet
         is_auto = self.net.is_auto
-        patience = CIRCLE + self.net.transition_count
+        auto_ends_left = MAX_AUTO_ENDS + self.net.transition_count
         while queue:
             t = order[heappop(queue)]
             queued[t] = 0
@@ -85,13 +85,13 @@ class Execution:
             if not is_auto[t]:
                 return t
             self._end_auto(t)
-            patience -= 1
-            if not patience:
-                raise issues.AUTO_CIRCLE.error(names=self._circling())
+            auto_ends_left -= 1
+            if not auto_ends_left:
+                raise issues.AUTO_CYCLE.error(names=self._enabled_auto_names())
         return None
 
     def start(self, t: int) -> None:
-        """Start t out of turn. Raises ConflictError NET-006 if it is not enabled."""
+        """Start t before others that precede it. Raises ConflictError NET-006 if it is not enabled."""
         if self._unmet[t]:
             short = next(p for p, wanted in self.net.tested(t).items() if self.tokens[p] < wanted)
             reason = f"{self.net.place_name(short)} has {self.tokens[short]}, it wants {self.net.tested(t)[short]}"
@@ -121,9 +121,9 @@ class Execution:
                         queued[watching] = 1
                         heappush(self._queue, net.rank[watching])
                 elif watching != NOBODY:
-                    self._tell_more(net.groups[GROUP - watching])
+                    self._meet_conditions(net.groups[GROUP - watching])
             if heavy and p in heavy:
-                self._tell_heavy(p, before, before + 1)
+                self._cross_thresholds(p, before, before + 1)
         for p, weight in net.heavy_puts[outcome].get(t, ()):
             self._add(p, weight)
         step = t if t < len(self._latest) else net.step_of(t)
@@ -142,10 +142,10 @@ class Execution:
                 if watching >= 0:
                     unmet[watching] += 1
                 elif watching != NOBODY:
-                    for other in net.groups[GROUP - watching]:
-                        unmet[other] += 1
+                    for watcher_t in net.groups[GROUP - watching]:
+                        unmet[watcher_t] += 1
             if heavy and p in heavy:
-                self._tell_heavy(p, left + 1, left)
+                self._cross_thresholds(p, left + 1, left)
         for p, weight in net.heavy_takes.get(t, ()):
             self._add(p, -weight)
         for p, weight in net.frees.get(t, ()):
@@ -162,24 +162,24 @@ class Execution:
         before = self.tokens[p]
         after = self.tokens[p] = before + count
         if not before:
-            self._tell_more(self.net.watchers(p))
+            self._meet_conditions(self.net.watchers(p))
         elif not after:
             for t in self.net.watchers(p):
                 self._unmet[t] += 1
         if p in self.net.heavy_watch:
-            self._tell_heavy(p, before, after)
+            self._cross_thresholds(p, before, after)
 
-    def _tell_more(self, watchers: Sequence[int]) -> None:
+    def _meet_conditions(self, watchers: Sequence[int]) -> None:
         for t in watchers:
             self._unmet[t] -= 1
             if not self._unmet[t]:
                 self._enqueue(t)
 
-    def _tell_heavy(self, p: int, before: int, after: int) -> None:
-        """Tell those who ask for several tokens and whose threshold was passed, up or down."""
+    def _cross_thresholds(self, p: int, before: int, after: int) -> None:
+        """Update the transitions that need several tokens of p and whose threshold was crossed, up or down."""
         for threshold, t in self.net.heavy_watch[p]:
             if before < threshold <= after:
-                self._tell_more([t])
+                self._meet_conditions([t])
             elif after < threshold <= before:
                 self._unmet[t] += 1
 
@@ -188,12 +188,12 @@ class Execution:
             self._is_queued[t] = 1
             heappush(self._queue, self.net.rank[t])
 
-    def _circling(self) -> str:
+    def _enabled_auto_names(self) -> str:
         names = [self.net.transition_name(t) for t in self.enabled() if self.net.is_auto[t]]
         return ", ".join(names[:5])
 
     def snapshot(self) -> dict[str, Any]:
-        """The state as plain data, for canonical JSON. What runs now is listed, so that whoever restores it can do that work again."""
+        """The state as plain data, for canonical JSON. It lists the running transitions, whose work is repeated after a restore."""
         return {
             "format": FORMAT,
             "net": self.net.digest,
@@ -207,7 +207,7 @@ class Execution:
     def restore(
         cls, net: Net, snapshot: dict[str, Any], listener: Callable[[int, Outcome], None] | None = None
     ) -> "Execution":
-        """Go on where the snapshot was taken. What ran then still runs: it holds its tokens until someone finishes it.
+        """Continue from a snapshot. Transitions that ran then still run: they hold their tokens until `finish` is called.
 
         Raises ConflictError NET-008 if the snapshot is of another net or damaged.
         """
@@ -218,23 +218,23 @@ class Execution:
             self.running[t] = self.running.get(t, 0) + 1
         self._latest = bytearray(map(int, snapshot["latest"]))
         self.ended_count = snapshot["ended"]
-        self._count_anew()
+        self._recount()
         return self
 
     def grow(self, net: Net) -> None:
-        """Go on in a net that declares all of the present one first, as though that had been the net from the start.
+        """Continue in a net that declares all of the present net first, as though it had been the net from the start.
 
-        For a run that learns on the way what there is to do. What runs keeps its number. Raises ConflictError NET-032 for another net;
-        then nothing has changed.
+        For an execution that learns on the way which work there is. Running transitions keep their numbers. Raises ConflictError NET-032
+        for any other net; then nothing has changed.
         """
-        if not growing.is_extension(self.net, net):
-            raise issues.NO_EXTENSION.error(name=net.declared.name)
-        self.tokens = growing.carried(self.net, net, self.tokens, self.outcome)
+        if not extension.is_extension(self.net, net):
+            raise issues.NOT_AN_EXTENSION.error(name=net.declared.name)
+        self.tokens = extension.carry_tokens(self.net, net, self.tokens, self.outcome)
         self._latest += bytes(len(net.declared.transitions) - len(self._latest))
         self.net = net
-        self._count_anew()
+        self._recount()
 
-    def _count_anew(self) -> None:
+    def _recount(self) -> None:
         net = self.net
         self._unmet = [
             sum(self.tokens[p] < wanted for p, wanted in net.tested(t).items()) for t in range(net.transition_count)

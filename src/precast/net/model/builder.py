@@ -1,22 +1,22 @@
-"""Declares a net piece by piece, by name, and refuses what makes no sense.
+"""Declares a net piece by piece, by name, and rejects invalid declarations.
 
-The builder is for programs; people write the text notation, whose parser declares through here as well. Names that are used are looked
-up only by `build()`, because a step may need one that is declared later.
+The builder is for programs; people write the text notation, whose parser uses the builder too. `build()` resolves the names that
+transitions use, because a step may need one that is declared later.
 """
 
 from collections.abc import Iterable, Mapping
 
 from precast.net import issues
-from precast.net.model.compiling import MOST, compile_net, require_number
-from precast.net.model.declarations import Arcs, Declared, Place, Transition
+from precast.net.model.compiler import MOST, compile_net, require_number
+from precast.net.model.declarations import Arcs, NetDeclaration, Place, Transition
 from precast.net.model.structure import Net
 
-# Arcs as callers like to write them: names, names with how many tokens, or arcs.
+# The forms in which callers may give arcs: names, names with a number of tokens, or arcs.
 ArcsLike = Iterable[str | tuple[str, int]] | Mapping[str, int]
 
 
 class Builder:
-    """Collects places, transitions and steps; `build()` makes the net. What is declared first goes first."""
+    """Collects places, transitions and steps; `build()` makes the net. Of equal priority, the transition declared first starts first."""
 
     def __init__(self, name: str = "net") -> None:
         self.name = name
@@ -28,7 +28,7 @@ class Builder:
         self.add_place(Place(name, tokens, capacity))
 
     def limit(self, name: str, at_once: int = 1) -> None:
-        """A place whose tokens are slots. A lock is a limit of one."""
+        """Add a place whose tokens are slots. A lock is a limit of one."""
         self.add_place(Place(name, at_once, is_limit=True))
 
     def transition(
@@ -60,7 +60,7 @@ class Builder:
         )
 
     def step(self, name: str, needs: Iterable[str] = (), holds: ArcsLike = (), duration_ms: int = 0) -> None:
-        """The common case: work that is done once, after others, within limits. For more give `add_transition` a step."""
+        """Add work that is done once, after others, within limits. For a step with more arcs use `add_transition`."""
         self.add_transition(
             Transition(name, True, tuple(needs), (), (), arcs(holds), (), None, None, duration_ms, 0, False)
         )
@@ -86,13 +86,13 @@ class Builder:
         self._transitions[name] = transition
 
     def goal(self, places: ArcsLike) -> None:
-        """Ask that at least these tokens lie there when nothing moves any more."""
+        """Require that places have at least these tokens when nothing moves any more."""
         self._goal += arcs(places)
 
     def build(self) -> Net:
-        """The net. Raises InputError NET-002 to NET-004 for a name that nobody declared or a wrong weight."""
+        """Compile the net. Raises InputError NET-002 to NET-004 for an undeclared name or an invalid weight."""
         return compile_net(
-            Declared(self.name, tuple(self._places.values()), tuple(self._transitions.values()), self._goal)
+            NetDeclaration(self.name, tuple(self._places.values()), tuple(self._transitions.values()), self._goal)
         )
 
 

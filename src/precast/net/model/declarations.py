@@ -1,8 +1,8 @@
-"""What a net is made of, as its author says it: names, not numbers.
+"""The parts of a net as its author declares them: by name, not by number.
 
-A declared net is a plain value. Two nets are equal when their declarations are; the text notation, PNML and the drawing are all made from
-them, and `compiling` turns them into the integer-indexed `Net` that runs. Names are the user's own words (`File[/etc/ntp.conf]`) and are
-what every message shows.
+A declared net is a plain value. Two nets are equal when their declarations are. The text notation, PNML and the drawing are all made from
+the declarations, and `compiler` turns them into the integer-indexed `Net` that runs. Names are the user's own (`File[/etc/ntp.conf]`), and
+every message shows them.
 """
 
 import enum
@@ -21,7 +21,7 @@ class Outcome(enum.IntEnum):
 
 
 class Place(NamedTuple):
-    """Somewhere tokens wait. A limit is a place whose tokens are slots: they are held for a while and given back."""
+    """Holds tokens. A limit is a place whose tokens are slots: a transition holds some while it runs and gives them back."""
 
     name: str
     tokens: int = 0
@@ -33,8 +33,8 @@ class Transition(NamedTuple):
     """A piece of work. A step is a transition that ends exactly once, after everything it needs.
 
     `holds` are taken at the start and given back at the end, whatever the outcome. `on_failure` and `on_skip` are None where that outcome
-    is not part of the model: should it happen all the same, only what was held comes back. Of two enabled transitions the one with the
-    higher priority goes first, and among equals the one declared first.
+    is not part of the model: if it happens nevertheless, only the held tokens are given back. Of two enabled transitions the one with the
+    higher priority starts first, and of equal priority the one declared first.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Transition(NamedTuple):
     is_auto: bool = False
 
 
-class Declared(NamedTuple):
-    """A whole net. The goal says what must lie where when nothing moves any more; steps must then also have ended."""
+class NetDeclaration(NamedTuple):
+    """A whole net. The goal is the tokens that places must have when nothing moves any more; all steps must then have ended, too."""
 
     name: str
     places: tuple[Place, ...]

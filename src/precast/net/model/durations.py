@@ -1,4 +1,4 @@
-"""Durations as people write them (`1m30s`, `1.5s`, `250ms`), held as whole milliseconds: sums of them are exact and print back the same."""
+"""Durations as people write them (`1m30s`, `1.5s`, `250ms`), stored as whole milliseconds so that sums are exact."""
 
 import re
 from fractions import Fraction
@@ -10,7 +10,7 @@ _PARTS = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 
 
 def parse_duration(text: str) -> int | None:
-    """Milliseconds, or None if the text is no duration or not a whole number of them."""
+    """Milliseconds, or None if the text is not a duration or not a whole number of milliseconds."""
     if len(text) > 40 or not _FORM.fullmatch(text):
         return None
     total = sum(Fraction(number) * _UNITS[unit] for number, unit in _PARTS.findall(text))

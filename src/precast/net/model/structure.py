@@ -1,8 +1,8 @@
 """The net as it runs: places and transitions are numbers, arcs are lists of numbers.
 
-Nearly every arc moves one token, so those are bare lists of places; the others stand apart in small dictionaries (`heavy_…`), and a run
-that has none never looks there. Each transition knows how many of its conditions are unmet, each place knows who watches it, so a token
-that moves costs the same in a net of ten and of a hundred thousand. Executions share these lists and never change them.
+Nearly every arc moves one token, so those arcs are bare lists of places. Heavier arcs are in small dictionaries (`heavy_…`), which a run
+without heavy arcs never reads. Each transition knows how many of its conditions are unmet, and each place knows the transitions that watch
+it, so moving a token costs the same in a net of ten and of a hundred thousand. Executions share these lists and never change them.
 
 Numbers are given in this order. Places: declared ones; the *to do* of each step; the *blocked* of each step that needs others; one for each
 need; one *room* for each place with a capacity. Transitions: declared ones, then the *skip* of each step that needs others.
@@ -15,27 +15,27 @@ from collections.abc import Sequence
 import msgspec
 
 from precast.base import digests
-from precast.net.model.declarations import Declared, Outcome
+from precast.net.model.declarations import NetDeclaration, Outcome
 
 NumberedArcs = list[tuple[int, int]]
 Numbers = Sequence[int]
 ByOutcome = tuple[list[Numbers], list[Numbers], list[Numbers]]
 HeavyByOutcome = tuple[dict[int, NumberedArcs], dict[int, NumberedArcs], dict[int, NumberedArcs]]
 
-# What `watcher` holds for a place: a transition, NOBODY, or, counting down from GROUP, the position of several in `groups`.
+# `watcher` has for each place a transition, NOBODY, or, counting down from GROUP, the index of several transitions in `groups`.
 NOBODY = -1
 GROUP = -2
 
 
 class Net(msgspec.Struct, eq=False, dict=True):
-    """A compiled net. Made by `compiling.compile_net`, read by everything else."""
+    """A compiled net. `compiler.compile_net` makes it; everything else only reads it."""
 
-    declared: Declared
+    declared: NetDeclaration
     initial: list[int]
     takes: list[Numbers]
-    # By outcome and transition; what blocks dependents is not in here but follows from what a success fills, see `put_on`.
+    # By outcome and transition. The tokens that block dependents are not here: they follow from the places a success fills, see `put_on`.
     puts: ByOutcome
-    # By place: who must be told when its first token comes or its last one goes.
+    # By place: the transitions to update when it gets its first token or loses its last.
     watcher: list[int]
     groups: list[list[int]]
     # By transition: how many of its conditions the initial marking leaves unmet.
@@ -45,7 +45,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
     # Transitions by precedence, and the position of each there.
     order: list[int]
     rank: list[int]
-    # By declared transition, NOBODY where it has none.
+    # By declared transition: the places and the skip transition of a step, NOBODY where there is none.
     to_do: list[int]
     blocked: list[int]
     skip: list[int]
@@ -53,7 +53,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
     skipped_step: list[int]
     need_from: list[int]
     need_to: list[int]
-    # The declared transitions that have arcs of their own, beside what follows from being a step.
+    # The declared transitions that have arcs of their own, beside those of a step.
     with_arcs: list[int] = msgspec.field(default_factory=list)
     goal: NumberedArcs = msgspec.field(default_factory=list)
     reads: dict[int, NumberedArcs] = msgspec.field(default_factory=dict)
@@ -84,7 +84,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
 
     @functools.cached_property
     def digest(self) -> digests.Digest:
-        """What a snapshot is bound to."""
+        """The identity of the net. A snapshot records it and can only be restored with the same net."""
         return digests.of_value(self.declared)
 
     def step_of(self, t: int) -> int:
@@ -96,7 +96,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
         return t >= len(self.declared.transitions)
 
     def outcomes(self, t: int) -> tuple[Outcome, ...]:
-        """The ends of t that are part of the model, and that a check therefore follows."""
+        """The outcomes of t that are part of the model; a check explores all of them."""
         if self.is_skip(t):
             return (Outcome.SKIPPED,)
         declared = self.declared.transitions[t]
@@ -111,7 +111,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
         return f"skip {name}" if self.is_skip(t) else name
 
     def place_name(self, p: int) -> str:
-        """What a person reads for a place, also for those that come from steps and capacities."""
+        """The name that messages show for a place, also for the places of steps and capacities."""
         declared = len(self.declared.places)
         if p < declared:
             return self.declared.places[p].name
@@ -146,7 +146,7 @@ class Net(msgspec.Struct, eq=False, dict=True):
         return () if watcher == NOBODY else self.groups[GROUP - watcher]
 
     def put_on(self, t: int, outcome: Outcome) -> Numbers:
-        """Where the end of t puts one token each: also on the *blocked* of all who need it, unless it succeeded."""
+        """The places that get one token each when t ends; without success also the *blocked* of every step that needs it."""
         if outcome == Outcome.SUCCESS:
             return self.puts[outcome][t]
         first, needs = self.first_need, len(self.need_to)
@@ -155,15 +155,15 @@ class Net(msgspec.Struct, eq=False, dict=True):
         return [*blocks, *self.puts[outcome][t]]
 
     def taken(self, t: int) -> NumberedArcs:
-        """What t takes when it starts, room included."""
+        """The tokens that t takes when it starts, including those of room places."""
         return [*((p, 1) for p in self.takes[t]), *self.heavy_takes.get(t, ())]
 
     def tested(self, t: int) -> Counter[int]:
-        """How many tokens each place must have for t to start: what is taken, and beside it what is read."""
+        """How many tokens each place must have for t to start: those that t takes and those that it reads."""
         return _sum(self.taken(t), self.reads.get(t, []))
 
     def given(self, t: int, outcome: Outcome) -> NumberedArcs:
-        """What the end of t puts, room included; one entry for a place."""
+        """The tokens that the end of t puts, including those of room places; one entry for each place."""
         units = [(p, 1) for p in self.put_on(t, outcome)]
         return list(_sum(units, self.heavy_puts[outcome].get(t, [])).items())
 

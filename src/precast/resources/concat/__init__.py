@@ -1,1 +1,1 @@
-"""How fragments become one content."""
+"""The fragments of a concat_file: their order, and how fragments that are data are merged."""

@@ -1,1 +1,1 @@
-"""Crontabs of users: their text, and where they are."""
+"""Crontabs of users: their syntax, and the spool directory."""

@@ -1,1 +1,1 @@
-"""The parts of the type file: what it wants, where it leads, how it is read, written, copied and removed."""
+"""The parts of the type file: its parameters, safe paths, sources, checksums, backups, and atomic writes."""

@@ -1,4 +1,4 @@
-"""Checksums of content, as Puppet writes them: `{sha256}` and the digits. Streams are read piece by piece, never held whole."""
+"""Checksums of content as Puppet writes them: `{sha256}` and the digits. Streams are read in pieces, never as a whole."""
 
 import datetime
 import hashlib
@@ -22,36 +22,36 @@ KINDS: Final = (*_KINDS, *_LITE, *TIMES, "none")
 
 
 def of_bytes(kind: str, data: bytes) -> str:
-    """The checksum of data that is there, with its kind."""
+    """The checksum of data in memory, with its kind."""
     if kind == "sha256":
         return "{sha256}" + hashlib.sha256(data).hexdigest()
-    running = _KINDS[_LITE.get(kind, kind)]()
-    running.update(data[:_LITE_BYTES] if kind in _LITE else data)
-    return f"{{{kind}}}{running.hexdigest()}"
+    algorithm = _KINDS[_LITE.get(kind, kind)]()
+    algorithm.update(data[:_LITE_BYTES] if kind in _LITE else data)
+    return f"{{{kind}}}{algorithm.hexdigest()}"
 
 
 def of_stream(kind: str, file: BinaryIO) -> str:
-    """The checksum of an open file, from where it stands."""
+    """The checksum of an open file, from its current position."""
     if kind in _LITE:
         return of_bytes(kind, file.read(_LITE_BYTES))
-    running = _KINDS[kind]()
+    algorithm = _KINDS[kind]()
     while piece := file.read(PIECE_BYTES):
-        running.update(piece)
-    return f"{{{kind}}}{running.hexdigest()}"
+        algorithm.update(piece)
+    return f"{{{kind}}}{algorithm.hexdigest()}"
 
 
 def of_time(kind: str, found: os.stat_result) -> str:
-    """For the kinds that look only at times."""
-    return of_moment(kind, found.st_mtime if kind == "mtime" else found.st_ctime)
+    """The checksum of a file for the kinds that compare only times."""
+    return of_timestamp(kind, found.st_mtime if kind == "mtime" else found.st_ctime)
 
 
-def of_moment(kind: str, seconds: float) -> str:
-    """The same for a time that is known."""
-    moment = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
-    return f"{{{kind}}}{moment:%Y-%m-%d %H:%M:%S +0000}"
+def of_timestamp(kind: str, seconds: float) -> str:
+    """The checksum of a time."""
+    time_at = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
+    return f"{{{kind}}}{time_at:%Y-%m-%d %H:%M:%S +0000}"
 
 
 def digits(kind: str) -> int | None:
     """How many hexadecimal digits a checksum of this kind has; None for times."""
-    made = _KINDS.get(_LITE.get(kind, kind))
-    return made().digest_size * 2 if made is not None else None
+    algorithm = _KINDS.get(_LITE.get(kind, kind))
+    return algorithm().digest_size * 2 if algorithm is not None else None

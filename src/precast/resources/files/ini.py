@@ -1,7 +1,7 @@
-"""Files with sections and settings, changed line by line: what is not concerned keeps its bytes.
+"""Files with sections and settings, changed line by line: all other lines keep their bytes.
 
-A setting that is there keeps its indentation and what stands between name and value. A new one comes after a comment that has it
-(`;name = …`), else after the last line of its section that is not blank, indented as the least indented there.
+An existing setting keeps its indentation and the separator between name and value. A new setting is added after a comment that contains it
+(`;name = …`), or else after the last non-blank line of its section, with the smallest indentation of that section.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Style(NamedTuple):
-    """How a file is written."""
+    """The syntax of a file."""
 
     prefix: str = "["
     suffix: str = "]"
@@ -20,7 +20,7 @@ class Style(NamedTuple):
 
 
 class Document:
-    """The lines of a file. Changes are made in place; `text` is the whole again."""
+    """The lines of a file. Changes are made in place; `text` is the whole file after them."""
 
     def __init__(self, text: str, style: Style) -> None:
         parts = text.split("\n")
@@ -37,25 +37,25 @@ class Document:
         return "".join(f"{line}\n" for line in self._lines)
 
     def value(self, section: str, setting: str) -> str | None:
-        """The last value of a setting; None if there is none."""
-        found = [match[4] for _, match in self._settings(section) if match[2] == setting]
-        return found[-1] if found else None
+        """The last value of a setting; None if the setting does not exist."""
+        values = [match[4] for _, match in self._settings(section) if match[2] == setting]
+        return values[-1] if values else None
 
     def has_section(self, section: str) -> bool:
         return section == "" or any(name == section for name, _, _ in self._sections())
 
     def set(self, section: str, setting: str, value: str) -> None:
-        """Give a setting its value, wherever it stands; add it, and its section, if it is not there."""
-        there = [(at, match) for at, match in self._settings(section) if match[2] == setting]
-        for at, match in there:
+        """Set the value of a setting, also if it occurs several times; add it, and its section, if it does not exist."""
+        existing = [(at, match) for at, match in self._settings(section) if match[2] == setting]
+        for at, match in existing:
             end = "\r" if self._lines[at].endswith("\r") else ""
             self._lines[at] = f"{match[1]}{match[2]}{match[3]}{value}{end}"
-        if not there:
-            at, indent = self._place(section, setting)
+        if not existing:
+            at, indent = self._find_position(section, setting)
             self._lines.insert(at, f"{indent}{setting}{self._style.separator}{value}")
 
     def remove(self, section: str, setting: str) -> None:
-        """Take a setting away, and its section if nothing else is in it."""
+        """Remove a setting, and its section if it is empty then."""
         for at, match in reversed([*self._settings(section)]):
             if match[2] == setting:
                 del self._lines[at]
@@ -64,7 +64,7 @@ class Document:
                 del self._lines[start]
 
     def _sections(self) -> Iterator[tuple[str, int, int]]:
-        """Each section's name, where it begins (with its header) and ends. What stands before the first has no name."""
+        """Each section's name and its first (the header) and last line. The lines before the first header are a section without a name."""
         name, start = "", 0
         for at, line in enumerate(self._lines):
             header = self._header.fullmatch(line)
@@ -81,8 +81,8 @@ class Document:
                     if match is not None:
                         yield at, match
 
-    def _place(self, section: str, setting: str) -> tuple[int, str]:
-        """Where a new setting comes, and its indentation; the section is made if it is not there."""
+    def _find_position(self, section: str, setting: str) -> tuple[int, str]:
+        """The position and indentation of a new setting; a missing section is added."""
         for name, start, end in self._sections():
             if name != section:
                 continue

@@ -1,11 +1,11 @@
-"""What can be wrong with a resource about files, and what can keep it from being set in place. Codes 100 to 149 of RESOURCE."""
+"""Errors of file resources: invalid parameters, and failures while they are applied. Codes 100 to 149 of RESOURCE."""
 
 from precast.base.errors import Issue, Kind
 
 BAD_MODE = Issue(
     "RESOURCE-100",
     Kind.INPUT,
-    "{mode} is no file mode: {reason}",
+    "{mode} is not a file mode: {reason}",
     "write it in octal as a string ('0644'), or symbolic as in chmod ('u=rw,go=r')",
 )
 RELATIVE_PATH = Issue(
@@ -18,13 +18,13 @@ SEVERAL_CONTENTS = Issue(
     "RESOURCE-102",
     Kind.INPUT,
     "only one of content, source and target may be given, not {names}",
-    "decide for one of them",
+    "keep one of them",
 )
 BAD_CHECKSUM = Issue(
     "RESOURCE-103",
     Kind.INPUT,
     "{name} cannot be used with checksum {kind}: {reason}",
-    "leave checksum out: it is sha256",
+    "omit checksum: the default is sha256",
 )
 REMOTE_WITHOUT_SOURCE = Issue(
     "RESOURCE-104", Kind.INPUT, "recurse => remote needs a source", "give a source, or recurse => true"
@@ -45,14 +45,14 @@ NO_USER = Issue("RESOURCE-107", Kind.NOT_FOUND, "could not find user {name}", "d
 NO_GROUP = Issue(
     "RESOURCE-108", Kind.NOT_FOUND, "could not find group {name}", "declare the group, or correct the group's name"
 )
-LED_ASTRAY = Issue(
+UNTRUSTED_LINK = Issue(
     "RESOURCE-109",
     Kind.DENIED,
-    "{path}: the link {link} belongs to user {uid}, and leads to what belongs to user {other}",
-    "name the file by its real path, or give the link to root in a directory of root's",
+    "{path}: the link {link} belongs to user {uid}, but its target belongs to user {other}",
+    "name the file by its real path, or make root the owner of the link and its directory",
 )
 TOO_MANY_LINKS = Issue(
-    "RESOURCE-110", Kind.INPUT, "{path}: too many links on the way", "look for a link that leads back to itself"
+    "RESOURCE-110", Kind.INPUT, "{path}: too many links on the way", "look for a link that points back to itself"
 )
 NO_PARENT = Issue(
     "RESOURCE-111",
@@ -81,20 +81,20 @@ WRONG_CHECKSUM = Issue(
 TOO_MANY_FILES = Issue(
     "RESOURCE-115",
     Kind.INPUT,
-    "{path} holds {count} entries, more than max_files allows ({limit})",
+    "{path} has {count} entries, more than max_files allows ({limit})",
     "raise max_files, or recurse less deep with recurselimit",
 )
 NO_BUCKET = Issue(
     "RESOURCE-116",
     Kind.INPUT,
-    "there is no filebucket {name} in the catalog",
+    "the catalog has no filebucket {name}",
     "declare it, or use backup => puppet, or a suffix: backup => '.bak'",
 )
 SHARED_FILE = Issue(
     "RESOURCE-117",
     Kind.DENIED,
-    "{path} has a further name, and its directory belongs to user {uid}, not to its owner",
-    "remove the file: it may be a trap",
+    "{path} has another hard link, and its directory belongs to user {uid}, not to its owner",
+    "remove the file: user {uid} may have linked a file that belongs to another user",
 )
 SEVERAL_LINES = Issue(
     "RESOURCE-121",
@@ -106,13 +106,13 @@ NOT_FETCHED = Issue(
     "RESOURCE-119",
     Kind.UNAVAILABLE,
     "cannot fetch {source}: {reason}",
-    "try `curl -I` with it on this node; the next run tries again",
+    "try it with `curl -I` on this node; the next run tries again",
 )
-NO_FILE = Issue("RESOURCE-122", Kind.NOT_FOUND, "there is no file {path}", "declare it as a resource of type file")
+NO_FILE = Issue("RESOURCE-122", Kind.NOT_FOUND, "file {path} does not exist", "declare it as a resource of type file")
 BAD_FRAGMENT = Issue(
     "RESOURCE-123",
     Kind.INPUT,
-    "the fragment {fragment} of {path} is no {format}: {reason}",
+    "the fragment {fragment} of {path} is not {format}: {reason}",
     "correct the fragment's content",
 )
 FRAGMENT_CONFLICT = Issue(
@@ -131,5 +131,5 @@ NO_COMMANDS = Issue(
     "RESOURCE-118",
     Kind.INPUT,
     "validate_cmd cannot be run for a file below {root}",
-    "add --chroot if {root} holds a whole system",
+    "add --chroot if {root} contains a whole system",
 )

@@ -1,7 +1,7 @@
 """Names of users and groups, as the node's own files have them; below another root, those of that root.
 
-Looked up once for each name, and anew after a change, unless all names come from files that are as they were. A name that is not found
-is looked up again the next time: a resource before may have made it.
+Each name is looked up once, and again after a change, unless all names come from files that have not changed. A name that was not found is
+looked up again the next time, because an earlier resource may have created it.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ import os
 import pwd
 from collections.abc import Callable
 
-from precast.resources.contract import Node
-from precast.resources.files import issues, places
+from precast.resources.contract import ManagedNode
+from precast.resources.files import issues, safe_paths
 
 SNAPSHOT = "owners"
 SWITCH = "/etc/nsswitch.conf"
 TABLES = ("/etc/passwd", "/etc/group")
-# Where names come from that change only with a file of TABLES; anything else (a directory service) may answer otherwise at any time.
+# Name services whose answers change only with a file of TABLES; any other (a directory service) may change its answers at any time.
 FROM_FILES = frozenset({"files", "compat", "systemd"})
 
 
@@ -27,37 +27,37 @@ class Owners:
         self._names: dict[tuple[str, int], str | int] = {}
         self._stamps = self._stamp() if not root and _are_from_files() else None
 
-    def is_still_true(self) -> bool:
-        """Whether the same would be found now."""
+    def is_still_valid(self) -> bool:
+        """Whether a lookup would give the same results now."""
         return self._stamps is not None and self._stamps == self._stamp()
 
     def _stamp(self) -> list[tuple[int, ...]] | None:
         try:
-            found = [os.stat(path) for path in (SWITCH, *TABLES)]
+            stats = [os.stat(path) for path in (SWITCH, *TABLES)]
         except OSError:
             return None
-        return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in found]
+        return [(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats]
 
     def uid(self, name: str | int) -> int:
-        """Raises NotFoundError RESOURCE-107."""
+        """The id of a user. Raises NotFoundError RESOURCE-107."""
         return self._id("passwd", name)
 
     def gid(self, name: str | int) -> int:
-        """Raises NotFoundError RESOURCE-108."""
+        """The id of a group. Raises NotFoundError RESOURCE-108."""
         return self._id("group", name)
 
     def user(self, uid: int) -> str | int:
-        """The name of a user, or the number if nobody has it."""
+        """The name of a user, or the number if no user has it."""
         return self._name("passwd", uid)
 
     def group(self, gid: int) -> str | int:
         return self._name("group", gid)
 
     def _id(self, table: str, name: str | int) -> int:
-        found = self._ids.get((table, name))
-        if found is None:
-            found = self._ids[table, name] = self._look_up(table, name)
-        return found
+        number = self._ids.get((table, name))
+        if number is None:
+            number = self._ids[table, name] = self._look_up(table, name)
+        return number
 
     def _look_up(self, table: str, name: str | int) -> int:
         if isinstance(name, int) or name.isdecimal():
@@ -74,14 +74,14 @@ class Owners:
         raise (issues.NO_USER if table == "passwd" else issues.NO_GROUP).error(name=name)
 
     def _name(self, table: str, number: int) -> str | int:
-        found = self._names.get((table, number))
-        if found is None:
-            found = self._names[table, number] = self._look_up_name(table, number)
-        return found
+        name = self._names.get((table, number))
+        if name is None:
+            name = self._names[table, number] = self._look_up_name(table, number)
+        return name
 
     def _look_up_name(self, table: str, number: int) -> str | int:
         if self._root:
-            return next((entry for entry, other in self._entries(table) if other == number), number)
+            return next((entry for entry, entry_id in self._entries(table) if entry_id == number), number)
         try:
             return pwd.getpwuid(number).pw_name if table == "passwd" else grp.getgrgid(number).gr_name
         except KeyError:
@@ -89,21 +89,21 @@ class Owners:
 
     def _entries(self, table: str) -> list[tuple[str, int]]:
         try:
-            with open(places.inside(self._root, f"/etc/{table}", is_followed=True), encoding="utf-8") as file:
+            with open(safe_paths.resolve(self._root, f"/etc/{table}", is_followed=True), encoding="utf-8") as file:
                 lines = [line.split(":") for line in file]
         except OSError:
             return []
         return [(parts[0], int(parts[2])) for parts in lines if len(parts) > 2 and parts[2].strip().isdecimal()]
 
 
-def of(node: Node) -> Owners:
-    """This run's names."""
+def current(node: ManagedNode) -> Owners:
+    """The names of this run, cached while they are valid."""
     take: Callable[[], Owners] = lambda: Owners(node.root)  # noqa: E731
-    return node.snapshot(SNAPSHOT, take, Owners.is_still_true)
+    return node.snapshot(SNAPSHOT, take, Owners.is_still_valid)
 
 
 def _are_from_files() -> bool:
-    """Whether users and groups are looked up in files alone."""
+    """Whether users and groups are looked up only in files."""
     named: set[str] = set()
     with contextlib.suppress(OSError), open(SWITCH, encoding="utf-8", errors="replace") as file:
         for line in file:

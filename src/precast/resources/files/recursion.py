@@ -1,72 +1,70 @@
-"""What is below a managed directory: what its source has, what is there, and what of that is in the way.
+"""Generates file resources for the entries below a managed directory: those of its source, and those that exist.
 
-Each thing found becomes a file resource of its own. What the catalog declares is left to it, with all that is below: the nearest
-resource decides. What the source does not have is only given owner and mode, or removed if the directory is purged.
+Each entry becomes a file resource of its own. An entry that the catalog declares is skipped with everything below it: the nearest resource
+decides. An entry that the source does not have only gets owner and mode, or is removed if the directory is purged.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from precast.resources.contract import Node, Wanted
-from precast.resources.files import issues, places, sources
+from precast.resources.contract import DesiredResource, ManagedNode
+from precast.resources.files import issues, safe_paths, sources
 from precast.resources.files.parameters import SOFT_LIMIT, Spec
 
-# What is said of the directory alone, and not of what is in it.
+# Parameters of the directory that its entries do not inherit.
 _OWN: Final = frozenset(
     {"path", "name", "ensure", "content", "source", "target", "recurse", "recurselimit", "max_files", "purge", "ignore",
      "sourceselect", "checksum_value"}
 )  # fmt: skip
 
 
-def children(
-    wanted: Wanted, spec: Spec, node: Node, is_directory: bool, say: Callable[[str, str], None]
-) -> list[Wanted]:
-    """The resources below, in order. Raises InputError RESOURCE-115 if there are more than max_files."""
-    given = _from_sources(spec, node)
+def find_children(
+    resource: DesiredResource, spec: Spec, node: ManagedNode, is_directory: bool, log: Callable[[str, str], None]
+) -> list[DesiredResource]:
+    """The resources below a directory, in order. Raises InputError RESOURCE-115 if there are more than max_files."""
+    from_sources = _find_in_sources(spec, node)
     present: list[str] = []
     if spec.recurse == "all" and is_directory:
-        top = places.inside(node.root, spec.path, spec.is_followed)
-        present = [path for path, _ in sources.walk(top, spec.ignored, spec.limit, spec.is_followed)]
-    everything = {**dict.fromkeys(present), **dict.fromkeys(given)}
-    _count(spec, len(everything), say)
-    inherited = {name: value for name, value in wanted.parameters.items() if name not in _OWN}
+        top = safe_paths.resolve(node.root, spec.path, spec.is_followed)
+        present = [path for path, _ in sources.list_below(top, spec.ignored, spec.limit, spec.is_followed)]
+    everything = {**dict.fromkeys(present), **dict.fromkeys(from_sources)}
+    _check_count(spec, len(everything), log)
+    inherited = {name: value for name, value in resource.parameters.items() if name not in _OWN}
     declared = {*node.names("file"), *node.names("concat_file")}
-    found, other = [], None
-    for path in sorted(everything, key=lambda each: each.split("/")):
+    children, declared_prefix = [], None
+    for path in sorted(everything, key=lambda entry: entry.split("/")):
         full = f"{spec.path.rstrip('/')}/{path}"
-        if other is not None and full.startswith(other):
+        if declared_prefix is not None and full.startswith(declared_prefix):
             continue
         if full in declared:
-            other = f"{full}/"
+            declared_prefix = f"{full}/"
         else:
-            own = {"source": given[path]} if path in given else {"ensure": "absent"} if spec.is_purged else {}
-            found.append(_child(wanted, full, {**inherited, **own}))
-    return found
+            absent = {"ensure": "absent"} if spec.is_purged else {}
+            own = {"source": from_sources[path]} if path in from_sources else absent
+            children.append(_child(resource, full, {**inherited, **own}))
+    return children
 
 
-def _child(wanted: Wanted, path: str, parameters: Mapping[str, Any]) -> Wanted:
-    return wanted._replace(title=path, parameters=parameters)
+def _child(resource: DesiredResource, path: str, parameters: Mapping[str, Any]) -> DesiredResource:
+    return resource._replace(title=path, parameters=parameters)
 
 
-def _from_sources(spec: Spec, node: Node) -> dict[str, str]:
-    """The source of each relative path that a source has; of several the first that has it."""
-    found: dict[str, str] = {}
+def _find_in_sources(spec: Spec, node: ManagedNode) -> dict[str, str]:
+    """The source of each relative path; of several sources the first that has the path."""
+    by_path: dict[str, str] = {}
     for name in spec.sources:
-        source = sources.look_at(node, name, spec.is_followed)
+        source = sources.find_source(node, name, spec.is_followed)
         if source is None:
             continue
         for path in source.below(spec.ignored, spec.limit) if source.kind == "directory" else ():
-            found.setdefault(path, f"{name.rstrip('/')}/{path}")
+            by_path.setdefault(path, f"{name.rstrip('/')}/{path}")
         if not spec.selects_all:
             break
-    return found
+    return by_path
 
 
-def _count(spec: Spec, count: int, say: Callable[[str, str], None]) -> None:
+def _check_count(spec: Spec, count: int, log: Callable[[str, str], None]) -> None:
     if spec.max_files > 0 and count > spec.max_files:
         raise issues.TOO_MANY_FILES.error(path=spec.path, count=count, limit=spec.max_files)
     if spec.max_files == 0 and count > SOFT_LIMIT:
-        say(
-            "warning",
-            f"{spec.path} holds {count} entries, more than {SOFT_LIMIT}: set max_files to say how many it may",
-        )
+        log("warning", f"{spec.path} has {count} entries, more than {SOFT_LIMIT}: set max_files to allow them")

@@ -1,7 +1,8 @@
-"""A file on another server, over HTTP or HTTPS, compared as Puppet does: by a checksum that the server tells, or by the time of its last
-change. Where it tells neither, the file is fetched and its content decides.
+"""A file on another server, over HTTP or HTTPS, compared as in Puppet: by a checksum in the response headers, or by the time of its last
+change. If the server sends neither, the file is downloaded and its content decides.
 
-What is written is what was checked: it is fetched once, into a file without a name, and never held in memory.
+The file is downloaded once, into an unnamed temporary file and never into memory, so the content that was checked is the content that is
+written.
 """
 
 import base64
@@ -24,17 +25,17 @@ from precast.resources.files import checksums, issues
 if TYPE_CHECKING:
     from precast.resources.files.sources import Source, SourceKind
 
-# Without a byte for so long, the server counts as away; and so long a file may take in all.
+# After this time without a byte the server counts as unavailable; and a whole file may take this long.
 SILENCE_S = 30.0
 WHOLE_S = 600.0
 GONE = (404, 410)
-# Servers that answer so to HEAD may still give the file.
+# Servers that answer HEAD with these statuses may still serve the file to GET.
 NO_HEAD = (403, 405, 501)
-_TOLD = {"sha256": "X-Checksum-Sha256", "sha1": "X-Checksum-Sha1", "md5": "X-Checksum-Md5"}
+_HEADERS = {"sha256": "X-Checksum-Sha256", "sha1": "X-Checksum-Sha1", "md5": "X-Checksum-Md5"}
 
 
 class Remote:
-    """One that is there, as its server's headers say."""
+    """An existing file, as described by the server's headers."""
 
     kind: "SourceKind" = "file"
     target = ""
@@ -42,14 +43,15 @@ class Remote:
 
     def __init__(self, url: str, headers: Message) -> None:
         self._url = url
-        self._told = _checksums(headers)
-        self._changed_s = _moment(headers.get("Last-Modified"))
-        self._content: int | None = None  # a file without a name, closed with us
+        self._checksums = _checksums(headers)
+        self._changed_s = _parse_time(headers.get("Last-Modified"))
+        self._content: int | None = None  # an unnamed temporary file, closed together with this object
 
     def comparable(self, kind: str) -> str:
-        if kind in self._told or kind == "none" or self.changed_at(kind) is not None:
+        if kind in self._checksums or kind == "none" or self.changed_at(kind) is not None:
             return kind
-        known = [*(one for one in _TOLD if one in self._told), *(["mtime"] if self._changed_s is not None else [])]
+        known = [kind for kind in _HEADERS if kind in self._checksums]
+        known += ["mtime"] if self._changed_s is not None else []
         if known:
             return known[0]
         return "sha256" if kind in checksums.TIMES else kind
@@ -58,10 +60,10 @@ class Remote:
         return self._changed_s if kind == "mtime" else None
 
     def checksum(self, kind: str) -> str:
-        if kind in self._told:
-            return f"{{{kind}}}{self._told[kind]}"
+        if kind in self._checksums:
+            return f"{{{kind}}}{self._checksums[kind]}"
         if kind in checksums.TIMES and self._changed_s is not None:
-            return checksums.of_moment(kind, self._changed_s)
+            return checksums.of_timestamp(kind, self._changed_s)
         with self.open() as file:
             return checksums.of_stream(kind, file)
 
@@ -69,17 +71,17 @@ class Remote:
         if self._content is None:
             with tempfile.TemporaryFile() as file:
                 self._fetch(file)
-                self._hold_to_its_word(file)
+                self._verify(file)
                 self._content = os.dup(file.fileno())
             weakref.finalize(self, os.close, self._content)
-        # With a place of its own in the file.
+        # A new open file description has a position of its own.
         return open(f"/proc/self/fd/{self._content}", "rb")
 
     def below(self, ignored: Sequence[str], limit: int | None) -> Mapping[str, "Source"]:
         return {}
 
     def _fetch(self, file: BinaryIO) -> None:
-        """The whole of it. Raises UnavailableError RESOURCE-119."""
+        """Download the whole file. Raises UnavailableError RESOURCE-119."""
         end_s, size = time.monotonic() + WHOLE_S, 0
         try:
             with _ask(self._url, "GET") as answer:
@@ -87,25 +89,25 @@ class Remote:
                     size += len(piece)
                     file.write(piece)
                     if time.monotonic() > end_s:
-                        raise TimeoutError(f"it was not there within {WHOLE_S:.0f} s")
+                        raise TimeoutError(f"the download took longer than {WHOLE_S:.0f} s")
                 length = answer.headers.get("Content-Length")
         except (OSError, http.client.HTTPException) as error:
             raise issues.NOT_FETCHED.error(source=self._url, reason=_reason(error)) from None
         if length is not None and length.isdecimal() and int(length) != size:
-            raise issues.NOT_FETCHED.error(source=self._url, reason=f"{size} of {length} bytes came")
+            raise issues.NOT_FETCHED.error(source=self._url, reason=f"only {size} of {length} bytes arrived")
         file.flush()
 
-    def _hold_to_its_word(self, file: BinaryIO) -> None:
-        """Raises InputError RESOURCE-114 if it is not what the server told."""
-        for kind, digits in self._told.items():
+    def _verify(self, file: BinaryIO) -> None:
+        """Raises InputError RESOURCE-114 if the content does not match the checksums that the server sent."""
+        for kind, digits in self._checksums.items():
             file.seek(0)
-            found = checksums.of_stream(kind, file)
-            if found != f"{{{kind}}}{digits}":
-                raise issues.WRONG_CHECKSUM.error(path=self._url, found=found, wanted=f"{{{kind}}}{digits}")
+            actual = checksums.of_stream(kind, file)
+            if actual != f"{{{kind}}}{digits}":
+                raise issues.WRONG_CHECKSUM.error(path=self._url, found=actual, wanted=f"{{{kind}}}{digits}")
 
 
-def look_at(url: str) -> Remote | None:
-    """The file, if the server has it. Raises UnavailableError RESOURCE-119."""
+def find_remote(url: str) -> Remote | None:
+    """Find the file; None if the server does not have it. Raises UnavailableError RESOURCE-119."""
     for method in ("HEAD", "GET"):
         try:
             with _ask(url, method) as answer:
@@ -123,7 +125,7 @@ def look_at(url: str) -> Remote | None:
 
 
 def _ask(url: str, method: str) -> http.client.HTTPResponse:
-    # Only what speaks HTTP: no answer leads to a file of this machine, or to another kind of server.
+    # Only HTTP handlers: no redirect can lead to a file of this machine, or to another kind of server.
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -138,21 +140,21 @@ def _ask(url: str, method: str) -> http.client.HTTPResponse:
     request = urllib.request.Request(url, method=method, headers=headers)  # noqa: S310 - checked with the parameters
     answer = opener.open(request, timeout=SILENCE_S)
     if answer is None:
-        raise urllib.error.URLError("it leads to something else than HTTP")
-    found: http.client.HTTPResponse = answer
-    return found
+        raise urllib.error.URLError("it redirects to a URL that is not HTTP")
+    response: http.client.HTTPResponse = answer
+    return response
 
 
 def _checksums(headers: Message) -> dict[str, str]:
-    """By kind, in the order in which they are preferred."""
-    told = {kind: headers[name].strip().lower() for kind, name in _TOLD.items() if headers[name]}
-    if "md5" not in told and headers["Content-MD5"]:
+    """The checksums in the headers by kind, the preferred first."""
+    sent = {kind: headers[name].strip().lower() for kind, name in _HEADERS.items() if headers[name]}
+    if "md5" not in sent and headers["Content-MD5"]:
         with contextlib.suppress(binascii.Error):
-            told["md5"] = base64.b64decode(headers["Content-MD5"], validate=True).hex()
-    return {kind: digits for kind, digits in told.items() if len(digits) == checksums.digits(kind)}
+            sent["md5"] = base64.b64decode(headers["Content-MD5"], validate=True).hex()
+    return {kind: digits for kind, digits in sent.items() if len(digits) == checksums.digits(kind)}
 
 
-def _moment(text: str | None) -> float | None:
+def _parse_time(text: str | None) -> float | None:
     try:
         return None if text is None else parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError, OSError):

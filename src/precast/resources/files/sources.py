@@ -1,8 +1,8 @@
 """Where the content of a file comes from: the catalog itself, a file of the environment that the catalog pins, a path on the node, or
 another server.
 
-A source is asked for its checksum first and opened only if the content must be written. One from the environment is known by its
-sha256 alone: no server and no module directory is needed to see that nothing changed.
+The handler reads the checksum of a source first and opens it only if the content must be written. The catalog has the sha256 of a file of
+the environment, so neither a server nor a module directory is needed to see that it is in sync.
 """
 
 import io
@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, Literal, Protocol
 from urllib.parse import unquote
 
-from precast.resources.contract import Node
-from precast.resources.files import checksums, issues, places
+from precast.resources.contract import ManagedNode
+from precast.resources.files import checksums, issues, safe_paths
 
 SourceKind = Literal["file", "directory", "link"]
 _PINNED = "puppet:///"
@@ -21,35 +21,35 @@ _REMOTE = ("http://", "https://")
 
 
 class Source(Protocol):
-    """One source that exists."""
+    """One existing source."""
 
     @property
     def kind(self) -> SourceKind: ...
 
     @property
     def target(self) -> str:
-        """Where it points to, if it is a link."""
+        """The target of a link."""
 
     @property
     def found(self) -> os.stat_result | None:
         """Owner, mode and times, if it has any."""
 
     def comparable(self, kind: str) -> str:
-        """The kind of checksum it is compared by, if this one is wanted."""
+        """The kind of checksum that the source can provide instead of the given kind, or that kind itself."""
 
     def changed_at(self, kind: str) -> float | None:
-        """When it was changed, by this kind of time, if that is known."""
+        """The time of its last change, by this kind of time, if it is known."""
 
     def checksum(self, kind: str) -> str: ...
 
     def open(self) -> BinaryIO: ...
 
     def below(self, ignored: Sequence[str], limit: int | None) -> Mapping[str, "Source"]:
-        """All that a directory holds, by path relative to it, at most `limit` levels deep."""
+        """All entries below a directory by relative path, at most `limit` levels deep."""
 
 
-class _Catalogs:
-    """What the catalog brings: it has no owner, no mode and no time, and is compared by its digest."""
+class _CatalogSource:
+    """Content that the catalog has or pins: it has no owner, no mode and no time, and is compared by its digest."""
 
     target = ""
     found = None
@@ -61,7 +61,7 @@ class _Catalogs:
         return None
 
 
-class Text(_Catalogs):
+class Text(_CatalogSource):
     """Content that is in the catalog."""
 
     kind: SourceKind = "file"
@@ -79,10 +79,10 @@ class Text(_Catalogs):
         return {}
 
 
-class Pinned(_Catalogs):
-    """A file or directory of the environment; of a file the digest is known, of a directory the digests of all files in it."""
+class Pinned(_CatalogSource):
+    """A file of the environment with its digest, or a directory with the digests of all files in it."""
 
-    def __init__(self, node: Node, digest: str | None, inner: Mapping[str, str]) -> None:
+    def __init__(self, node: ManagedNode, digest: str | None, inner: Mapping[str, str]) -> None:
         self._node = node
         self._digest = digest
         self._inner = inner
@@ -102,17 +102,17 @@ class Pinned(_Catalogs):
         return self._node.content(self._digest)
 
     def below(self, ignored: Sequence[str], limit: int | None) -> Mapping[str, Source]:
-        found: dict[str, Source] = {}
+        entries: dict[str, Source] = {}
         for path, digest in self._inner.items():
             parts = path.split("/")
             if any(is_ignored(part, ignored) for part in parts):
                 continue
             for depth in range(1, len(parts)):
                 if limit is None or depth <= limit:
-                    found.setdefault("/".join(parts[:depth]), Pinned(self._node, None, {}))
+                    entries.setdefault("/".join(parts[:depth]), Pinned(self._node, None, {}))
             if limit is None or len(parts) <= limit:
-                found[path] = Pinned(self._node, digest, {})
-        return found
+                entries[path] = Pinned(self._node, digest, {})
+        return entries
 
 
 class Local:
@@ -151,19 +151,22 @@ class Local:
         return open(self._path, "rb")
 
     def below(self, ignored: Sequence[str], limit: int | None) -> Mapping[str, Source]:
-        return {path: Local(f"{self._path}/{path}", found) for path, found in walk(self._path, ignored, limit, False)}
+        return {
+            path: Local(f"{self._path}/{path}", entry_stat)
+            for path, entry_stat in list_below(self._path, ignored, limit, False)
+        }
 
 
-def find(node: Node, sources: Sequence[str], is_followed: bool) -> Source:
+def find(node: ManagedNode, sources: Sequence[str], is_followed: bool) -> Source:
     """The first source that exists. Raises NotFoundError RESOURCE-106 if none does."""
-    for source in sources:
-        found = look_at(node, source, is_followed)
-        if found is not None:
-            return found
+    for name in sources:
+        source = find_source(node, name, is_followed)
+        if source is not None:
+            return source
     raise issues.NO_SOURCE.error(sources=", ".join(sources))
 
 
-def look_at(node: Node, source: str, is_followed: bool) -> Source | None:
+def find_source(node: ManagedNode, source: str, is_followed: bool) -> Source | None:
     if source.startswith(_PINNED):
         name = source.rstrip("/")
         digest = node.pinned(name)
@@ -172,25 +175,25 @@ def look_at(node: Node, source: str, is_followed: bool) -> Source | None:
         inner = node.pinned_below(name)
         return Pinned(node, None, inner) if inner else None
     if source.startswith(_REMOTE):
-        from precast.resources.files import remote  # much to load, for few
+        from precast.resources.files import remote  # imports many modules, which few catalogs need
 
-        return remote.look_at(source)
-    path = places.inside(node.root, local_path(source), is_followed)
+        return remote.find_remote(source)
+    path = safe_paths.resolve(node.root, local_path(source), is_followed)
     try:
         return Local(path, os.stat(path) if is_followed else os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def listed(value: Any) -> tuple[str, ...]:
-    """One value or several, as they stand in a catalog."""
+def as_texts(value: Any) -> tuple[str, ...]:
+    """One value or an array of values of a catalog, as texts."""
     if value is None:
         return ()
     return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
 def check(source: str) -> None:
-    """Raises InputError RESOURCE-105 for what can never be a source."""
+    """Raises InputError RESOURCE-105 for an invalid source."""
     if source.startswith(("/", _PINNED, "file:/")):
         return
     scheme, colon, rest = source.partition("://")
@@ -198,13 +201,13 @@ def check(source: str) -> None:
     if source.startswith(_REMOTE) and host and "@" not in host and source.isascii() and source.isprintable():
         return
     if source.startswith(_REMOTE) and "@" in host:
-        reason = "a password in it would stand in reports"
+        reason = "a password in it would appear in reports"
     elif source.startswith(_REMOTE):
-        reason = "it is no address"
+        reason = "it is not a valid URL"
     elif scheme == "puppet":
         reason = "a catalog names its content by digest, never a server"
     elif colon:
-        reason = f"{scheme} is no kind of source"
+        reason = f"{scheme} is not a supported scheme"
     else:
         reason = "it is relative"
     raise issues.BAD_SOURCE.error(source=source, reason=reason)
@@ -217,7 +220,7 @@ def local_path(source: str) -> str:
 
 
 def is_ignored(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a name fits one of the patterns of a shell. A name that begins with a point fits only a pattern that does."""
+    """Whether a name matches one of the shell patterns. A name that begins with a dot matches only patterns that do."""
     if not patterns:
         return False
     import fnmatch
@@ -228,20 +231,22 @@ def is_ignored(name: str, patterns: Sequence[str]) -> bool:
     )
 
 
-def walk(top: str, ignored: Sequence[str], limit: int | None, is_followed: bool) -> list[tuple[str, os.stat_result]]:
-    """What lies below a directory, by relative path, in order; a link is looked at, and entered only if links are followed."""
-    found: list[tuple[str, os.stat_result]] = []
-    _walk_into(top, "", ignored, limit, is_followed, found, frozenset())
-    return found
+def list_below(
+    top: str, ignored: Sequence[str], limit: int | None, is_followed: bool
+) -> list[tuple[str, os.stat_result]]:
+    """All entries below a directory by relative path, in order; a link to a directory is entered only if links are followed."""
+    entries: list[tuple[str, os.stat_result]] = []
+    _list_into(top, "", ignored, limit, is_followed, entries, frozenset())
+    return entries
 
 
-def _walk_into(
+def _list_into(
     top: str,
     prefix: str,
     ignored: Sequence[str],
     limit: int | None,
     is_followed: bool,
-    found: list[tuple[str, os.stat_result]],
+    entries: list[tuple[str, os.stat_result]],
     above: frozenset[tuple[int, int]],
 ) -> None:
     if limit is not None and limit <= 0:
@@ -255,8 +260,10 @@ def _walk_into(
             if is_followed and stat.S_ISLNK(seen.st_mode):
                 seen = os.stat(f"{top}/{path}")
         except OSError:
-            continue  # gone meanwhile, or a link that leads nowhere
-        found.append((path, seen))
+            continue  # removed meanwhile, or a dangling link
+        entries.append((path, seen))
         identity = (seen.st_dev, seen.st_ino)
         if stat.S_ISDIR(seen.st_mode) and identity not in above:
-            _walk_into(top, path, ignored, None if limit is None else limit - 1, is_followed, found, above | {identity})
+            _list_into(
+                top, path, ignored, None if limit is None else limit - 1, is_followed, entries, above | {identity}
+            )

@@ -1,21 +1,21 @@
-"""apt and dpkg: packages of Debian and its kin.
+"""apt and dpkg: packages of the Debian family.
 
-What is installed is read from dpkg's own database, as a whole: no slower than one question to dpkg-query, and no process. While dpkg has
-updates it has not merged into that file yet (it was killed, or runs) dpkg-query is asked, which knows how.
+Installed packages are read from dpkg's own database as a whole: that is as fast as one call of dpkg-query, and starts no process. While
+dpkg has updates that it has not merged into that file yet (it was killed, or is running), dpkg-query reads them.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from precast.resources.contract import Node
-from precast.resources.lines import read_text
-from precast.resources.package.manager import ABSENT, PURGED, Installed, Manager, Request
+from precast.resources.contract import ManagedNode
+from precast.resources.package.manager import ABSENT, PURGED, InstalledPackage, InstallRequest, Manager
 from precast.resources.package.ranges import Order, debian_order
+from precast.resources.text_files import read_text
 
 STATUS = "/var/lib/dpkg/status"
 UPDATES = "/var/lib/dpkg/updates"
-# A lock that somebody else holds (unattended upgrades) is waited for.
+# How long apt waits for a lock that another process holds (unattended upgrades).
 LOCK_S = 120
 _QUIET = {
     "DEBIAN_FRONTEND": "noninteractive",
@@ -34,7 +34,7 @@ class Dpkg(Manager):
     can_hold: ClassVar[bool] = True
     needs_source: ClassVar[bool] = True
 
-    def installed(self) -> Mapping[str, Installed]:
+    def installed(self) -> Mapping[str, InstalledPackage]:
         return parse_status(_status(self.node))
 
     def newest(self, name: str) -> str | None:
@@ -43,9 +43,9 @@ class Dpkg(Manager):
     def order(self) -> Order:
         return debian_order
 
-    def install(self, request: Request) -> None:
+    def install(self, request: InstallRequest) -> None:
         assert request.source is not None
-        self.do([self.command, _on_configuration(request), "-i", *request.options, request.source], _QUIET)
+        self.do([self.command, _configuration_option(request), "-i", *request.options, request.source], _QUIET)
 
     def remove(self, name: str, options: Sequence[str]) -> None:
         self.do([self.command, "-r", *options, name], _QUIET)
@@ -60,8 +60,8 @@ class Dpkg(Manager):
         self.do(["apt-get", "-q", "-y", "--reinstall", "install", name], _QUIET)
 
     def version_of(self, source: str) -> str | None:
-        done = self.node.run(["dpkg-deb", "-f", source, "Version"])
-        return done.output.strip() if done.is_success else None
+        result = self.node.run(["dpkg-deb", "-f", source, "Version"])
+        return result.output.strip() if result.is_success else None
 
     def prepare(self, answers: str) -> None:
         self.do(["debconf-set-selections", answers], _QUIET)
@@ -73,17 +73,17 @@ class Apt(Dpkg):
     needs_source: ClassVar[bool] = False
 
     def newest(self, name: str) -> str | None:
-        found = self.node.snapshot("apt", self._candidates).get(name)
-        if found is not None:
-            return found
-        # Of the machine's own architecture apt does not say which: libc6:amd64 comes back as libc6.
+        candidate = self.node.snapshot("apt", self._candidates).get(name)
+        if candidate is not None:
+            return candidate
+        # apt omits the machine's own architecture: it lists libc6:amd64 as libc6.
         answer = self._policy([name])
         return answer.get(name) or answer.get(name.partition(":")[0])
 
     def _candidates(self) -> Mapping[str, str]:
-        """What would be installed of every package that this catalog wants at its newest: one question for all of them."""
-        wanted = [each for each in self.node.resources("package") if each.get("ensure") == "latest"]
-        return self._policy([str(each.get("name", each.title)) for each in wanted])
+        """The candidate versions of all packages with ensure => latest in this catalog, from one command."""
+        packages = [package for package in self.node.resources("package") if package.get("ensure") == "latest"]
+        return self._policy([str(package.get("name", package.title)) for package in packages])
 
     def _policy(self, names: Sequence[str]) -> Mapping[str, str]:
         return parse_policy(self.node.run(["apt-cache", "policy", *names]).output) if names else {}
@@ -92,17 +92,17 @@ class Apt(Dpkg):
         rows = [line.split("|") for line in self.node.run(["apt-cache", "madison", name]).output.splitlines()]
         return [row[1].strip() for row in rows if len(row) == 3]
 
-    def install(self, request: Request) -> None:
+    def install(self, request: InstallRequest) -> None:
         self.install_all([request])
 
-    def install_all(self, requests: Sequence[Request]) -> None:
-        """One command, with the options of the first."""
+    def install_all(self, requests: Sequence[InstallRequest]) -> None:
+        """Install all with one command, with the options of the first request."""
         first = requests[0]
-        argv = self._begin(f"DPkg::Options::={_on_configuration(first)}")
+        argv = self._begin(f"DPkg::Options::={_configuration_option(first)}")
         if any(request.version is not None for request in requests):
-            # A version that is asked for is asked for: older or newer, held or not.
+            # A requested version is installed whether it is older or newer, held or not.
             argv += ["--allow-downgrades", "--allow-change-held-packages"]
-        self.do([*argv, *first.options, "install", *map(_named, requests)], _QUIET)
+        self.do([*argv, *first.options, "install", *map(_target, requests)], _QUIET)
 
     def remove(self, name: str, options: Sequence[str]) -> None:
         self.do([*self._begin(), *options, "remove", name], _QUIET)
@@ -111,23 +111,23 @@ class Apt(Dpkg):
         self.do([*self._begin(), *options, "remove", "--purge", name], _QUIET)
 
     def _begin(self, *settings: str) -> list[str]:
-        found = [self.command, "-q", "-y"]
+        argv = [self.command, "-q", "-y"]
         for setting in (f"DPkg::Lock::Timeout={LOCK_S}", *settings):
-            found += ["-o", setting]
-        return found
+            argv += ["-o", setting]
+        return argv
 
 
-def _named(request: Request) -> str:
+def _target(request: InstallRequest) -> str:
     if request.version is not None:
         return f"{request.name}={request.version}"
     return request.source or request.name
 
 
-def _on_configuration(request: Request) -> str:
+def _configuration_option(request: InstallRequest) -> str:
     return "--force-confnew" if request.replaces_configuration else "--force-confold"
 
 
-def _status(node: Node) -> str:
+def _status(node: ManagedNode) -> str:
     try:
         has_updates = any(Path(node.path(UPDATES)).iterdir())
     except FileNotFoundError:
@@ -137,9 +137,9 @@ def _status(node: Node) -> str:
     return read_text(node, STATUS)
 
 
-def parse_status(text: str) -> Mapping[str, Installed]:
-    """Packages by name, and by name:architecture. One that was purged is not there."""
-    found: dict[str, Installed] = {}
+def parse_status(text: str) -> Mapping[str, InstalledPackage]:
+    """Packages by name, and by name:architecture, without those that were purged."""
+    packages: dict[str, InstalledPackage] = {}
     for part in text.split("\n\n"):
         paragraph = f"\n{part}\n"
         name, status = _field(paragraph, "\nPackage: "), _field(paragraph, "\nStatus: ")
@@ -147,11 +147,11 @@ def parse_status(text: str) -> Mapping[str, Installed]:
         if not name or len(words) != 3 or words[2] == "not-installed":
             continue
         version = ABSENT if words[2] == "config-files" else _field(paragraph, "\nVersion: ")
-        package = Installed(version, words[0] == "hold")
-        found[f"{name}:{_field(paragraph, chr(10) + 'Architecture: ')}"] = package
-        if name not in found or found[name].version == ABSENT:
-            found[name] = package
-    return found
+        package = InstalledPackage(version, words[0] == "hold")
+        packages[f"{name}:{_field(paragraph, chr(10) + 'Architecture: ')}"] = package
+        if name not in packages or packages[name].version == ABSENT:
+            packages[name] = package
+    return packages
 
 
 def _field(paragraph: str, name: str) -> str:
@@ -160,12 +160,12 @@ def _field(paragraph: str, name: str) -> str:
 
 
 def parse_policy(text: str) -> Mapping[str, str]:
-    """The candidates that `apt-cache policy` names."""
-    found: dict[str, str] = {}
+    """The candidate versions that `apt-cache policy` lists."""
+    candidates: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
         if line and not line[0].isspace():
             name = line.rstrip(":")
         elif line.startswith("  Candidate: ") and not line.endswith("(none)"):
-            found[name] = line.removeprefix("  Candidate: ")
-    return found
+            candidates[name] = line.removeprefix("  Candidate: ")
+    return candidates

@@ -1,24 +1,24 @@
-"""What a package manager is to the handler of packages."""
+"""The interface of package managers for the handler of packages."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from precast.resources import issues_system
-from precast.resources.contract import Completed, Node
+from precast.resources.contract import CommandResult, ManagedNode
 from precast.resources.package.ranges import Order
 
 ABSENT = "absent"
 PURGED = "purged"
 
 
-class Installed(NamedTuple):
-    """A package that is there: its version, or `absent` if only its configuration is left."""
+class InstalledPackage(NamedTuple):
+    """An installed package: its version, or `absent` if only its configuration is left."""
 
     version: str
     is_held: bool = False
 
 
-class Request(NamedTuple):
+class InstallRequest(NamedTuple):
     """What to install: a version or the newest, from a file or from the repositories."""
 
     name: str
@@ -29,31 +29,31 @@ class Request(NamedTuple):
 
 
 class Manager:
-    """One package manager. `installed` reads the whole machine at once; everything that changes it raises if it fails."""
+    """One package manager. `installed` reads all packages at once; methods that change the machine raise if they fail."""
 
     name: ClassVar[str]
-    # Snapshots of this kind hold what is installed; several managers over one database share it.
+    # The kind of the snapshot of installed packages; managers that share a database share it.
     kind: ClassVar[str]
     program: ClassVar[str]
-    # What is said of a package that is not there at all.
+    # The state of a package that is not installed and has no configuration left.
     missing: ClassVar[str] = ABSENT
     can_purge: ClassVar[bool] = False
     can_hold: ClassVar[bool] = False
     needs_source: ClassVar[bool] = False
     deadline_s: ClassVar[float] = 3600.0
 
-    def __init__(self, node: Node, command: str | None = None) -> None:
+    def __init__(self, node: ManagedNode, command: str | None = None) -> None:
         self.node = node
         self.command = command or self.program
 
-    def installed(self) -> Mapping[str, Installed]:
+    def installed(self) -> Mapping[str, InstalledPackage]:
         raise NotImplementedError
 
-    def find(self, name: str) -> Installed | None:
+    def find(self, name: str) -> InstalledPackage | None:
         return self.node.snapshot(self.kind, self.installed).get(name)
 
     def newest(self, name: str) -> str | None:
-        """The version that installing the newest would give; None if nobody offers the package."""
+        """The newest version that can be installed; None if no repository offers the package."""
         raise NotImplementedError
 
     def versions(self, name: str) -> Sequence[str]:
@@ -62,18 +62,18 @@ class Manager:
         return () if newest is None else (newest,)
 
     def order(self) -> Order:
-        """How versions are ordered."""
+        """The function that compares versions."""
         raise NotImplementedError
 
-    def is_version(self, present: str, wanted: str) -> bool:
-        """Whether the version that is there is the wanted one."""
-        return present == wanted
+    def is_version(self, present: str, desired: str) -> bool:
+        """Whether the installed version is the desired one."""
+        return present == desired
 
-    def install(self, request: Request) -> None:
+    def install(self, request: InstallRequest) -> None:
         raise NotImplementedError
 
-    def install_all(self, requests: Sequence[Request]) -> None:
-        """Install several, with one command where the manager can; then it is all of them or none."""
+    def install_all(self, requests: Sequence[InstallRequest]) -> None:
+        """Install several packages, with one command if the manager can; then either all are installed or none."""
         for request in requests:
             self.install(request)
 
@@ -81,36 +81,36 @@ class Manager:
         raise NotImplementedError
 
     def purge(self, name: str, options: Sequence[str]) -> None:
-        """Remove it with its configuration, where there is such a thing."""
+        """Remove a package with its configuration, if the manager distinguishes that."""
         self.remove(name, options)
 
     def hold(self, name: str, is_held: bool) -> None:
-        """Keep the package at its version, or let it go."""
+        """Hold the package at its version, or release the hold."""
         raise NotImplementedError
 
     def reinstall(self, name: str) -> None:
-        """Install again what is there."""
+        """Install an installed package again."""
         self.remove(name, ())
-        self.install(Request(name))
+        self.install(InstallRequest(name))
 
     def version_of(self, source: str) -> str | None:
-        """The version of a package file; None if it cannot be told."""
+        """The version of a package file; None if it is unknown."""
         return None
 
     def prepare(self, answers: str) -> None:
-        """Take the answers to a package's questions from a file."""
+        """Preseed the answers to a package's questions from a file."""
 
-    def do(self, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Completed:
+    def do(self, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> CommandResult:
         """Run a command that changes something. Raises UnavailableError RESOURCE-150 if it fails."""
-        done = self.node.run(argv, deadline_s=self.deadline_s, environment=environment)
-        if not done.is_success:
+        result = self.node.run(argv, deadline_s=self.deadline_s, environment=environment)
+        if not result.is_success:
             command = " ".join(argv)
             raise issues_system.COMMAND_FAILED.error(
-                command=command, code=done.exit_code, output=last_words(done.output)
+                command=command, code=result.exit_code, output=last_lines(result.output)
             )
-        return done
+        return result
 
 
-def last_words(output: str) -> str:
-    """What a package manager said at the end: that is where it says why."""
+def last_lines(output: str) -> str:
+    """The last lines of a package manager's output, which explain a failure."""
     return " ".join(line.strip() for line in output.strip().split("\n")[-6:])

@@ -28,9 +28,9 @@ def is_within(version: str, range_text: str, order: Order) -> bool:
 
 
 def debian_order(left: str, right: str) -> int:
-    """As `dpkg --compare-versions`: epoch, version, revision; a tilde is before everything, even the end."""
-    for one, other in zip(_debian_parts(left), _debian_parts(right), strict=True):
-        if (sign := _compare_debian(one, other)) != 0:
+    """Compare as `dpkg --compare-versions`: epoch, version, revision; a tilde sorts before everything, even the end."""
+    for left_part, right_part in zip(_debian_parts(left), _debian_parts(right), strict=True):
+        if (sign := _compare_debian(left_part, right_part)) != 0:
             return sign
     return 0
 
@@ -44,27 +44,27 @@ def _debian_parts(version: str) -> tuple[str, str, str]:
 
 
 def _compare_debian(left: str, right: str) -> int:
-    """Text and numbers by turns: text letter by letter, letters before signs, numbers as numbers."""
+    """Compare alternating text and numbers: text character by character, letters before other characters, numbers as numbers."""
     pairs = zip_longest(re.findall(r"(\D*)(\d*)", left), re.findall(r"(\D*)(\d*)", right), fillvalue=("", ""))
     for (text, digits), (other_text, other_digits) in pairs:
-        for one, other in zip_longest(text, other_text, fillvalue=""):
-            if (sign := _weight(one) - _weight(other)) != 0:
+        for char, other_char in zip_longest(text, other_text, fillvalue=""):
+            if (sign := _weight(char) - _weight(other_char)) != 0:
                 return sign
         if (sign := int(digits or 0) - int(other_digits or 0)) != 0:
             return sign
     return 0
 
 
-def _weight(sign: str) -> int:
-    if sign == "~":
+def _weight(char: str) -> int:
+    if char == "~":
         return -1
-    if not sign:
+    if not char:
         return 0
-    return ord(sign) if sign.isalpha() else ord(sign) + 256
+    return ord(char) if char.isalpha() else ord(char) + 256
 
 
 def rpm_order(left: str, right: str) -> int:
-    """As RPM: epoch, version, release. A release that one side leaves out is not compared."""
+    """Compare as RPM: epoch, version, release. The release is compared only if both versions have one."""
     (epoch, version, release), (other_epoch, other_version, other_release) = _rpm_parts(left), _rpm_parts(right)
     sign = _compare_rpm(epoch, other_epoch) or _compare_rpm(version, other_version)
     if sign or not release or not other_release:
@@ -84,17 +84,17 @@ _RPM_SEGMENT = re.compile(r"\d+|[A-Za-z]+|~|\^")
 
 
 def _compare_rpm(left: str, right: str) -> int:
-    """Segment by segment: a tilde is before the end, a caret after it, a number after a word."""
-    for one, other in zip_longest(_RPM_SEGMENT.findall(left), _RPM_SEGMENT.findall(right), fillvalue=""):
-        if one == other:
+    """Compare segment by segment: a tilde sorts before the end, a caret after it, a number after a word."""
+    for segment, other in zip_longest(_RPM_SEGMENT.findall(left), _RPM_SEGMENT.findall(right), fillvalue=""):
+        if segment == other:
             continue
-        if (sign := _rank(one) - _rank(other)) != 0:
+        if (sign := _rank(segment) - _rank(other)) != 0:
             return sign
-        if one.isdecimal():
-            if (sign := int(one) - int(other)) != 0:
+        if segment.isdecimal():
+            if (sign := int(segment) - int(other)) != 0:
                 return sign
         else:
-            return -1 if one < other else 1
+            return -1 if segment < other else 1
     return 0
 
 

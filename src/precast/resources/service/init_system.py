@@ -1,17 +1,17 @@
-"""What an init system is to the handler of services."""
+"""The interface of init systems for the handler of services."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from precast.resources import issues_system
-from precast.resources.contract import Completed, Node
+from precast.resources.contract import CommandResult, ManagedNode
 
 RUNNING, STOPPED = "running", "stopped"
 TRUE, FALSE, MASK = "true", "false", "mask"
 
 
 class Condition(NamedTuple):
-    """What an init system says of a service."""
+    """The state of a service as the init system reports it."""
 
     is_running: bool
     enable: str  # true, false or mask
@@ -20,15 +20,15 @@ class Condition(NamedTuple):
 
 
 class InitSystem:
-    """One init system. What changes something raises UnavailableError RESOURCE-150 if it fails."""
+    """One init system. Methods that change something raise UnavailableError RESOURCE-150 if they fail."""
 
     name: ClassVar[str]
     can_enable: ClassVar[bool] = True
     can_mask: ClassVar[bool] = False
-    # Whether asking for a service starts a program each time.
+    # Whether reading the state of a service starts a program each time.
     is_slow: ClassVar[bool] = True
 
-    def __init__(self, node: Node, paths: Sequence[str] = ()) -> None:
+    def __init__(self, node: ManagedNode, paths: Sequence[str] = ()) -> None:
         self.node = node
         self.paths = paths
 
@@ -36,15 +36,15 @@ class InitSystem:
         raise NotImplementedError
 
     def conditions(self, names: Sequence[str]) -> Mapping[str, Condition]:
-        """Of several at once, as they are now."""
+        """The current states of several services."""
         return {name: self.condition(name) for name in names}
 
     def enabled(self, name: str) -> str:
-        """Only whether it starts at boot, for services whose status somebody else tells."""
+        """Whether a service starts at boot, for services whose status a command of the resource reports."""
         return self.condition(name).enable
 
     def has_choice(self, name: str) -> bool:
-        """Whether it can be enabled and disabled at all."""
+        """Whether a service can be enabled and disabled at all."""
         return True
 
     def start(self, name: str) -> None:
@@ -60,12 +60,12 @@ class InitSystem:
         raise NotImplementedError
 
     def names(self) -> Iterable[str]:
-        """All services it knows."""
+        """The names of all services."""
         raise NotImplementedError
 
-    def do(self, argv: Sequence[str], deadline_s: float = 300.0) -> Completed:
-        done = self.node.run(argv, deadline_s=deadline_s)
-        if not done.is_success:
-            text = " ".join(done.output.split())
-            raise issues_system.COMMAND_FAILED.error(command=" ".join(argv), code=done.exit_code, output=text)
-        return done
+    def do(self, argv: Sequence[str], deadline_s: float = 300.0) -> CommandResult:
+        result = self.node.run(argv, deadline_s=deadline_s)
+        if not result.is_success:
+            text = " ".join(result.output.split())
+            raise issues_system.COMMAND_FAILED.error(command=" ".join(argv), code=result.exit_code, output=text)
+        return result

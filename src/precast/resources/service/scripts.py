@@ -16,7 +16,7 @@ _NO_SERVICES = frozenset(
 
 
 class Scripts(InitSystem):
-    """Scripts that take start, stop and status. Plain ones are not enabled by anybody."""
+    """Scripts with the verbs start, stop and status. Plain scripts cannot be enabled."""
 
     name: ClassVar[str] = "init"
     can_enable: ClassVar[bool] = False
@@ -31,8 +31,9 @@ class Scripts(InitSystem):
         return FALSE
 
     def find(self, name: str) -> str | None:
-        """The script's path on the machine."""
-        paths = (f"{place}/{name}{end}" for place in self.paths or self.directories for end in ("", ".sh"))
+        """The script's path on the machine; None if it does not exist."""
+        directories = self.paths or self.directories
+        paths = (f"{directory}/{name}{suffix}" for directory in directories for suffix in ("", ".sh"))
         return next((path for path in paths if os.path.lexists(self.node.path(path))), None)
 
     def _script(self, name: str) -> str:
@@ -55,9 +56,9 @@ class Scripts(InitSystem):
             directory = Path(self.node.path(place))
             if directory.is_dir() and not directory.is_symlink():
                 yield from sorted(
-                    each.name
-                    for each in directory.iterdir()
-                    if each.name not in _NO_SERVICES and not each.name.startswith(".") and os.access(each, os.X_OK)
+                    script.name
+                    for script in directory.iterdir()
+                    if script.name not in _NO_SERVICES and script.name[0] != "." and os.access(script, os.X_OK)
                 )
 
 
@@ -66,7 +67,7 @@ class DebianScripts(Scripts):
     can_enable: ClassVar[bool] = True
 
     def enabled(self, name: str) -> str:
-        """Whether it is started in any of the levels that serve users."""
+        """Whether a multi-user runlevel starts it."""
         start = re.compile(rf"S\d\d{re.escape(name)}")
         return TRUE if any(start.fullmatch(link) for link in self._links()) else FALSE
 
@@ -102,10 +103,10 @@ class OpenRc(Scripts):
         return Condition(self.node.run(["rc-service", name, "status"]).is_success, self.enabled(name))
 
     def enabled(self, name: str) -> str:
-        """A service of a level is a link there."""
+        """Whether any runlevel has a link to the service."""
         levels = Path(self.node.path("/etc/runlevels"))
-        found = levels.is_dir() and any(os.path.lexists(level / name) for level in levels.iterdir())
-        return TRUE if found else FALSE
+        has_link = levels.is_dir() and any(os.path.lexists(level / name) for level in levels.iterdir())
+        return TRUE if has_link else FALSE
 
     def start(self, name: str) -> None:
         self.do(["rc-service", name, "start"])
@@ -121,7 +122,7 @@ class OpenRc(Scripts):
 
 
 class Commands(InitSystem):
-    """No init system: the resource itself says how (`start`, `stop`, `status` or `pattern`)."""
+    """No init system: the resource itself has the commands (`start`, `stop`, `status` or `pattern`)."""
 
     name: ClassVar[str] = "base"
     can_enable: ClassVar[bool] = False
@@ -130,13 +131,13 @@ class Commands(InitSystem):
         return Condition(False, FALSE)
 
     def start(self, name: str) -> None:
-        raise issues_system.NO_WAY.error(name=name, what="start")
+        raise issues_system.NO_SERVICE_COMMAND.error(name=name, what="start")
 
     def stop(self, name: str) -> None:
-        raise issues_system.NO_WAY.error(name=name, what="stop")
+        raise issues_system.NO_SERVICE_COMMAND.error(name=name, what="stop")
 
     def restart(self, name: str) -> None:
-        raise issues_system.NO_WAY.error(name=name, what="restart")
+        raise issues_system.NO_SERVICE_COMMAND.error(name=name, what="restart")
 
     def names(self) -> Iterable[str]:
         return ()

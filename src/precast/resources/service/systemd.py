@@ -1,4 +1,4 @@
-"""systemd: all services of a catalog are asked for with one `systemctl show`."""
+"""systemd: one `systemctl show` reads the states of all services of a catalog."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
@@ -9,7 +9,7 @@ from precast.resources.service.init_system import FALSE, MASK, TRUE, Condition, 
 KIND = "systemd"
 _PROPERTIES = "Id,LoadState,ActiveState,UnitFileState"
 _ENABLED = frozenset(("enabled", "enabled-runtime", "static", "alias", "generated", "linked", "linked-runtime"))
-# Units that cannot be enabled or disabled: nothing says where to.
+# States of units that cannot be enabled or disabled, because they have no install section.
 _WITHOUT_CHOICE = frozenset(("static", "indirect", "generated", "transient"))
 _JOURNAL_LINES = 10
 
@@ -20,16 +20,20 @@ class Systemd(InitSystem):
     is_slow: ClassVar[bool] = False
 
     def condition(self, name: str) -> Condition:
-        known = self.node.snapshot(KIND, self._ask_for_all)
-        found = known.get(name)
-        return found if found is not None else self.conditions([name])[name]
+        known = self.node.snapshot(KIND, self._read_all)
+        condition = known.get(name)
+        return condition if condition is not None else self.conditions([name])[name]
 
-    def _ask_for_all(self) -> Mapping[str, Condition]:
-        wanted = [each for each in self.node.resources("service") if each.get("provider", self.name) == self.name]
-        names = [str(each.get("name", each.title)) for each in wanted]
+    def _read_all(self) -> Mapping[str, Condition]:
+        services = self.node.resources("service")
+        own = [service for service in services if service.get("provider", self.name) == self.name]
+        names = [str(service.get("name", service.title)) for service in own]
         try:
             return self.conditions(names)
-        except (PrecastError, ValueError):  # one name that cannot be a unit's spoils the answer: then each is asked for
+        except (
+            PrecastError,
+            ValueError,
+        ):  # one invalid unit name fails the whole command: then each service is read alone
             return {}
 
     def conditions(self, names: Sequence[str]) -> Mapping[str, Condition]:
@@ -65,9 +69,9 @@ class Systemd(InitSystem):
         self.do(["systemctl", "enable" if value == TRUE else "disable", "--", name])
 
     def _reload_if_needed(self, name: str) -> None:
-        """A unit whose file was changed is not read again by itself."""
-        done = self.node.run(["systemctl", "show", "-p", "NeedDaemonReload", "--", name])
-        if "NeedDaemonReload=yes" in done.output:
+        """Reload systemd if the file of a unit was changed since it was read."""
+        result = self.node.run(["systemctl", "show", "-p", "NeedDaemonReload", "--", name])
+        if "NeedDaemonReload=yes" in result.output:
             self.do(["systemctl", "daemon-reload"])
 
     def _change(self, verb: str, name: str) -> None:
@@ -85,12 +89,12 @@ class Systemd(InitSystem):
         listing = ["systemctl", "list-unit-files", "--type=service", "--full", "--no-legend", "--no-pager"]
         for line in self.do(listing).output.splitlines():
             name = line.split()[0]
-            if "@." not in name:  # a template is no service
+            if "@." not in name:  # a template is not a service
                 yield name
 
 
 def parse_show(output: str) -> list[Condition]:
-    """The answers of `systemctl show` for several units, in the order in which they were asked for."""
+    """Parse the output of `systemctl show` for several units, in the order of the arguments."""
     return [_condition(part) for part in output.strip("\n").split("\n\n")]
 
 

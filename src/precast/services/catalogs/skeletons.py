@@ -1,14 +1,17 @@
-"""Catalogs' documents, ready to be filled: those that were used last.
+"""Caches the documents of catalogs as skeletons that are ready to be filled.
 
-Cutting a document at its holes takes milliseconds, filling it microseconds; and like nodes ask for the same one, all at once after a
-release. So each is cut once, however many wait for it. Documents never change, so what is kept is always right.
+Splitting a document at its holes takes milliseconds, filling it microseconds; and after a release many nodes ask for the same document
+at once. So each document is split once, however many requests wait for it. Documents never change, so the cache is never stale.
 """
 
 import asyncio
 from collections import OrderedDict
+from typing import Any
 
-from precast.catalog.skeleton import Skeleton
-from precast.store.catalogs import Catalogs
+import msgspec
+
+from precast.catalog.skeleton import Hole, Skeleton
+from precast.store.catalogs.documents import Documents
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -16,27 +19,32 @@ MAX_BYTES = 64 * 1024 * 1024
 class Skeletons:
     """A cache of rows, bounded by the bytes of the documents."""
 
-    def __init__(self, catalogs: Catalogs, max_bytes: int = MAX_BYTES) -> None:
-        self._catalogs = catalogs
+    def __init__(self, documents: Documents, max_bytes: int = MAX_BYTES) -> None:
+        self._documents = documents
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: OrderedDict[str, Skeleton] = OrderedDict()
-        self._cutting = asyncio.Lock()
+        self._cached: OrderedDict[str, Skeleton] = OrderedDict()
+        self._splitting = asyncio.Lock()
 
     async def read(self, digest: str) -> Skeleton:
-        """The document of this digest, which must be stored: one that something names is never removed."""
-        found = self._kept.get(digest)
-        if found is None:
-            async with self._cutting:
-                found = self._kept.get(digest) or await self._cut(digest)
-        self._kept.move_to_end(digest)
-        return found
+        """The document of this digest, which must be stored: a document that is referred to is never deleted."""
+        skeleton = self._cached.get(digest)
+        if skeleton is None:
+            async with self._splitting:
+                skeleton = self._cached.get(digest) or await self._split(digest)
+        self._cached.move_to_end(digest)
+        return skeleton
 
-    async def _cut(self, digest: str) -> Skeleton:
-        body = await self._catalogs.read_document(digest)
-        assert body is not None, "a document that is named is never removed"
-        made = self._kept[digest] = await asyncio.to_thread(Skeleton, body)
-        self._bytes += made.size
-        while self._bytes > self._max_bytes and len(self._kept) > 1:
-            self._bytes -= self._kept.popitem(last=False)[1].size
-        return made
+    async def fill(self, digest: str, fill: str) -> bytes:
+        """The document of this digest with the values of its holes."""
+        values: dict[Hole, Any] = {tuple(hole): value for hole, value in msgspec.json.decode(fill)}
+        return (await self.read(digest)).fill(values)
+
+    async def _split(self, digest: str) -> Skeleton:
+        body = await self._documents.read(digest)
+        assert body is not None, "a document that is referred to is never deleted"
+        skeleton = self._cached[digest] = await asyncio.to_thread(Skeleton, body)
+        self._bytes += skeleton.size
+        while self._bytes > self._max_bytes and len(self._cached) > 1:
+            self._bytes -= self._cached.popitem(last=False)[1].size
+        return skeleton

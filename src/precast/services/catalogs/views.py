@@ -1,22 +1,21 @@
-"""What people ask about catalogs: what is staged and served, and why it is this one.
+"""Shows the staged and the served catalog of a node, and why the node has this one.
 
-Why a node has its catalog is in the trace tree: the reads on the way to its leaf are all it depends on.
+The trace tree tells why: the catalog depends on the reads of the path to its leaf, and on nothing else.
 """
 
 import msgspec
 
-from precast.services import issues
-from precast.services.catalogs.texts import answer_words, question_words, read_view
+from precast.services.catalogs import issues
+from precast.services.catalogs.explanations import answer_text, question_texts, read_view
 from precast.services.traces.chains import Leaf
-from precast.services.traces.differences import Told
-from precast.services.traces.groves import chain_of
-from precast.services.traces.ways import way
-from precast.store.catalogs import Catalogs
+from precast.services.traces.divergence import Divergence
+from precast.services.traces.paths import decode_chain, read_path
+from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.environments import Environments, EnvironmentVersion
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.traces import Traces
-from precast.wire.catalogs.bodies import LastChange, StagedView, VersionView, WhyView
+from precast.wire.catalogs.bodies import CatalogExplanation, LastChange, StagedView, VersionView
 from precast.wire.identity.names import is_name
 
 
@@ -28,26 +27,26 @@ class CatalogViews:
         self._environments = environments
 
     async def show(self, node: str) -> StagedView:
-        """What is staged for a node and what it is served. Raises NotFoundError RELEASE-001."""
-        found = await self._database.read(self._showing, node) if is_name(node) else None
-        if found is None:
+        """The staged and the served catalog of a node. Raises NotFoundError RELEASE-001."""
+        view = await self._database.read(self._find_staged, node) if is_name(node) else None
+        if view is None:
             raise issues.NO_CATALOG.error(node=node[:80], reason="nothing was decided for it")
-        return found
+        return view
 
-    async def why(self, node: str) -> WhyView:
+    async def why(self, node: str) -> CatalogExplanation:
         """The reads that decided a node's catalog, in order. Raises NotFoundError RELEASE-001."""
-        found = await self._database.read(self._explaining, node) if is_name(node) else None
-        if found is None:
+        view = await self._database.read(self._explain, node) if is_name(node) else None
+        if view is None:
             raise issues.NO_CATALOG.error(node=node[:80], reason="nothing was decided for it")
-        return found
+        return view
 
-    def _showing(self, node: str) -> Transaction[StagedView | None]:
-        staged = (yield from self._catalogs.staged([node])).get(node)
+    def _find_staged(self, node: str) -> Transaction[StagedView | None]:
+        staged = (yield from self._catalogs.staged.find([node])).get(node)
         if staged is None:
             return None
-        served = yield from self._catalogs.served(node)
-        hung = yield from self._traces.finding_by_id(staged.chain)
-        leaf = Leaf() if hung is None else chain_of(hung.chain).leaf
+        served = yield from self._catalogs.released.find_served(node)
+        attached = yield from self._traces.find_by_id(staged.chain)
+        leaf = Leaf() if attached is None else decode_chain(attached.chain).leaf
         return StagedView(
             node=node,
             environment=staged.environment,
@@ -63,36 +62,38 @@ class CatalogViews:
             logs=list(leaf.logs),
         )
 
-    def _explaining(self, node: str) -> Transaction[WhyView | None]:
-        staged = (yield from self._catalogs.staged([node])).get(node)
+    def _explain(self, node: str) -> Transaction[CatalogExplanation | None]:
+        staged = (yield from self._catalogs.staged.find([node])).get(node)
         if staged is None:
             return None
-        links = yield from way(self._traces, staged.chain)
+        links = yield from read_path(self._traces, staged.chain)
         reads = [read_view(link) for link in links or ()]
-        change = yield from self._changed(node)
-        return WhyView(node, staged.environment, staged.version, staged.digest, reads, change)
+        change = yield from self._find_last_change(node)
+        return CatalogExplanation(node, staged.environment, staged.version, staged.digest, reads, change)
 
-    def _changed(self, node: str) -> Transaction[LastChange | None]:
-        found = yield from self._catalogs.changed(node)
-        if found is None:
+    def _find_last_change(self, node: str) -> Transaction[LastChange | None]:
+        change = yield from self._catalogs.staged.find_change(node)
+        if change is None:
             return None
-        told = msgspec.json.decode(found.told, type=Told)
+        divergence = msgspec.json.decode(change.differing_read, type=Divergence)
         version = None
-        if found.number is not None:
-            version = yield from self._environments.numbered(found.environment, found.number)
+        if change.number is not None:
+            version = yield from self._environments.find_version(change.environment, change.number)
         return LastChange(
-            found.at,
-            found.old_digest,
-            found.digest,
-            *question_words(told.question),
-            answer_words(told.before),
-            answer_words(told.after),
-            None if version is None else _version(version),
+            change.at,
+            change.old_digest,
+            change.digest,
+            *question_texts(divergence.question),
+            answer_text(divergence.before),
+            answer_text(divergence.after),
+            None if version is None else _version_view(version),
         )
 
 
-def _version(one: EnvironmentVersion) -> VersionView:
-    return VersionView(one.number, one.version, one.source, one.commit_id, one.deployed_by, one.deployed_at)
+def _version_view(version: EnvironmentVersion) -> VersionView:
+    return VersionView(
+        version.number, version.version, version.source, version.commit_id, version.deployed_by, version.deployed_at
+    )
 
 
 def _state(staged: str | None, served: str | None) -> str:

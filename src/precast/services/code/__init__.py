@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Code: environments and their versions, stored content, git repositories, modules, deploy hooks."""

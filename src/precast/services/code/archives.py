@@ -1,8 +1,8 @@
-"""Unpacks archives that others have made: whatever they hold, it stays below its directory and is a file, a directory or a link.
+"""Extracts untrusted archives: every member stays below the target directory and is a file, a directory or a link.
 
-tarfile's own filter does most of that, but Python before 3.11.4, which Debian 12 has, lacks it, and later ones could be got around by links
-that lead through links. Here nothing is written through a link, and a link goes up only before it goes down: where it leads can then be
-told from its text, whatever other links are on the way.
+The filter of tarfile does most of that, but Python before 3.11.4, which Debian 12 has, lacks it, and later versions could be bypassed
+by links that lead through links. Here nothing is written through a link, and the target of a link may contain `..` only at its
+beginning: then its text alone determines where it leads, whatever other links are on the way.
 """
 
 import os
@@ -13,66 +13,67 @@ from pathlib import Path
 
 
 def unpack(archive: tarfile.TarFile, members: Sequence[tarfile.TarInfo], target: Path) -> None:
-    """Write members below a directory, empty or new; of several with one name the last counts.
+    """Extract members below an empty or new directory; of several members with one name the last counts.
 
-    Raises ValueError for one that would be elsewhere or is something else, tarfile's errors and OSError; then some are written.
+    Raises ValueError for a member that would lie elsewhere or has another type, tarfile's errors and OSError; earlier members are
+    already written then.
     """
     target.mkdir(parents=True, exist_ok=True)
-    made: set[tuple[str, ...]] = set()
-    for one in members:
-        parts = _parts(one.name)
-        _make_directories(target, parts if one.isdir() else parts[:-1], made)
-        if not one.isdir():
-            place = target.joinpath(*parts)
-            place.unlink(missing_ok=True)
-            _write(archive, one, place, target)
+    created: set[tuple[str, ...]] = set()
+    for member in members:
+        parts = _parts(member.name)
+        _make_directories(target, parts if member.isdir() else parts[:-1], created)
+        if not member.isdir():
+            path = target.joinpath(*parts)
+            path.unlink(missing_ok=True)
+            _write(archive, member, path, target)
 
 
-def _write(archive: tarfile.TarFile, one: tarfile.TarInfo, place: Path, target: Path) -> None:
-    if one.isreg():
-        source = archive.extractfile(one)
-        assert source is not None, "it is a file"
-        with source, place.open("xb") as file:
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, target: Path) -> None:
+    if member.isreg():
+        source = archive.extractfile(member)
+        assert source is not None, "the member is a file"
+        with source, path.open("xb") as file:
             shutil.copyfileobj(source, file)
-        place.chmod(0o755 if one.mode & 0o100 else 0o644)
-    elif one.issym():
-        _refuse_leading_out(one)
-        place.symlink_to(one.linkname)
-    elif one.islnk():
-        _link(target.joinpath(*_parts(one.linkname)), place)
+        path.chmod(0o755 if member.mode & 0o100 else 0o644)
+    elif member.issym():
+        _refuse_escaping_link(member)
+        path.symlink_to(member.linkname)
+    elif member.islnk():
+        _link(target.joinpath(*_parts(member.linkname)), path)
     else:
-        raise ValueError(f"{one.name} is neither a file nor a directory nor a link")
+        raise ValueError(f"{member.name} is neither a file nor a directory nor a link")
 
 
-def _link(source: Path, place: Path) -> None:
-    """Another name for a file. A link with another name would lead elsewhere."""
+def _link(source: Path, path: Path) -> None:
+    """Create a hard link to a file. A hard link to a symbolic link is refused, because it would lead elsewhere."""
     if source.is_symlink():
-        raise ValueError(f"{place.name} is another name for a link")
-    os.link(source, place, follow_symlinks=False)
+        raise ValueError(f"{path.name} is a hard link to a symbolic link")
+    os.link(source, path, follow_symlinks=False)
 
 
-def _make_directories(target: Path, parts: tuple[str, ...], made: set[tuple[str, ...]]) -> None:
-    """One in the other, each a directory itself. Raises ValueError where there is something else."""
+def _make_directories(target: Path, parts: tuple[str, ...], created: set[tuple[str, ...]]) -> None:
+    """Create nested directories. Raises ValueError if one of them is a link."""
     for depth in range(1, len(parts) + 1):
-        if (some := parts[:depth]) in made:
+        if (prefix := parts[:depth]) in created:
             continue
-        place = target.joinpath(*some)
-        place.mkdir(exist_ok=True)
-        if place.is_symlink():
-            raise ValueError(f"{'/'.join(some)} is a link and a directory")
-        made.add(some)
+        path = target.joinpath(*prefix)
+        path.mkdir(exist_ok=True)
+        if path.is_symlink():
+            raise ValueError(f"{'/'.join(prefix)} is both a link and a directory")
+        created.add(prefix)
 
 
 def _parts(name: str) -> tuple[str, ...]:
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/") or ".." in parts or not parts:
-        raise ValueError(f"{name!r} leads out of it")
+        raise ValueError(f"{name!r} points outside the archive")
     return parts
 
 
-def _refuse_leading_out(link: tarfile.TarInfo) -> None:
+def _refuse_escaping_link(link: tarfile.TarInfo) -> None:
     parts = [part for part in link.linkname.split("/") if part not in ("", ".")]
     depth = len(_parts(link.name)) - 1
     ups = parts.count("..")
     if link.linkname.startswith("/") or ".." in parts[ups:] or ups > depth:
-        raise ValueError(f"{link.name} leads to {link.linkname}, which may be anywhere")
+        raise ValueError(f"{link.name} links to {link.linkname}, which may be outside the archive")

@@ -1,7 +1,7 @@
-"""Checks files of an environment in a process of its own: files come on standard input, findings leave on standard output.
+"""Checks the files of an environment in a child process: it reads files from standard input and writes findings to standard output.
 
-The files are somebody else's text. What a parser makes of it costs this process its memory and its time, nobody else's; and it
-has no rights, no network and no files to lose.
+The files are untrusted. Parsing them can exhaust only the memory and the time of this process, which has no privileges, no network
+and no access to files.
 """
 
 import importlib
@@ -12,17 +12,17 @@ from typing import BinaryIO
 import msgspec
 
 from precast.base.errors import PrecastError
-from precast.lang.syntax.validation import look_at_file
+from precast.lang.syntax.validation import validate_file
 from precast.services.confinement import confine
 
 MEMORY_BYTES = 1024**3
 CPU_S = 120
 MAX_SHOWN = 200
-FRAME = 8  # bytes of a length
+LENGTH_BYTES = 8
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What is wrong with a file, and where; both count from 1, 0 if it is about the whole file."""
+    """An error or warning in a file. Line and column count from 1; both are 0 if it concerns the whole file."""
 
     path: str
     line: int
@@ -31,14 +31,14 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
     hint: str
 
-    def line_of(self, severity: str) -> str:
-        """As compilers print it."""
+    def render(self, severity: str) -> str:
+        """Render the finding in one line, as compilers print it."""
         place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
         return f"{place}: {severity}: {' '.join(self.message.split())} [{self.code}]"
 
 
-class Report(msgspec.Struct, frozen=True):
-    """Errors and warnings, the first ones, and how many there are."""
+class CheckReport(msgspec.Struct, frozen=True):
+    """The first errors and warnings, and the number of all of them."""
 
     errors: list[Finding]
     error_count: int
@@ -47,30 +47,30 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class CheckedFile(msgspec.Struct, frozen=True):
-    """A file as it comes in."""
+    """A file as the parent process sends it."""
 
     path: str
     data: bytes
 
 
-def frame(path: str, data: bytes) -> bytes:
-    """A file as it is sent."""
+def encode_file(path: str, data: bytes) -> bytes:
+    """Encode a file for the child process: its length, then its body."""
     body = msgspec.msgpack.encode(CheckedFile(path, data))
-    return len(body).to_bytes(FRAME) + body
+    return len(body).to_bytes(LENGTH_BYTES) + body
 
 
-def check_all(files: BinaryIO) -> Report:
-    """The findings about all files that come, until the end."""
+def check_all(files: BinaryIO) -> CheckReport:
+    """Check all files until the end of the input."""
     errors: list[Finding] = []
     warnings: list[Finding] = []
     counts = [0, 0]
-    while head := files.read(FRAME):
-        file = msgspec.msgpack.decode(files.read(int.from_bytes(head)), type=CheckedFile)
-        found = look_at_file(file.path, file.data)
-        for at, (kept, new) in enumerate(((errors, found.errors), (warnings, found.warnings))):
-            counts[at] += len(new)
-            kept += [_finding(file.path, one) for one in new[: max(MAX_SHOWN - len(kept), 0)]]
-    return Report(errors, counts[0], warnings, counts[1])
+    while length := files.read(LENGTH_BYTES):
+        file = msgspec.msgpack.decode(files.read(int.from_bytes(length)), type=CheckedFile)
+        checked = validate_file(file.path, file.data)
+        for index, (shown, new) in enumerate(((errors, checked.errors), (warnings, checked.warnings))):
+            counts[index] += len(new)
+            shown += [_finding(file.path, error) for error in new[: max(MAX_SHOWN - len(shown), 0)]]
+    return CheckReport(errors, counts[0], warnings, counts[1])
 
 
 def _finding(path: str, error: PrecastError) -> Finding:
@@ -81,8 +81,8 @@ def _finding(path: str, error: PrecastError) -> Finding:
 
 
 def main() -> int:
-    # What is imported only when it is needed: afterwards nothing can be read.
-    for name in ("precast.lang.ruby.syntax.parser", "precast.lang.hiera.config"):
+    # Lazily imported modules are loaded now, because a confined process cannot read files.
+    for name in ("precast.lang.ruby.erb.parser", "precast.lang.hiera.config"):
         importlib.import_module(name)
     confine()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))

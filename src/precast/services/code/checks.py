@@ -1,30 +1,31 @@
-"""Whether the code of a tree can be read, asked of a process of its own."""
+"""Checks the code and the settings of a file tree before it is deployed; code is parsed in a separate process."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 
-from precast.lang.answers import FileStore, NodeAnswers, NodeData
+from precast.base import async_programs
 from precast.lang.compiler.environment import FILE, remarks, with_environment
+from precast.lang.file_trees import FileStore
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 from precast.lang.syntax.validation import is_checked
-from precast.services import programs
-from precast.services.code import issues as issues
-from precast.services.code.check_child import Report, frame
-from precast.services.code.trees import File, Tree, TreeFiles
+from precast.services.code import issues
+from precast.services.code.check_child import CheckReport, encode_file
+from precast.services.code.file_trees import FileTree, TreeFile, TreeFiles
 
 DEADLINE_S = 240.0
 MAX_OUT_BYTES = 4 * 1024 * 1024
-# Code that is larger is generated, or none.
+# A larger file is not code that a person wrote, so it is refused.
 MAX_CODE_BYTES = 8 * 1024 * 1024
 
 Content = Callable[[str], Awaitable[bytes]]
 
 
-def to_check(tree: Tree, known: Tree | None) -> list[tuple[str, File]]:
-    """The files of a tree that must be looked at: those that the version before had not, or had not there."""
+def select_changed_files(tree: FileTree, known: FileTree | None) -> list[tuple[str, TreeFile]]:
+    """Select the files to check: those whose path or content differs from the previous version."""
     before = known.files if known is not None else {}
     return [
         (path, file)
@@ -33,8 +34,8 @@ def to_check(tree: Tree, known: Tree | None) -> list[tuple[str, File]]:
     ]
 
 
-def look_at_settings(tree: Tree, text: bytes) -> list[str]:
-    """What the owner of an environment.conf should know: modules outside are not part of a version.
+def check_settings(tree: FileTree, text: bytes) -> list[str]:
+    """Check an environment.conf; returns warnings, such as for modules outside the environment, which are not deployed.
 
     Raises InputError for settings that no compile could use.
     """
@@ -43,26 +44,26 @@ def look_at_settings(tree: Tree, text: bytes) -> list[str]:
     outside = [path for path in with_environment(inputs, Settings()).module_path if path.startswith(("/", "../"))]
     return [
         *(
-            f"{FILE}: warning: modules in {path} are not deployed: only what is in the environment is"
+            f"{FILE}: warning: modules in {path} are not deployed, because they are outside the environment"
             for path in outside
         ),
-        *(f"{FILE}: {level}: {said.removeprefix(f'{FILE}: ')}" for level, said in remarks(inputs)),
+        *(f"{FILE}: {level}: {remark.removeprefix(f'{FILE}: ')}" for level, remark in remarks(inputs)),
     ]
 
 
-async def check_files(environment: str, files: Sequence[tuple[str, File]], content: Content) -> Report:
-    """The findings about these files. Raises UnavailableError ENV-009 if they cannot be had. Cancelling ends the check."""
+async def check_files(environment: str, files: Sequence[tuple[str, TreeFile]], content: Content) -> CheckReport:
+    """Check files in a child process. Raises UnavailableError ENV-009 if the process fails. Cancelling ends it."""
     if not files:
-        return Report([], 0, [], 0)
+        return CheckReport([], 0, [], 0)
 
     async def frames() -> AsyncIterator[bytes]:
         for path, file in files:
-            yield frame(path, await content(file.digest) if file.size <= MAX_CODE_BYTES else b"\xff")
+            yield encode_file(path, await content(file.digest) if file.size <= MAX_CODE_BYTES else b"\xff")
 
-    words = [sys.executable, "-I", "-m", "precast.services.code.check_child"]
-    ended = await programs.run(
-        words, deadline_s=DEADLINE_S, max_out_bytes=MAX_OUT_BYTES, environment={}, stdin=frames()
+    command = [sys.executable, "-I", "-m", "precast.services.code.check_child"]
+    ended = await async_programs.run(
+        command, deadline_s=DEADLINE_S, max_out_bytes=MAX_OUT_BYTES, environment={}, stdin=frames()
     )
     if ended.trouble:
         raise issues.CHECK_FAILED.error(environment=environment, reason=ended.trouble.splitlines()[-1])
-    return msgspec.json.decode(ended.out, type=Report)
+    return msgspec.json.decode(ended.out, type=CheckReport)

@@ -1,6 +1,6 @@
-"""Decrypts values of data files with key pairs on this machine, as hiera-eyaml's options name them.
+"""Decrypts values of data files with the key pairs that the options of hiera-eyaml name on this machine.
 
-The pair is read when a value needs it and kept for the process. Nothing of a key or of what it decrypts is in an error.
+A pair is read when a value needs it and cached in the process. Errors contain neither keys nor decrypted values.
 """
 
 from collections.abc import Mapping
@@ -25,18 +25,18 @@ class _Pair(NamedTuple):
 
 
 class KeyFiles:
-    """Key pairs in files. A relative path counts from `base`: where the command runs, as hiera-eyaml has it."""
+    """Key pairs in files. A relative path is relative to `base`, the working directory, as in hiera-eyaml."""
 
     def __init__(self, base: Path) -> None:
         self._base = base
         self._pairs: dict[tuple[str, str], _Pair | PrecastError] = {}
 
     def fingerprint(self, options: Mapping[str, str]) -> str | None:
-        """Of the public key; None if the options name no private key. Raises InputError HIERA-053 for a pair that cannot be used."""
+        """The fingerprint of the public key; None if the options name no private key. Raises InputError HIERA-053 for an invalid pair."""
         return None if not options.get(_PRIVATE) else self._pair(options).fingerprint
 
     def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
-        """The plain content of a PKCS7 envelope. Raises InputError HIERA-052."""
+        """Decrypt a PKCS7 envelope. Raises InputError HIERA-052."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.serialization import pkcs7
 
@@ -46,7 +46,7 @@ class KeyFiles:
         except UnsupportedAlgorithm:
             reason = "it is encrypted with a cipher other than AES-128-CBC or AES-256-CBC"
         except ValueError:
-            # Its text may tell something of the content: a wrong key and a damaged value are all that people need to know.
+            # The text of the exception may reveal content, so only the two possible reasons are reported.
             reason = "it is damaged, or was encrypted for another key"
         raise issues.NOT_DECRYPTED.error(reason=reason)
 
@@ -57,10 +57,10 @@ class KeyFiles:
                 self._pairs[names] = self._read(*names)
             except PrecastError as error:
                 self._pairs[names] = error
-        found = self._pairs[names]
-        if isinstance(found, PrecastError):
-            raise found.again()
-        return found
+        pair = self._pairs[names]
+        if isinstance(pair, PrecastError):
+            raise pair.copy()
+        return pair
 
     def _read(self, private_name: str, public_name: str) -> _Pair:
         from cryptography import x509
@@ -72,12 +72,12 @@ class KeyFiles:
             private = serialization.load_pem_private_key(self._bytes(private_name), None)
         except (ValueError, TypeError):
             raise issues.BAD_KEY_PAIR.error(
-                path=private_name, reason="it is no private key in PEM without a password"
+                path=private_name, reason="it is not a private key in PEM without a password"
             ) from None
         try:
             certificate = x509.load_pem_x509_certificate(self._bytes(public_name))
         except ValueError:
-            raise issues.BAD_KEY_PAIR.error(path=public_name, reason="it is no certificate in PEM") from None
+            raise issues.BAD_KEY_PAIR.error(path=public_name, reason="it is not a certificate in PEM") from None
         form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
         public = private.public_key().public_bytes(*form)
         if certificate.public_key().public_bytes(*form) != public:

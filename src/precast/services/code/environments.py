@@ -1,8 +1,8 @@
-"""Environments: a tree becomes current whole or not at all, and what was current can be so again.
+"""Environments: deploying a file tree is atomic, and an earlier version can be made current again.
 
-Everything slow (sending files, reading them, checking code) happens before the one transaction that makes a version current: it
-notes who did it, names the content so that it stays, and asks for all nodes of the environment to be decided anew. A server that
-dies before leaves the version before; content that was sent is found when somebody tries again.
+Everything slow (uploading files, reading them, checking code) happens before the one transaction that makes a version current. That
+transaction records who did it, adds references to the content, and enqueues a decision about all nodes of the environment. If a
+server crashes before, the previous version stays current, and a retry finds the content that is already uploaded.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from precast.base.errors import PrecastError
 from precast.lang.compiler.environment import FILE as SETTINGS
 from precast.services import texts
 from precast.services.code import checks as code_checks
-from precast.services.code import issues as issues
-from precast.services.code.check_child import Report
-from precast.services.code.content import ContentService, owner_of_tree
-from precast.services.code.trees import File, Tree, difference
+from precast.services.code import issues
+from precast.services.code.check_child import CheckReport
+from precast.services.code.content import ContentService, tree_owner
+from precast.services.code.file_trees import FileTree, TreeFile, compare_trees
 from precast.services.work_kinds import REDECIDE
 from precast.store import issues as store_issues
 from precast.store.code.blobs import Blobs
-from precast.store.code.environments import Arrival, Environment, Environments, EnvironmentVersion
+from precast.store.code.environments import Environment, Environments, EnvironmentVersion, NewVersion
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -41,15 +41,15 @@ from precast.wire.code.environments import (
 
 POLICIES = ("manual", "automatic")
 HISTORY = 50
-LISTED = 500
-TRIES = 3
+PAGE = 500
+MAX_TRIES = 3
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 NEWEST = 2**53
 
 
 class EnvironmentService:
-    """Deploys and rolls back; holds no state between calls."""
+    """Deploys environments and rolls them back; holds no state between calls."""
 
     def __init__(
         self,
@@ -67,98 +67,100 @@ class EnvironmentService:
         self._work = work
         self._audit = audit
 
-    async def everyone(self, after: str, allowed: Sequence[str]) -> list[EnvironmentRow]:
-        """Environments by name, a page of them; only those that are allowed, if that is not empty."""
-        rows = [_row(one) for one in await self._environments.list(after, LISTED)]
-        return [one for one in rows if not allowed or one.name in allowed]
+    async def list_page(self, after: str, allowed: Sequence[str]) -> list[EnvironmentRow]:
+        """List a page of environments by name; only the allowed ones, unless `allowed` is empty."""
+        rows = [_row(environment) for environment in await self._environments.list(after, PAGE)]
+        return [row for row in rows if not allowed or row.name in allowed]
 
     async def show(self, name: str) -> EnvironmentView:
-        """An environment and what was current. Raises NotFoundError ENV-005."""
-        found, versions = await self._database.read(self._showing, name)
-        tree = await self._tree(found.current.version)
+        """Show an environment and its earlier versions. Raises NotFoundError ENV-005."""
+        environment, versions = await self._database.read(self._find, name)
+        tree = await self._read_tree(environment.current.version)
         size = sum(file.size for file in tree.files.values())
-        rows = [_version(one) for one in versions]
-        return EnvironmentView(name, found.policy, _version(found.current), len(tree.files), size, rows)
+        rows = [_version_row(version) for version in versions]
+        current = _version_row(environment.current)
+        return EnvironmentView(name, environment.policy, current, len(tree.files), size, rows)
 
     async def deploy(self, name: str, body: DeployBody, actor: str) -> DeployAnswer:
-        """Make a tree current, if its content is here and its code can be read.
+        """Make a tree current, if its content is stored and its code has no errors.
 
-        Raises InputError ENV-001, ENV-002, ENV-003, ENV-008; ConflictError ENV-007 if content is missing. Cancelling is safe: it is
-        current or it is not.
+        Raises InputError ENV-001, ENV-002, ENV-003, ENV-008; ConflictError ENV-007 if content is missing. Cancelling is safe: the tree
+        becomes current or it does not.
         """
         check_name(name)
         texts.check("the source", body.source)
         if body.commit is not None and not _COMMIT.fullmatch(body.commit):
             raise issues.BAD_COMMIT.error(commit=repr(body.commit[:80]))
-        tree = await self._tree(body.version)
-        current = await self._environments.current(name)
+        tree = await self._read_tree(body.version)
+        current = await self._environments.find_current(name)
         if current is not None and current.version == body.version:
-            return DeployAnswer(_version(current), False, len(tree.files), 0)
-        known = await self._tree(current.version) if current is not None else None
+            return DeployAnswer(_version_row(current), False, len(tree.files), 0)
+        known = await self._read_tree(current.version) if current is not None else None
         await self._check_content(tree)
-        warnings = await self._look_at_settings(name, tree)
-        checked = code_checks.to_check(tree, known)
+        warnings = await self._check_settings(name, tree)
+        checked = code_checks.select_changed_files(tree, known)
         report = await code_checks.check_files(name, checked, self._content.read)
         if report.error_count:
             raise issues.BROKEN_TREE.error(environment=name, count=report.error_count, problems=_problems(report))
-        arrival = Arrival(name, body.version, body.source, body.commit, actor)
-        now, is_new = await self._arrive(arrival, tree)
-        warnings += [one.line_of("warning") for one in report.warnings]
-        return DeployAnswer(_version(now), is_new, len(tree.files), len(checked), warnings)
+        new_version = NewVersion(name, body.version, body.source, body.commit, actor)
+        deployed, is_new = await self._make_current(new_version, tree)
+        warnings += [finding.render("warning") for finding in report.warnings]
+        return DeployAnswer(_version_row(deployed), is_new, len(tree.files), len(checked), warnings)
 
     async def roll_back(self, name: str, body: RollbackBody, actor: str) -> DeployAnswer:
         """Make an earlier version current again, under a new number. Raises NotFoundError ENV-005, ENV-006."""
         check_name(name)
         texts.check("the reason", body.why)
-        found, versions = await self._database.read(self._showing, name)
-        number = body.number or next((one.number for one in versions if one.version != found.current.version), 0)
-        chosen = await self._numbered(name, number)
-        if chosen.version == found.current.version:
-            tree = await self._tree(chosen.version)
-            return DeployAnswer(_version(found.current), False, len(tree.files), 0)
-        tree = await self._tree(chosen.version)
+        environment, versions = await self._database.read(self._find, name)
+        current = environment.current
+        number = body.number or next((row.number for row in versions if row.version != current.version), 0)
+        chosen = await self._find_version(name, number)
+        tree = await self._read_tree(chosen.version)
+        if chosen.version == current.version:
+            return DeployAnswer(_version_row(current), False, len(tree.files), 0)
         why = f": {body.why}" if body.why else ""
         source = f"back to {chosen.number}{why}"
-        now, is_new = await self._arrive(Arrival(name, chosen.version, source, chosen.commit_id, actor), tree)
-        return DeployAnswer(_version(now), is_new, len(tree.files), 0)
+        new_version = NewVersion(name, chosen.version, source, chosen.commit_id, actor)
+        deployed, is_new = await self._make_current(new_version, tree)
+        return DeployAnswer(_version_row(deployed), is_new, len(tree.files), 0)
 
     async def set_policy(self, name: str, policy: str, actor: str) -> EnvironmentRow:
-        """Say what happens with what was compiled. Raises InputError ENV-016, NotFoundError ENV-005."""
+        """Set the release policy of an environment. Raises InputError ENV-016, NotFoundError ENV-005."""
         if policy not in POLICIES:
             raise issues.BAD_POLICY.error(policy=repr(policy[:80]))
-        return _row(await self._database.write(self._setting_policy, name, policy, actor))
+        return _row(await self._database.write(self._set_policy, name, policy, actor))
 
-    async def differ(self, name: str, before: int, after: int) -> DifferenceAnswer:
-        """How two versions differ; 0 stands for the current one, and as `before` for the one before the other.
+    async def compare(self, name: str, before: int, after: int) -> DifferenceAnswer:
+        """Compare two versions. As `after`, 0 means the current version; as `before`, the version that precedes the other.
 
         Raises NotFoundError ENV-005, ENV-006.
         """
-        found, _ = await self._database.read(self._showing, name)
-        new = await self._numbered(name, after or found.current.number)
+        environment, _ = await self._database.read(self._find, name)
+        new = await self._find_version(name, after or environment.current.number)
         if not before:
-            older = await self._database.read(self._environments.history, name, new.number, 1)
+            older = await self._database.read(self._environments.list_history, name, new.number, 1)
             before = older[0].number if older else 0
-        old = await self._numbered(name, before)
-        changes = difference(await self._tree(old.version), await self._tree(new.version))
-        rows = [FileChange(one.path, _file(one.before), _file(one.after)) for one in changes]
-        return DifferenceAnswer(_version(old), _version(new), rows)
+        old = await self._find_version(name, before)
+        differences = compare_trees(await self._read_tree(old.version), await self._read_tree(new.version))
+        rows = [FileChange(change.path, _file_row(change.before), _file_row(change.after)) for change in differences]
+        return DifferenceAnswer(_version_row(old), _version_row(new), rows)
 
-    async def is_of(self, name: str, digest: str) -> bool:
-        """Whether a version that the environment retains has a file of this digest."""
-        return await self._database.read(self._naming, name, digest)
+    async def has_file(self, name: str, digest: str) -> bool:
+        """Whether a stored version of the environment has a file with this digest."""
+        return await self._database.read(self._has_file, name, digest)
 
-    async def _tree(self, version: str) -> Tree:
+    async def _read_tree(self, version: str) -> FileTree:
         try:
-            # Of a large tree that takes a good part of a second: others are served meanwhile.
-            return await asyncio.to_thread(Tree.decode, await self._content.read(version))
+            # Decoding a large tree takes a good part of a second, so it runs in a thread.
+            return await asyncio.to_thread(FileTree.decode, await self._content.read(version))
         except PrecastError as error:
             if issues.NO_CONTENT.matches(error):
                 raise issues.MISSING_CONTENT.error(count=1, first="its manifest") from None
             raise
 
-    async def _check_content(self, tree: Tree) -> None:
-        """All files are here, as large as the tree says."""
-        sizes = await self._database.read(self._blobs.sizes, tree.digests)
+    async def _check_content(self, tree: FileTree) -> None:
+        """Raises if the content of a file is missing, or has another size than the tree states."""
+        sizes = await self._database.read(self._blobs.find_sizes, tree.digests)
         missing = [path for path, file in sorted(tree.files.items()) if file.digest not in sizes]
         if missing:
             raise issues.MISSING_CONTENT.error(count=len(missing), first=missing[0])
@@ -166,76 +168,80 @@ class EnvironmentService:
             if sizes[file.digest] != file.size:
                 raise issues.BAD_TREE.error(reason=f"{path} has {sizes[file.digest]} bytes, not {file.size}")
 
-    async def _look_at_settings(self, name: str, tree: Tree) -> list[str]:
-        """What is to be said of environment.conf. Raises InputError ENV-008 if no compile could use it."""
+    async def _check_settings(self, name: str, tree: FileTree) -> list[str]:
+        """Check environment.conf; returns warnings. Raises InputError ENV-008 if no compile could use it."""
         file = tree.files.get(SETTINGS)
         if file is None:
             return []
         text = await self._content.read(file.digest) if file.size <= code_checks.MAX_CODE_BYTES else b"\xff"
         try:
-            return code_checks.look_at_settings(tree, text)
+            return code_checks.check_settings(tree, text)
         except PrecastError as error:
             line = f"{SETTINGS}: error: {error.message} [{error.code}]"
             raise issues.BROKEN_TREE.error(environment=name, count=1, problems=line) from None
 
-    async def _arrive(self, arrival: Arrival, tree: Tree) -> tuple[EnvironmentVersion, bool]:
-        named = [*tree.digests, arrival.version]
-        for _ in range(TRIES):
+    async def _make_current(self, new_version: NewVersion, tree: FileTree) -> tuple[EnvironmentVersion, bool]:
+        referenced = [*tree.digests, new_version.version]
+        for _ in range(MAX_TRIES):
             try:
-                found = await self._database.write(self._arriving, arrival, named)
+                deployed = await self._database.write(self._deploy, new_version, referenced)
             except PrecastError as error:
-                if store_issues.CONSTRAINT.matches(error):  # content was collected after we looked
+                if store_issues.CONSTRAINT.matches(error):  # content was deleted after our check
                     raise issues.MISSING_CONTENT.error(count=1, first="one of them") from None
                 raise
-            if found is not None:
-                return found
-        raise issues.DEPLOYED_MEANWHILE.error(environment=arrival.environment)
+            if deployed is not None:
+                return deployed
+        raise issues.CONCURRENT_DEPLOYMENT.error(environment=new_version.environment)
 
-    def _arriving(self, arrival: Arrival, named: Sequence[str]) -> Transaction[tuple[EnvironmentVersion, bool] | None]:
-        """None if another was first to make the environment."""
-        taken = yield from self._environments.taking(arrival.environment)
-        is_new = taken is None or taken[0] != arrival.version
-        number = 1 if taken is None else taken[1] + 1
+    def _deploy(
+        self, new_version: NewVersion, referenced: Sequence[str]
+    ) -> Transaction[tuple[EnvironmentVersion, bool] | None]:
+        """Make a version current, unless it is; returns None if another transaction has just created the environment."""
+        locked = yield from self._environments.lock(new_version.environment)
+        is_new = locked is None or locked[0] != new_version.version
+        number = 1 if locked is None else locked[1] + 1
         if is_new:
-            owner = owner_of_tree(arrival.version)
-            yield from self._blobs.referring(owner, named)
-            if not (yield from self._environments.arriving(arrival, number)):
+            owner = tree_owner(new_version.version)
+            yield from self._blobs.add_references(owner, referenced)
+            if not (yield from self._environments.make_current(new_version, number)):
                 return None
-            yield from self._work.enqueuing(REDECIDE.name, arrival.environment, b"")
-            yield from self._audit.adding(
-                arrival.deployed_by,
+            yield from self._work.enqueue_item(REDECIDE.name, new_version.environment, b"")
+            yield from self._audit.add(
+                new_version.deployed_by,
                 "environment.deploy",
-                arrival.environment,
-                version=arrival.version,
+                new_version.environment,
+                version=new_version.version,
                 number=number,
-                source=arrival.source,
-                commit=arrival.commit_id,
+                source=new_version.source,
+                commit=new_version.commit_id,
             )
-        found = yield from self._environments.showing(arrival.environment)
-        assert found is not None, "it was just written"
-        return found.current, is_new
+        environment = yield from self._environments.find(new_version.environment)
+        assert environment is not None, "it was just written"
+        return environment.current, is_new
 
-    def _setting_policy(self, name: str, policy: str, actor: str) -> Transaction[Environment]:
-        if (yield from self._environments.setting_policy(name, policy)):
-            yield from self._audit.adding(actor, "environment.policy", name, policy=policy)
-        found, _ = yield from self._showing(name)
-        return found
+    def _set_policy(self, name: str, policy: str, actor: str) -> Transaction[Environment]:
+        if (yield from self._environments.set_policy(name, policy)):
+            yield from self._audit.add(actor, "environment.policy", name, policy=policy)
+        environment, _ = yield from self._find(name)
+        return environment
 
-    def _showing(self, name: str) -> Transaction[tuple[Environment, list[EnvironmentVersion]]]:
-        found = (yield from self._environments.showing(name)) if _NAME.fullmatch(name) else None
-        if found is None:
+    def _find(self, name: str) -> Transaction[tuple[Environment, list[EnvironmentVersion]]]:
+        environment = (yield from self._environments.find(name)) if _NAME.fullmatch(name) else None
+        if environment is None:
             raise issues.NO_ENVIRONMENT.error(name=name[:100])
-        return found, (yield from self._environments.history(name, NEWEST, HISTORY))
+        return environment, (yield from self._environments.list_history(name, NEWEST, HISTORY))
 
-    async def _numbered(self, name: str, number: int) -> EnvironmentVersion:
-        found = await self._database.read(self._environments.numbered, name, number) if 0 < number < NEWEST else None
-        if found is None:
+    async def _find_version(self, name: str, number: int) -> EnvironmentVersion:
+        version = (
+            await self._database.read(self._environments.find_version, name, number) if 0 < number < NEWEST else None
+        )
+        if version is None:
             raise issues.NO_VERSION.error(name=name, number=number or "before that")
-        return found
+        return version
 
-    def _naming(self, name: str, digest: str) -> Transaction[bool]:
-        for version in (yield from self._environments.versions(name, LISTED)):
-            if (yield from self._blobs.refers(owner_of_tree(version), digest)):
+    def _has_file(self, name: str, digest: str) -> Transaction[bool]:
+        for version in (yield from self._environments.list_versions(name, PAGE)):
+            if (yield from self._blobs.has_reference(tree_owner(version), digest)):
                 return True
         return False
 
@@ -246,19 +252,19 @@ def check_name(name: str) -> None:
         raise issues.BAD_NAME.error(name=repr(name[:100]))
 
 
-def _problems(report: Report) -> str:
+def _problems(report: CheckReport) -> str:
     more = report.error_count - len(report.errors)
-    lines = [one.line_of("error") for one in report.errors]
+    lines = [finding.render("error") for finding in report.errors]
     return "\n".join([*lines, *([f"and {more} more"] if more else [])])
 
 
-def _version(found: EnvironmentVersion) -> VersionRow:
-    return msgspec.convert(found, VersionRow, from_attributes=True)
+def _version_row(version: EnvironmentVersion) -> VersionRow:
+    return msgspec.convert(version, VersionRow, from_attributes=True)
 
 
-def _row(found: Environment) -> EnvironmentRow:
-    return EnvironmentRow(found.name, found.policy, _version(found.current))
+def _row(environment: Environment) -> EnvironmentRow:
+    return EnvironmentRow(environment.name, environment.policy, _version_row(environment.current))
 
 
-def _file(found: File | None) -> FileRow | None:
-    return None if found is None else FileRow(*found)
+def _file_row(file: TreeFile | None) -> FileRow | None:
+    return None if file is None else FileRow(*file)

@@ -1,7 +1,7 @@
-"""Code from a git repository: one commit as plain files in a directory.
+"""Fetches code from a git repository: one commit as plain files in a directory.
 
-Only git itself speaks to the repository, with protocols that carry files and nothing else, and without asking anybody anything.
-What comes out is an archive of one commit: no hooks, no filters of a working copy, no submodules.
+Only git itself contacts the repository, over protocols that can only transfer files, and without prompts. The result is an archive
+of one commit: no hooks, no filters of a working copy, no submodules.
 """
 
 import os
@@ -10,10 +10,10 @@ import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
-from precast.services import programs
-from precast.services.code import issues as issues
+from precast.base import async_programs
+from precast.services.code import issues
 from precast.services.code.archives import unpack
-from precast.services.code.trees import MAX_FILES, MAX_TREE_BYTES
+from precast.services.code.file_trees import MAX_FILES, MAX_TREE_BYTES
 
 DEADLINE_S = 120.0
 MAX_OUT_BYTES = 64 * 1024
@@ -22,30 +22,30 @@ _URL = re.compile(r"(?:https|ssh|file)://[^\s\0-\x1f]+")
 _SCP = re.compile(r"(?:[\w.-]+@)?[\w][\w.-]*:(?!:|//)[^\s\0-\x1f]+")
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# What git needs of ours to reach a repository as the user who runs it does.
-_KEPT = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "GIT_SSH_COMMAND", "SSL_CERT_FILE", "LANG")
+# The environment variables that git needs to reach a repository as its user does.
+_PASSED_VARIABLES = ("HOME", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "GIT_SSH_COMMAND", "SSL_CERT_FILE", "LANG")
 
 
 class Checkout(NamedTuple):
-    """Where the files are, and which commit they are."""
+    """The directory of the files, and their commit."""
 
     place: Path
     commit: str
 
 
 def check_repository(repository: str) -> None:
-    """Raises InputError ENV-020 for what could make git do something else than fetch."""
+    """Raises InputError ENV-020 for an address that could make git do anything but fetch."""
     is_local = repository.startswith("/") and repository.isprintable()
     is_known = bool(_URL.fullmatch(repository) or _SCP.fullmatch(repository))
     if not (is_local or is_known) or "::" in repository or len(repository) > 1000:
-        raise issues.BAD_REPOSITORY.error(repository=repr(shown(repository)[:200]))
+        raise issues.BAD_REPOSITORY.error(repository=repr(redact_url(repository)[:200]))
 
 
 def check_remote(repository: str) -> None:
-    """Raises InputError ENV-020 for what is not fetched over the network, too."""
+    """Raises InputError ENV-020 as `check_repository` does, and also for a local repository."""
     check_repository(repository)
     if repository.startswith(("/", "file:")):
-        raise issues.BAD_REPOSITORY.error(repository=repr(shown(repository)[:200]))
+        raise issues.BAD_REPOSITORY.error(repository=repr(redact_url(repository)[:200]))
 
 
 def check_ref(ref: str) -> None:
@@ -54,13 +54,13 @@ def check_ref(ref: str) -> None:
         raise issues.BAD_REF.error(ref=repr(ref[:200]))
 
 
-async def check_out(repository: str, ref: str, room: Path) -> Checkout:
+async def check_out(repository: str, ref: str, directory: Path) -> Checkout:
     """Fetch one commit into an empty directory. Raises InputError ENV-020, ENV-021, UnavailableError ENV-022."""
     check_repository(repository)
     check_ref(ref)
-    bare, place, archive = room / "git", room / "files", room / "files.tar"
-    await _git(repository, room, "init", "--quiet", "--bare", bare)
-    if _COMMIT.fullmatch(ref):  # few servers give out a commit by its name alone
+    bare, place, archive = directory / "git", directory / "files", directory / "files.tar"
+    await _git(repository, directory, "init", "--quiet", "--bare", bare)
+    if _COMMIT.fullmatch(ref):  # few servers allow fetching a commit by its hash
         await _git(repository, bare, "fetch", "--quiet", "--no-tags", "--", repository, "+refs/*:refs/fetched/*")
         named = ref
     else:
@@ -73,10 +73,10 @@ async def check_out(repository: str, ref: str, room: Path) -> Checkout:
 
 
 async def _git(repository: str, directory: Path, *words: str | Path) -> str:
-    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     environment |= {"GIT_ALLOW_PROTOCOL": PROTOCOLS, "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true"}
-    ended = await programs.run(
-        # A repository of another user's is only read here, and nothing of its configuration is asked.
+    ended = await async_programs.run(
+        # The repository may belong to another user: git only reads it, and ignores its hooks and configuration.
         ["git", "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", *words],
         deadline_s=DEADLINE_S,
         max_out_bytes=MAX_OUT_BYTES,
@@ -85,23 +85,23 @@ async def _git(repository: str, directory: Path, *words: str | Path) -> str:
     )
     if ended.trouble:
         reason = " ".join(ended.trouble.split())[:300]
-        raise issues.GIT_FAILED.error(repository=shown(repository), reason=reason)
+        raise issues.GIT_FAILED.error(repository=redact_url(repository), reason=reason)
     return ended.out.decode(errors="replace")
 
 
 def _unpack(archive: Path, place: Path) -> None:
     try:
-        with tarfile.open(archive) as packed:
-            members = packed.getmembers()
+        with tarfile.open(archive) as tar:
+            members = tar.getmembers()
             if len(members) > 2 * MAX_FILES:
                 raise issues.TREE_TOO_LARGE.error(what="files", limit=MAX_FILES)
-            if sum(one.size for one in members) > MAX_TREE_BYTES:
+            if sum(member.size for member in members) > MAX_TREE_BYTES:
                 raise issues.TREE_TOO_LARGE.error(what="bytes", limit=MAX_TREE_BYTES)
-            unpack(packed, members, place)
+            unpack(tar, members, place)
     except (tarfile.TarError, OSError, ValueError) as error:
         raise issues.BAD_TREE.error(reason=str(error)[:200]) from None
 
 
-def shown(repository: str) -> str:
-    """Without a password that somebody wrote into it."""
+def redact_url(repository: str) -> str:
+    """Remove a user name and password from an address."""
     return re.sub(r"//[^/@]*@", "//", repository)

@@ -1,8 +1,8 @@
-"""Hooks: a forge says that something was pushed, and the server deploys what it is configured to deploy.
+"""Hooks: a forge reports a push, and the server deploys the environment that it is configured to deploy.
 
-Nothing of a request is used but that whoever signed it knows the secret: environment, repository and ref stand in a file on the
-server. So an old request that is sent again can do no more than have the present state fetched once more, and if that is what is
-current already, nothing happens. Calls are coalesced to one item of work, and limited.
+A request proves only that its sender knows the secret; environment, repository and ref are configured in a file on the server. So a
+replayed request can only trigger another fetch of the current state, and if that version is deployed already, nothing changes. Calls
+are coalesced into one work item, and rate limited.
 """
 
 import asyncio
@@ -19,34 +19,32 @@ import msgspec
 
 from precast.base.clock import Clock
 from precast.base.errors import Kind, PrecastError
-from precast.services.code import git_sources
-from precast.services.code import issues as issues
-from precast.services.code import sources as code_sources
-from precast.services.code.content import MAX_ASKED, ContentService
+from precast.services.code import git_sources, issues, puppetfile_modules
+from precast.services.code.content import MAX_DIGESTS, ContentService
 from precast.services.code.environments import EnvironmentService, check_name
-from precast.services.code.trees import Tree, read_directory
+from precast.services.code.file_trees import FileTree, read_directory
+from precast.services.queue_worker import run_worker
 from precast.services.work_kinds import DEPLOY
-from precast.services.working import keep_working
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
 from precast.store.queue.kinds import Claim
 from precast.store.queue.queue import WorkQueue
-from precast.wire.code.content_frames import head
+from precast.wire.code.content_frames import encode_header
 from precast.wire.code.environments import DeployAnswer, DeployBody
 
 log = logging.getLogger("precast.hooks")
 
 LEASE_S = 60.0
 EXTEND_S = 15.0
-A_MINUTE = 12
+MAX_CALLS_PER_MINUTE = 12
 MIN_SECRET_CHARS = 20
 READ_BYTES = 256 * 1024
 MAX_REASON_CHARS = 2_000
 
 
 class Hook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is deployed when a hook is called."""
+    """The repository and ref that a call of the hook deploys."""
 
     repository: str
     ref: str
@@ -54,18 +52,20 @@ class Hook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_hooks(path: Path) -> dict[str, Hook]:
-    """The hooks of a server by environment. Raises InputError ENV-024."""
+    """Load the hooks of a server, by environment. Raises InputError ENV-024."""
     try:
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) & ~stat.S_IRGRP:
-            raise issues.HOOKS_UNUSABLE.error(path=path, reason="others may read or change it, and it holds secrets")
-        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Hook])
-        for name, hook in found.items():
+            raise issues.HOOKS_UNUSABLE.error(
+                path=path, reason="other users may read or change it, and it contains secrets"
+            )
+        hooks = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Hook])
+        for name, hook in hooks.items():
             check_name(name)
             git_sources.check_repository(hook.repository)
             git_sources.check_ref(hook.ref)
             if len(hook.secret) < MIN_SECRET_CHARS:
                 raise issues.HOOKS_UNUSABLE.error(
-                    path=path, reason=f"the secret of {name} has less than {MIN_SECRET_CHARS} characters"
+                    path=path, reason=f"the secret of {name} has fewer than {MIN_SECRET_CHARS} characters"
                 )
     except OSError as error:
         raise issues.HOOKS_UNUSABLE.error(path=path, reason=error.strerror) from None
@@ -75,11 +75,11 @@ def load_hooks(path: Path) -> dict[str, Hook]:
         if issues.HOOKS_UNUSABLE.matches(error):
             raise
         raise issues.HOOKS_UNUSABLE.error(path=path, reason=error.message) from None
-    return found
+    return hooks
 
 
 class HookService:
-    """Takes calls, and works off what they ask for."""
+    """Receives calls, and deploys the environments of their hooks."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class HookService:
         content: ContentService,
         work: WorkQueue,
         audit: AuditLog,
-        room: Path,
+        spool: Path,
     ) -> None:
         self._database = database
         self._hooks = hooks
@@ -97,7 +97,7 @@ class HookService:
         self._content = content
         self._work = work
         self._audit = audit
-        self._room = room
+        self._spool = spool
         self._calls: dict[str, list[float]] = {}
 
     def is_signed(self, environment: str, signature: str, body: bytes) -> bool:
@@ -108,87 +108,87 @@ class HookService:
         return hmac.compare_digest(expected.encode(), signature.encode(errors="replace")) and hook is not None
 
     async def call(self, environment: str) -> bool:
-        """A signed call: have the environment deployed; False if that is asked for already. Raises LimitedError ENV-025."""
+        """Enqueue a deployment after a signed call; returns False if one is already queued. Raises LimitedError ENV-025."""
         self._limit(environment, self._database.clock)
         return await self._work.enqueue(DEPLOY.name, environment, b"")
 
     def _limit(self, environment: str, clock: Clock) -> None:
         now_s = clock.monotonic_s()
         calls = [at_s for at_s in self._calls.get(environment, []) if now_s - at_s < 60.0]
-        if len(calls) >= A_MINUTE:
-            raise issues.HOOK_TOO_OFTEN.error(environment=environment, limit=A_MINUTE)
+        if len(calls) >= MAX_CALLS_PER_MINUTE:
+            raise issues.HOOK_TOO_OFTEN.error(environment=environment, limit=MAX_CALLS_PER_MINUTE)
         self._calls[environment] = [*calls, now_s]
 
     async def work_off(self, owner: str) -> int:
-        """Deploy what was asked for; how many environments."""
+        """Deploy queued environments; returns how many."""
         claims = await self._work.claim(DEPLOY.name, owner, limit=1, lease_s=LEASE_S)
         for claim in claims:
-            await self._work_off_one(claim)
+            await self._process(claim)
         return len(claims)
 
     async def run(self, owner: str) -> None:
-        """Work off what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
-        await keep_working(self._database, lambda: self.work_off(owner), DEPLOY)
+        """Process the queue for ever. Cancelling is safe: a claimed item becomes free when its lease expires."""
+        await run_worker(self._database, lambda: self.work_off(owner), DEPLOY)
 
-    async def _work_off_one(self, claim: Claim) -> None:
+    async def _process(self, claim: Claim) -> None:
         hook = self._hooks.get(claim.key)
-        if hook is None:  # it is another server's, or was taken out of the file
+        if hook is None:  # another server has the hook, or it was removed from the file
             await self._work.fail(claim, "this server has no such hook")
             return
-        keeping = asyncio.create_task(self._keep(claim))
+        extension = asyncio.create_task(self._extend_lease(claim))
         try:
             answer = await self.deploy(claim.key, hook)
-            log.info("%s has version %d by its hook", claim.key, answer.current.number)
+            log.info("the hook of %s deployed version %d", claim.key, answer.current.number)
             await self._work.complete(claim)
         except PrecastError as error:
-            log.warning("%s is not deployed by its hook: %s", claim.key, error.message)
+            log.warning("the hook of %s could not deploy it: %s", claim.key, error.message)
             if error.kind in (Kind.UNAVAILABLE, Kind.LIMITED, Kind.CONFLICT):
                 await self._work.fail(claim, f"{error.message} [{error.code}]")
             else:  # the same commit would fail again
-                await self._database.write(self._refusing, claim, error)
+                await self._database.write(self._record_refusal, claim, error)
         finally:
-            keeping.cancel()
+            extension.cancel()
 
-    async def _keep(self, claim: Claim) -> None:
+    async def _extend_lease(self, claim: Claim) -> None:
         while True:
             await asyncio.sleep(EXTEND_S)
             await self._work.extend(claim, LEASE_S)
 
     async def deploy(self, environment: str, hook: Hook) -> DeployAnswer:
-        """Fetch what the hook names and make it current. Raises what fetching, installing and deploying raise."""
-        with tempfile.TemporaryDirectory(prefix="deploy-", dir=self._room) as room:
-            found = await git_sources.check_out(hook.repository, hook.ref, Path(room))
+        """Fetch the ref of the hook and deploy it. Raises what fetching, installing and deploying raise."""
+        with tempfile.TemporaryDirectory(prefix="deploy-", dir=self._spool) as directory:
+            checkout = await git_sources.check_out(hook.repository, hook.ref, Path(directory))
             await asyncio.to_thread(
-                code_sources.install_modules, found.place, self._room / "modules", is_remote_only=True
+                puppetfile_modules.install_modules, checkout.place, self._spool / "modules", is_remote_only=True
             )
-            tree, places = await asyncio.to_thread(read_directory, found.place)
-            await self._send(tree, places)
-            source = f"{git_sources.shown(hook.repository)} {hook.ref}"
-            body = DeployBody(tree.version, source, found.commit)
+            tree, places = await asyncio.to_thread(read_directory, checkout.place)
+            await self._store_missing(tree, places)
+            source = f"{git_sources.redact_url(hook.repository)} {hook.ref}"
+            body = DeployBody(tree.version, source, checkout.commit)
             return await self._environments.deploy(environment, body, f"hook:{environment}")
 
-    async def _send(self, tree: Tree, places: Mapping[str, Path]) -> None:
-        """Keep what is missing of a tree, as if it had been sent."""
+    async def _store_missing(self, tree: FileTree, places: Mapping[str, Path]) -> None:
+        """Store the content of a tree that is missing, as an upload does."""
         wanted = [*tree.digests, tree.version]
         sizes: dict[str, int] = {file.digest: file.size for file in tree.files.values()}
         missing: list[str] = []
-        for at in range(0, len(wanted), MAX_ASKED):
-            missing += await self._content.missing(wanted[at : at + MAX_ASKED])
+        for start in range(0, len(wanted), MAX_DIGESTS):
+            missing += await self._content.find_missing(wanted[start : start + MAX_DIGESTS])
 
         async def frames() -> AsyncIterator[bytes]:
             for digest in missing:
                 if digest == tree.version:
                     data = tree.encode()
-                    yield head(digest, len(data)) + data
+                    yield encode_header(digest, len(data)) + data
                     continue
-                yield head(digest, sizes[digest])
+                yield encode_header(digest, sizes[digest])
                 with places[digest].open("rb") as file:
                     while part := file.read(READ_BYTES):
                         yield part
 
         await self._content.receive(frames())
 
-    def _refusing(self, claim: Claim, error: PrecastError) -> Transaction[None]:
-        yield from self._work.completing(claim)
+    def _record_refusal(self, claim: Claim, error: PrecastError) -> Transaction[None]:
+        yield from self._work.complete_claim(claim)
         reason = f"{error.message} [{error.code}]"[:MAX_REASON_CHARS]
-        yield from self._audit.adding(f"hook:{claim.key}", "environment.refuse", claim.key, reason=reason)
+        yield from self._audit.add(f"hook:{claim.key}", "environment.refuse", claim.key, reason=reason)

@@ -1,1 +1,1 @@
-"""Compiles in processes of their own."""
+"""Compiles: which catalog each node gets, the worker processes that compile, and how far decisions and compiles are."""

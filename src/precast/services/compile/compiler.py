@@ -1,8 +1,8 @@
-"""The compiler service: takes from its own queue what somebody waits for, has it compiled, and grows the trace tree by it.
+"""The compiler service: takes requested compiles from its queue, has workers compile them, and adds the traces to the trace tree.
 
-A compile is asked for by the place where the tree ends, so it happens once, whoever waits and on whichever server. What the code is
-to blame for is a leaf like any catalog. What is the fault of the machine is tried again, and ends as a dead letter. Storing the
-documents, growing the tree, sending the waiting off to decide again and completing the item are one transaction.
+A compile is requested by the branch that is missing, so it happens once, however many nodes wait and on whichever server. An error of the
+code is a leaf like any catalog. A fault of the machine is retried, and ends as a dead letter. Storing the documents, growing the tree,
+requesting the decisions of the waiting nodes and completing the item are one transaction.
 """
 
 from typing import NamedTuple
@@ -12,32 +12,34 @@ import msgspec
 from precast.base import canonical, digests
 from precast.base.errors import PrecastError
 from precast.base.ids import Ids
-from precast.services.compile.deciding import Branch
+from precast.services.compile.decider import Branch
 from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
 from precast.services.compile.messages import Compiled
 from precast.services.compile.workers import Version, Workers
+from precast.services.queue_worker import LostClaim, run_worker
+from precast.services.traces.cache import TraceCache
 from precast.services.traces.chains import ABSENT_KEY, ROOT, Leaf, Link, decode_links, encode_links
-from precast.services.traces.grafting import part
-from precast.services.traces.groves import Groves, chain_of
-from precast.services.traces.walking import Found
+from precast.services.traces.divergence import follow_chain
+from precast.services.traces.paths import decode_chain
+from precast.services.traces.walker import ReachedLeaf
 from precast.services.work_kinds import COMPILE, DECIDE
-from precast.services.working import LostClaim, keep_working
-from precast.store.catalogs import Catalogs, content_owner
+from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.documents import content_owner
 from precast.store.code.blobs import Blobs
-from precast.store.engine.compression import pack
+from precast.store.engine.compression import compress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
-from precast.store.queue.kinds import Asked, Claim
+from precast.store.queue.kinds import Claim, ItemRequest
 from precast.store.queue.queue import WorkQueue
 from precast.store.traces import ChainRow, Traces
 
-# Beyond the time that the compile itself may take.
+# Added to the time limit of the compile itself.
 LEASE_S = 30.0
-# How many of those who wait are sent off in the transaction that grows the tree; the others follow in pages.
+# How many waiting nodes are requested in the transaction that grows the tree; the others follow in pages.
 PAGE = 500
 
 
-class _Done(NamedTuple):
+class _FinishedCompile(NamedTuple):
     """A finished compile, as it is stored."""
 
     environment: str
@@ -48,13 +50,13 @@ class _Done(NamedTuple):
 
 
 class CompilerService:
-    """Compiles what is waited for; holds no state between compiles."""
+    """Works off requested compiles; holds no state between compiles."""
 
     def __init__(
         self,
         database: Database,
         inputs: NodeInputs,
-        groves: Groves,
+        trace_cache: TraceCache,
         workers: Workers,
         traces: Traces,
         catalogs: Catalogs,
@@ -62,24 +64,24 @@ class CompilerService:
         blobs: Blobs,
         ids: Ids,
     ) -> None:
-        self._database, self._inputs, self._groves = database, inputs, groves
+        self._database, self._inputs, self._trace_cache = database, inputs, trace_cache
         self._workers, self._blobs = workers, blobs
         self._traces, self._catalogs, self._work, self._ids = traces, catalogs, work, ids
         self.compiles = 0
 
     async def run(self, owner: str) -> None:
-        """Compile what comes, for ever. Cancelling is safe: what was claimed is anyone's when its lease ends."""
-        await keep_working(self._database, lambda: self._work_off_or_retire(owner), COMPILE)
+        """Work off compiles until cancelled. Cancelling is safe: another worker claims the item when the lease ends."""
+        await run_worker(self._database, lambda: self._work_off_or_retire(owner), COMPILE)
 
     async def _work_off_or_retire(self, owner: str) -> int:
-        """When nothing waits it is time to look for workers that nobody needs."""
+        """Work off a compile; if there is none, end the workers that have been idle."""
         count = await self.work_off(owner)
         if not count:
             await self._workers.retire()
         return count
 
     async def work_off(self, owner: str) -> int:
-        """Do one of the compiles that are waited for; how many it was."""
+        """Do one of the requested compiles; returns how many it was."""
         claims = await self._work.claim(COMPILE.name, owner, limit=1, lease_s=self._workers.limit_s + LEASE_S)
         for claim in claims:
             try:
@@ -92,78 +94,82 @@ class CompilerService:
 
     async def _compile(self, claim: Claim) -> None:
         branch = msgspec.json.decode(claim.payload, type=Branch)
-        known = await self._representative(branch)
-        done = None if known is None else await self._done(known)
-        await self._database.write(self._storing, claim, branch, done, self._ids.new())
-        await self._send_off_all(branch)
+        node_input = await self._pick_waiter(branch)
+        finished = None if node_input is None else await self._compile_node(node_input)
+        await self._database.write(self._store, claim, branch, finished, self._ids.new())
+        await self._request_all_decisions(branch)
 
-    async def _representative(self, branch: Branch) -> NodeInput | None:
-        """Somebody who waits here; None if nobody does any more."""
-        waiters = await self._database.read(self._traces.waiters, branch.key, 1)
-        found = await self._database.read(self._inputs.reading, waiters) if waiters else []
-        return found[0] if found and found[0].version and found[0].facts_digest else None
+    async def _pick_waiter(self, branch: Branch) -> NodeInput | None:
+        """One of the nodes that wait for this branch; None if none does any more."""
+        waiters = await self._database.read(self._traces.list_waiters, branch.key, 1)
+        node_inputs = await self._database.read(self._inputs.read, waiters) if waiters else []
+        return node_inputs[0] if node_inputs and node_inputs[0].version and node_inputs[0].facts_digest else None
 
-    async def _done(self, known: NodeInput) -> _Done | None:
-        """Compile for a node with what is known of it now; None if the tree has that already."""
-        assert known.version is not None, "said by the caller"
-        node = node_data(known)
-        grove = await self._groves.grove(known.environment, known.version)
-        (found,) = await self._groves.walk(grove, [node])
-        if isinstance(found, Found):
+    async def _compile_node(self, node_input: NodeInput) -> _FinishedCompile | None:
+        """Compile for a node with its present inputs; None if the tree has a leaf for it by now."""
+        assert node_input.version is not None, "the caller checks it"
+        node = node_data(node_input)
+        tree = await self._trace_cache.tree(node_input.environment, node_input.version)
+        (walk,) = await self._trace_cache.walk(tree, [node])
+        if isinstance(walk, ReachedLeaf):
             return None
-        version = Version(known.environment, known.version, grove.files, grove.constants)
+        version = Version(node_input.environment, node_input.version, tree.files, tree.constants)
         compiled = await self._workers.compile(version, node)
         self.compiles += 1
-        return _done(known.environment, compiled)
+        return _finish(node_input.environment, compiled)
 
-    async def _send_off_all(self, branch: Branch) -> None:
-        while await self._database.write(self._sending_off, branch):
+    async def _request_all_decisions(self, branch: Branch) -> None:
+        while await self._database.write(self._request_decisions, branch):
             pass
 
-    def _storing(self, claim: Claim, branch: Branch, done: _Done | None, chain: str) -> Transaction[None]:
-        if done is not None:
-            yield from self._catalogs.storing(done.documents)
-            if done.leaf.catalog is not None:
-                yield from self._blobs.referring(content_owner(done.leaf.catalog), done.content)
-            yield from self._grafting(done, chain)
-        yield from self._sending_off(branch)
-        if not (yield from self._work.completing(claim)):
+    def _store(self, claim: Claim, branch: Branch, finished: _FinishedCompile | None, chain: str) -> Transaction[None]:
+        if finished is not None:
+            yield from self._catalogs.documents.store(finished.documents)
+            if finished.leaf.catalog is not None:
+                yield from self._blobs.add_references(content_owner(finished.leaf.catalog), finished.content)
+            yield from self._add_to_tree(finished, chain)
+        yield from self._request_decisions(branch)
+        if not (yield from self._work.complete_claim(claim)):
             raise LostClaim
 
-    def _grafting(self, done: _Done, chain: str) -> Transaction[None]:
-        place, at = ROOT, 0
+    def _add_to_tree(self, finished: _FinishedCompile, chain: str) -> Transaction[None]:
+        """Follow the stored chains with the trace to where it diverges, and attach the rest there as a chain of its own."""
+        links, leaf = finished.links, finished.leaf
+        branch_point, at = ROOT, 0
         while True:
-            row = yield from self._traces.finding(done.environment, *place)
+            row = yield from self._traces.find(finished.environment, *branch_point)
             if row is not None:
-                found, at = part(done.links, at, chain_of(row))
-                if found is None:
+                divergence, at = follow_chain(links, at, decode_chain(row))
+                if divergence is None:
                     return
-                place = found
+                branch_point = divergence
                 continue
-            if place.chain and not (yield from self._traces.holding(place.chain, self._database.clock.now())):
-                # It was pruned since we came by: what hangs nowhere would never be found.
-                place, at = ROOT, 0
+            if branch_point.chain and not (
+                yield from self._traces.lock(branch_point.chain, self._database.clock.now())
+            ):
+                # The parent was pruned after it was read: a chain attached to it would never be found.
+                branch_point, at = ROOT, 0
                 continue
-            rest = pack(encode_links(done.links[at:]))
-            leaf = done.leaf
+            rest = compress(encode_links(links[at:]))
             row = ChainRow(chain, rest, canonical.encode(leaf).decode(), leaf.catalog, leaf.source_map)
-            value = canonical.encode(done.links[at - 1].answer).decode() if place.key not in ("", ABSENT_KEY) else None
-            if (yield from self._traces.adding(done.environment, *place, row, value)):
+            has_value = branch_point.key not in ("", ABSENT_KEY)
+            value = canonical.encode(links[at - 1].answer).decode() if has_value else None
+            if (yield from self._traces.add(finished.environment, *branch_point, row, value)):
                 return
 
-    def _sending_off(self, branch: Branch) -> Transaction[bool]:
-        """Some of those who waited decide again; whether there may be more."""
-        nodes = yield from self._traces.taking_waiters(branch.key, PAGE)
-        yield from self._work.enqueuing_many(DECIDE.name, [Asked(node) for node in nodes])
+    def _request_decisions(self, branch: Branch) -> Transaction[bool]:
+        """Request the decisions of a page of the nodes that wait for a branch; returns whether there may be more."""
+        nodes = yield from self._traces.remove_waiters(branch.key, PAGE)
+        yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in nodes])
         return len(nodes) == PAGE
 
 
-def _done(environment: str, compiled: Compiled) -> _Done:
+def _finish(environment: str, compiled: Compiled) -> _FinishedCompile:
     links = decode_links(compiled.links)
     if compiled.error is not None:
         leaf = Leaf(error=compiled.error, code=compiled.code, logs=compiled.logs)
-        return _Done(environment, links, leaf, (), ())
-    catalog, places = digests.of_bytes(compiled.body), digests.of_bytes(compiled.source_map)
-    leaf = Leaf(catalog=catalog, source_map=places, logs=compiled.logs)
-    documents = ((catalog, compiled.body), (places, compiled.source_map))
-    return _Done(environment, links, leaf, documents, compiled.content)
+        return _FinishedCompile(environment, links, leaf, (), ())
+    catalog, source_map = digests.of_bytes(compiled.body), digests.of_bytes(compiled.source_map)
+    leaf = Leaf(catalog=catalog, source_map=source_map, logs=compiled.logs)
+    documents = ((catalog, compiled.body), (source_map, compiled.source_map))
+    return _FinishedCompile(environment, links, leaf, documents, compiled.content)

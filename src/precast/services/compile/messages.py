@@ -1,19 +1,19 @@
-"""What a server and its compile workers say to each other: frames of MessagePack over a pipe, each with its length in front."""
+"""The messages between a server and its compile workers: frames of MessagePack over a pipe, each preceded by its length."""
 
 from typing import Any, BinaryIO
 
 import msgspec
 
 from precast.base.digests import Digest
-from precast.lang.answers import NodeData
+from precast.lang.node_answers import NodeData
 
-# A frame that is longer is a fault: the largest catalogs have some ten megabytes.
+# A longer frame is a fault: the largest catalogs have some ten megabytes.
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 _LENGTH_BYTES = 4
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
-    """First to a worker: the files of its version by path, the name of its environment, and what is the same for all its compiles."""
+    """The first message to a worker: the name of its environment, the files of its version by path, and the constants of all compiles."""
 
     environment: str
     files: dict[str, Digest]
@@ -22,25 +22,25 @@ class Begin(msgspec.Struct, frozen=True, tag="begin"):
 
 
 class Compile(msgspec.Struct, frozen=True, tag="compile"):
-    """Compile for this node."""
+    """The server requests a compile for this node."""
 
     node: NodeData
 
 
 class Content(msgspec.Struct, frozen=True, tag="content"):
-    """The bytes of a file that was wanted."""
+    """The bytes of a file that the worker requested."""
 
     data: bytes
 
 
-class Want(msgspec.Struct, frozen=True, tag="want"):
-    """Send me this file."""
+class ContentRequest(msgspec.Struct, frozen=True, tag="want"):
+    """The worker requests the content of a file."""
 
     digest: Digest
 
 
 class Compiled(msgspec.Struct, frozen=True, tag="compiled"):
-    """What came of it: body and source map in canonical bytes, or the error of the language; the trace as it is stored."""
+    """The result of a compile: body and source map in canonical bytes, or the language error; and the trace in its stored form."""
 
     links: bytes
     logs: tuple[tuple[str, str], ...]
@@ -51,27 +51,27 @@ class Compiled(msgspec.Struct, frozen=True, tag="compiled"):
     code: str | None = None
 
 
-class Broke(msgspec.Struct, frozen=True, tag="broke"):
-    """A fault of the worker, not of the code; it ends."""
+class WorkerFault(msgspec.Struct, frozen=True, tag="broke"):
+    """A fault of the worker, not of the code; the worker ends after it."""
 
     reason: str
 
 
 ToWorker = Begin | Compile | Content
-FromWorker = Want | Compiled | Broke
+FromWorker = ContentRequest | Compiled | WorkerFault
 
 encode = msgspec.msgpack.Encoder().encode
 decode_to_worker = msgspec.msgpack.Decoder(ToWorker).decode
 decode_from_worker = msgspec.msgpack.Decoder(FromWorker).decode
 
 
-def framed(message: ToWorker | FromWorker) -> bytes:
+def encode_frame(message: ToWorker | FromWorker) -> bytes:
     data = encode(message)
     return len(data).to_bytes(_LENGTH_BYTES, "big") + data
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next frame; None where the other side has closed."""
+    """The next frame; None if the other side has closed the pipe."""
     head = stream.read(_LENGTH_BYTES)
     if len(head) < _LENGTH_BYTES:
         return None

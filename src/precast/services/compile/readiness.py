@@ -1,10 +1,10 @@
-"""Whether nodes have what their newest code gives them: whoever has just deployed waits for that before a release.
+"""Tells whether nodes have the catalogs of their newest code: an operator who has just deployed waits for that before a release.
 
-A node is ready when it was decided upon with the version its environment has now, and nothing asks for it to be decided again: neither
-the queue, nor a compile that it waits for, whose end puts it into the queue anew. Facts come all the time, and who waits for a whole
-fleet would never see an end: so what was decided after somebody began to wait is good enough for them, and they wait for each node
-once at most. One that can have no catalog yet, because it has sent no facts or because nothing is deployed to its environment, is not
-waited for, and neither is one whose compile was given up.
+A node is ready when it was decided upon with the current version of its environment, and no other decision is requested: neither in the
+queue, nor by a compile that the node waits for, whose end queues the node again. Nodes send facts all the time, so a caller that waits
+for a whole fleet would never finish: a decision made after the caller began to wait is good enough, and the caller waits for each node
+at most once. A caller does not wait for a node that cannot have a catalog yet, because it has sent no facts or because nothing is
+deployed to its environment, nor for a node whose compile was given up.
 """
 
 from collections import Counter
@@ -13,27 +13,27 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from precast.services.compile.inputs import DEFAULT_ENVIRONMENT
-from precast.services.facts.facts import FACTS
+from precast.services.facts.intake import FACTS
 from precast.services.query.targets import TargetService
 from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
-from precast.store.catalogs import Catalogs
+from precast.store.catalogs.catalogs import Catalogs
 from precast.store.code.environments import Environments
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
-from precast.store.facts.views import reading_digests
+from precast.store.facts.views import find_digests
 from precast.store.nodes.nodes import Fleet
-from precast.store.queue.queue import finding_among, finding_dead_among
+from precast.store.queue.queue import find_dead_keys, find_items
 from precast.store.traces import Traces
 from precast.wire.catalogs.bodies import ReadinessBody, ReadinessView
 
-# Names of nodes that are waited for; how many it is is always said.
+# Names of waiting nodes in the answer; their number is always complete.
 NAMES_SHOWN = 100
-# By so much the clocks of two servers may differ.
-CLOCKS = timedelta(seconds=5)
+# The clocks of two servers may differ by so much.
+CLOCK_SKEW = timedelta(seconds=5)
 
 
-class _Place(NamedTuple):
-    """Where a node belongs, and the version that is there now."""
+class _NodeVersion(NamedTuple):
+    """The environment of a node, and its current version."""
 
     environment: str
     version: str | None
@@ -54,67 +54,67 @@ class ReadinessService:
         self._database, self._fleet, self._catalogs = database, fleet, catalogs
         self._environments, self._targets, self._traces = environments, targets, traces
 
-    async def look(self, body: ReadinessBody) -> ReadinessView:
-        """How far these nodes are. Raises what targets raise."""
-        names = (await self._targets.names(body.nodes)).names
-        return await self._database.read(self._looking, names, body.asked_by or self._database.clock.now() + CLOCKS)
+    async def check(self, body: ReadinessBody) -> ReadinessView:
+        """How many of these nodes are ready. Raises what targets raise."""
+        names = (await self._targets.resolve(body.nodes)).names
+        return await self._database.read(self._check, names, body.asked_by or self._database.clock.now() + CLOCK_SKEW)
 
-    def _looking(self, names: Sequence[str], asked_by: datetime) -> Transaction[ReadinessView]:
-        places = yield from self._places(names)
-        staged = yield from self._catalogs.staged(names)
-        facts = yield from reading_digests(names)
+    def _check(self, names: Sequence[str], asked_by: datetime) -> Transaction[ReadinessView]:
+        versions = yield from self._find_versions(names)
+        staged = yield from self._catalogs.staged.find(names)
+        facts = yield from find_digests(names)
         now = self._database.clock.now()
-        # Facts that came and were not looked at yet are facts.
-        inbox = yield from finding_among(FACTS.name, [name for name in names if name not in facts], now)
-        asked = yield from finding_among(DECIDE.name, names, now)
-        compiling = yield from self._traces.waiting_among(names)
+        # A node whose facts wait in the inbox has sent facts.
+        inbox = yield from find_items(FACTS.name, [name for name in names if name not in facts], now)
+        asked = yield from find_items(DECIDE.name, names, now)
+        compiling = yield from self._traces.find_branches(names)
         ready, broken = 0, 0
         left_out: Counter[str] = Counter()
         waiting: list[str] = []
         for name in names:
-            place, found = places.get(name), staged.get(name)
-            if place is None or place.version is None:
+            current, staged_catalog = versions.get(name), staged.get(name)
+            if current is None or current.version is None:
                 left_out["nothing is deployed to its environment"] += 1
             elif name not in facts and not inbox.get(name):
                 left_out["it has sent no facts"] += 1
             elif (
-                found is None
-                or found.version != place.version
-                or (found.decided_at <= asked_by and (asked.get(name) or name in compiling))
+                staged_catalog is None
+                or staged_catalog.version != current.version
+                or (staged_catalog.decided_at <= asked_by and (asked.get(name) or name in compiling))
             ):
                 waiting.append(name)
-            elif found.digest is None:
+            elif staged_catalog.digest is None:
                 broken += 1
             else:
                 ready += 1
-        given_up = yield from _given_up(waiting, places, asked, compiling, now)
+        given_up = yield from _find_given_up(waiting, versions, asked, compiling, now)
         if given_up:
             left_out["its compile was given up"] = len(given_up)
             waiting = [name for name in waiting if name not in given_up]
         return ReadinessView(asked_by, len(names), ready, broken, left_out, len(waiting), waiting[:NAMES_SHOWN])
 
-    def _places(self, names: Sequence[str]) -> Transaction[dict[str, _Place]]:
-        """Of each active node."""
-        vouched = yield from self._fleet.vouched(names)
-        environments = {one.name: one.environment or DEFAULT_ENVIRONMENT for one in vouched}
-        versions = yield from self._environments.current_versions(environments.values())
-        return {name: _Place(environment, versions[environment]) for name, environment in environments.items()}
+    def _find_versions(self, names: Sequence[str]) -> Transaction[dict[str, _NodeVersion]]:
+        """The environment and version of each active node."""
+        vouched = yield from self._fleet.read_compile_inputs(names)
+        environments = {node.name: node.environment or DEFAULT_ENVIRONMENT for node in vouched}
+        versions = yield from self._environments.find_current_versions(environments.values())
+        return {name: _NodeVersion(environment, versions[environment]) for name, environment in environments.items()}
 
 
-def _given_up(
+def _find_given_up(
     waiting: Sequence[str],
-    places: Mapping[str, _Place],
+    versions: Mapping[str, _NodeVersion],
     asked: Container[str],
     compiling: Mapping[str, str],
     now: datetime,
 ) -> Transaction[set[str]]:
-    """Those whose decision or compile was given up, if nothing asks for it anew, be it for the node or for its environment."""
-    environments = {places[name].environment for name in waiting}
-    spreading = yield from finding_among(REDECIDE.name, sorted(environments), now)
-    quiet = [name for name in waiting if name not in asked and places[name].environment not in spreading]
-    if not quiet:
+    """The nodes whose decision or compile was given up, unless it is requested again for the node or for its environment."""
+    environments = {versions[name].environment for name in waiting}
+    requested = yield from find_items(REDECIDE.name, sorted(environments), now)
+    idle = [name for name in waiting if name not in asked and versions[name].environment not in requested]
+    if not idle:
         return set()
-    undecided = yield from finding_dead_among(DECIDE.name, quiet)
-    branches = {compiling[name] for name in quiet if name in compiling}
-    uncompiled = yield from finding_dead_among(COMPILE.name, sorted(branches))
-    return {name for name in quiet if name in undecided or compiling.get(name) in uncompiled}
+    undecided = yield from find_dead_keys(DECIDE.name, idle)
+    branches = {compiling[name] for name in idle if name in compiling}
+    uncompiled = yield from find_dead_keys(COMPILE.name, sorted(branches))
+    return {name for name in idle if name in undecided or compiling.get(name) in uncompiled}

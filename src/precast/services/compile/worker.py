@@ -1,8 +1,8 @@
-"""A compile worker: one version of one environment, in a process of its own that can reach nothing but its pipe.
+"""A compile worker: compiles one version of one environment, in a process of its own that can reach nothing but its pipe.
 
-It reads from standard input and answers on standard output, compiles one node after the other, and asks for files when it needs
-them. It opens no file, no socket and no database. Whoever started it watches its time; its memory has a limit, so that what
-would eat the machine ends here. `python -m precast.services.compile.worker MEMORY_BYTES`.
+It reads from standard input and answers on standard output, compiles one node after the other, and requests files when it needs
+them. It opens no file, no socket and no database. The server that started it limits its time; a memory limit ends it before it
+exhausts the machine. `python -m precast.services.compile.worker MEMORY_BYTES`.
 """
 
 import codecs
@@ -20,30 +20,30 @@ import msgspec
 
 from precast import lang
 from precast.base import digests
-from precast.lang.answers import NodeAnswers
 from precast.lang.compile import CompileFailure, compile_catalog
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers
 from precast.lang.settings import LogLine, Settings
 from precast.services.compile.messages import (
     Begin,
-    Broke,
     Compile,
     Compiled,
     Content,
+    ContentRequest,
     FromWorker,
     ToWorker,
-    Want,
+    WorkerFault,
     decode_to_worker,
-    framed,
+    encode_frame,
     read_frame,
 )
 from precast.services.confinement import confine
-from precast.services.traces.chains import encode_links, link
-from precast.services.traces.files import VersionFiles
+from precast.services.traces.chains import encode_links, make_link
+from precast.services.traces.version_files import VersionFiles
 
-# A compile keeps what it parsed for the next one. Circles are looked for between compiles only, and rarely.
+# A compile caches what it parsed for the next one. The garbage collector runs only between compiles, and rarely.
 COMPILES_BETWEEN_COLLECTIONS = 50
-# The exit code of a worker that has reached its limit.
+# The exit code of a worker that has reached its memory limit.
 OUT_OF_MEMORY = 71
 CODECS = ("utf-8-sig", "latin-1", "utf-16", "utf-32", "ascii", "idna", "unicode-escape")
 
@@ -51,35 +51,35 @@ CODECS = ("utf-8-sig", "latin-1", "utf-16", "utf-32", "ascii", "idna", "unicode-
 class Worker:
     """Answers the requests of one server."""
 
-    def __init__(self, came: BinaryIO, gone: BinaryIO) -> None:
-        self._came, self._gone = came, gone
+    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
         self._settings = Settings()
         self._files = VersionFiles({}, self._fetch)
         self._begin = Begin("", {}, {}, is_strict=False)
-        self._done = 0
+        self._compiles = 0
 
     def run(self) -> None:
-        """Until the server closes the pipe."""
+        """Answer requests until the server closes the pipe."""
         while (message := self._receive()) is not None:
             try:
-                self._obey(message)
+                self._handle(message)
             except (MemoryError, EOFError, BrokenPipeError):
                 raise
-            except Exception as error:  # noqa: BLE001 - the boundary of the process: the server is told, and starts another
-                self._send(Broke(_where(error)))
+            except Exception as error:  # noqa: BLE001 - the boundary of the process: the server gets the fault, and starts another
+                self._send(WorkerFault(_describe_error(error)))
                 return
 
-    def _obey(self, message: ToWorker) -> None:
+    def _handle(self, message: ToWorker) -> None:
         match message:
             case Begin():
                 self._start(message)
             case Compile():
-                self._send(self._compiled(message))
-                self._done += 1
-                if self._done % COMPILES_BETWEEN_COLLECTIONS == 0:
+                self._send(self._compile(message))
+                self._compiles += 1
+                if self._compiles % COMPILES_BETWEEN_COLLECTIONS == 0:
                     gc.collect()
             case Content():
-                raise ValueError("a file came that nobody wanted")
+                raise ValueError("the server sent a file that was not requested")
 
     def _start(self, begin: Begin) -> None:
         self._begin = begin
@@ -87,8 +87,8 @@ class Worker:
         self._settings = msgspec.structs.replace(strictness, environment=begin.environment)
         self._files = VersionFiles(begin.files, self._fetch)
 
-    def _compiled(self, asked: Compile) -> Compiled:
-        inputs = Inputs(NodeAnswers(asked.node, self._files, self._begin.constants))
+    def _compile(self, request: Compile) -> Compiled:
+        inputs = Inputs(NodeAnswers(request.node, self._files, self._begin.constants))
         try:
             result = compile_catalog(inputs, self._settings)
         except CompileFailure as failure:
@@ -103,29 +103,29 @@ class Worker:
         )
 
     def _fetch(self, digest: digests.Digest) -> bytes:
-        self._send(Want(digest))
+        self._send(ContentRequest(digest))
         match self._receive():
             case Content(data):
                 return data
-        raise EOFError("the server has gone")
+        raise EOFError("the server closed the pipe")
 
     def _receive(self) -> ToWorker | None:
-        data = read_frame(self._came)
+        data = read_frame(self._incoming)
         return None if data is None else decode_to_worker(data)
 
     def _send(self, message: FromWorker) -> None:
-        self._gone.write(framed(message))
-        self._gone.flush()
+        self._outgoing.write(encode_frame(message))
+        self._outgoing.flush()
 
 
-def _where(error: Exception) -> str:
-    """An error of ours in one line: what, and where it was raised."""
+def _describe_error(error: Exception) -> str:
+    """An internal error in one line: its text, and where it was raised."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"[:500]
 
 
 def _links(inputs: Inputs) -> bytes:
-    return encode_links(tuple(link(read.question, read.answer) for read in inputs.trace))
+    return encode_links(tuple(make_link(read.question, read.answer) for read in inputs.trace))
 
 
 def _lines(logs: tuple[LogLine, ...]) -> tuple[tuple[str, str], ...]:
@@ -133,7 +133,7 @@ def _lines(logs: tuple[LogLine, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def load_everything() -> None:
-    """Import all of the language, and the codecs it uses, while files can still be read: later nothing can be."""
+    """Import all of the language, and the codecs it uses, before the confinement: after it no file can be read."""
     for module in pkgutil.walk_packages(lang.__path__, f"{lang.__name__}."):
         importlib.import_module(module.name)
     for name in CODECS:
@@ -141,8 +141,8 @@ def load_everything() -> None:
 
 
 def main() -> None:
-    """The process: its pipe is taken out of the way of everything that might print."""
-    came, gone = os.dup(0), os.dup(1)
+    """Run the process. Its pipe is moved away from standard input and output, so that nothing else can print into it."""
+    incoming, outgoing = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     load_everything()
@@ -153,14 +153,14 @@ def main() -> None:
     gc.disable()
     sys.setrecursionlimit(20_000)
     with (
-        os.fdopen(came, "rb") as reading,
-        os.fdopen(gone, "wb") as writing,
+        os.fdopen(incoming, "rb") as reader,
+        os.fdopen(outgoing, "wb") as writer,
         contextlib.suppress(BrokenPipeError, EOFError),
     ):
         try:
-            Worker(reading, writing).run()
+            Worker(reader, writer).run()
         except MemoryError:
-            # Nothing can be cleaned up without memory: the exit code says it.
+            # Nothing can be cleaned up without memory: the exit code tells the server.
             os._exit(OUT_OF_MEMORY)
 
 

@@ -1,8 +1,7 @@
-"""The compile workers of a server: a process for each version of an environment that has something to compile.
+"""The compile workers of a server: one process for each version of an environment that has something to compile.
 
-A worker is started when it is needed and retired when nobody has needed it for a while; of many versions only so many have one at
-a time. What happens to a worker fails the one compile it was at, as a fault of the machine and not of the code, and the next
-compile gets a new process.
+A worker is started when it is needed and ended when it has been idle for a while; the number of workers at a time is limited. A crash of
+a worker fails only its present compile, as a fault of the machine and not of the code, and the next compile gets a new process.
 """
 
 import asyncio
@@ -14,18 +13,18 @@ from typing import Any, NamedTuple
 from precast.base.clock import Clock
 from precast.base.digests import Digest
 from precast.base.errors import PrecastError
-from precast.lang.answers import NodeData
-from precast.services import issues
+from precast.lang.node_answers import NodeData
+from precast.services.compile import issues
 from precast.services.compile.messages import (
     Begin,
-    Broke,
     Compile,
     Compiled,
     Content,
-    Want,
+    ContentRequest,
+    WorkerFault,
     decode_from_worker,
+    encode_frame,
     frame_length,
-    framed,
 )
 from precast.services.compile.worker import OUT_OF_MEMORY
 
@@ -33,7 +32,7 @@ Load = Callable[[Digest], Awaitable[bytes]]
 
 
 class Limits(NamedTuple):
-    """What one worker may use, and how many there are."""
+    """What one worker may use, and how many workers there may be."""
 
     compile_s: float = 60.0
     memory_bytes: int = 1024 * 1024 * 1024
@@ -42,7 +41,7 @@ class Limits(NamedTuple):
 
 
 class Version(NamedTuple):
-    """What a worker compiles from: files by path, as digests."""
+    """The version that a worker compiles: its files by path, as digests, and its constants."""
 
     environment: str
     version: str
@@ -52,7 +51,7 @@ class Version(NamedTuple):
 
 
 class _Process:
-    """One worker. Compiles follow each other."""
+    """One worker. Its compiles run one after the other."""
 
     def __init__(self, version: Version, load: Load, limits: Limits) -> None:
         self._version, self._load, self._limits = version, load, limits
@@ -61,7 +60,7 @@ class _Process:
         self.used_s = 0.0
 
     async def compile(self, node: NodeData) -> Compiled:
-        """Raises UnavailableError COMPILE-001 to COMPILE-003; then the process is gone."""
+        """Compile for a node. Raises UnavailableError COMPILE-001 to COMPILE-003; the process has ended then."""
         try:
             async with asyncio.timeout(self._limits.compile_s):
                 return await self._compile(node)
@@ -69,14 +68,14 @@ class _Process:
             await self.end()
             raise issues.COMPILE_LATE.error(node=node.certname, limit_s=self._limits.compile_s) from None
         except (EOFError, ConnectionError, asyncio.IncompleteReadError, ValueError) as error:
-            raise await self._what_happened(node, error) from None
+            raise await self._explain_failure(node, error) from None
         except BaseException:
-            # Its pipe may hold half of a message.
+            # The pipe may hold half of a message.
             await self.end()
             raise
 
     async def end(self) -> None:
-        """Kill it. Harmless if it is gone."""
+        """Kill the process. Harmless if it has ended."""
         process, self._process = self._process, None
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -86,17 +85,17 @@ class _Process:
     async def _compile(self, node: NodeData) -> Compiled:
         process = self._process = self._process or await self._start()
         assert process.stdin is not None
-        _tell(process.stdin, Compile(node))
+        _send(process.stdin, Compile(node))
         while True:
             await process.stdin.drain()
             match decode_from_worker(await _frame(process)):
                 case Compiled() as compiled:
                     return compiled
-                case Broke(reason):
+                case WorkerFault(reason):
                     await self.end()
                     raise issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
-                case Want(digest):
-                    _tell(process.stdin, Content(await self._load(digest)))
+                case ContentRequest(digest):
+                    _send(process.stdin, Content(await self._load(digest)))
 
     async def _start(self) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
@@ -111,14 +110,14 @@ class _Process:
         assert process.stdin is not None
         version = self._version
         files, constants = dict(version.files), dict(version.constants)
-        _tell(process.stdin, Begin(version.environment, files, constants, version.is_strict))
+        _send(process.stdin, Begin(version.environment, files, constants, version.is_strict))
         return process
 
-    async def _what_happened(self, node: NodeData, error: Exception) -> PrecastError:
+    async def _explain_failure(self, node: NodeData, error: Exception) -> PrecastError:
         process = self._process
         if isinstance(error, ValueError) or process is None:
             await self.end()
-            return issues.COMPILE_CRASHED.error(node=node.certname, reason=f"it wrote what cannot be read: {error}")
+            return issues.COMPILE_CRASHED.error(node=node.certname, reason=f"it wrote an invalid message: {error}")
         code = await process.wait()
         self._process = None
         if code == OUT_OF_MEMORY:
@@ -128,15 +127,15 @@ class _Process:
         return issues.COMPILE_CRASHED.error(node=node.certname, reason=reason)
 
 
-def _tell(pipe: asyncio.StreamWriter, message: Begin | Compile | Content) -> None:
-    """Raises ConnectionError if it is gone: uvloop takes a write to a closed pipe for a mistake of ours."""
+def _send(pipe: asyncio.StreamWriter, message: Begin | Compile | Content) -> None:
+    """Send a message. Raises ConnectionError if the pipe is closed: uvloop would raise a RuntimeError for such a write."""
     if pipe.is_closing():
         raise ConnectionResetError("its pipe is closed")
-    pipe.write(framed(message))
+    pipe.write(encode_frame(message))
 
 
 class Workers:
-    """All of them. Cancelling a compile ends its process."""
+    """All workers of this server. Cancelling a compile ends its process."""
 
     def __init__(self, load: Load, clock: Clock, limits: Limits | None = None) -> None:
         self._load, self._clock = load, clock
@@ -145,11 +144,11 @@ class Workers:
 
     @property
     def limit_s(self) -> float:
-        """How long a compile may take."""
+        """The time limit of a compile."""
         return self._limits.compile_s
 
     async def compile(self, version: Version, node: NodeData) -> Compiled:
-        """Compile for a node. Raises UnavailableError COMPILE-001 to COMPILE-003 for what is no fault of the code."""
+        """Compile for a node. Raises UnavailableError COMPILE-001 to COMPILE-003 for a fault that is not an error of the code."""
         key = (version.environment, version.version)
         process = self._processes.get(key)
         if process is None:
@@ -160,7 +159,7 @@ class Workers:
             return await process.compile(node)
 
     async def retire(self) -> None:
-        """End those that nobody has needed for a while."""
+        """End the workers that have been idle for a while."""
         now_s = self._clock.monotonic_s()
         for key, process in list(self._processes.items()):
             if not process.turn.locked() and now_s - process.used_s > self._limits.idle_s:
@@ -168,14 +167,14 @@ class Workers:
                 await process.end()
 
     async def close(self) -> None:
-        """End them all."""
+        """End all workers."""
         processes, self._processes = list(self._processes.values()), {}
         for process in processes:
             await process.end()
 
     async def _make_room(self) -> None:
-        """The one that was needed least lately goes; if all are at work, there is one more for a time."""
-        idle = [(one.used_s, key) for key, one in self._processes.items() if not one.turn.locked()]
+        """End the least recently used idle worker if the limit is reached; if all are at work, there is one more for a time."""
+        idle = [(process.used_s, key) for key, process in self._processes.items() if not process.turn.locked()]
         if len(self._processes) >= self._limits.processes and idle:
             await self._processes.pop(min(idle)[1]).end()
 

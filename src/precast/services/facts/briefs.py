@@ -1,8 +1,8 @@
-"""Facts in short: everything small that a node has said, and the paths of what was left out.
+"""Briefs of facts: all small facts of a node, and the paths of the facts that were left out.
 
-A node's facts are tens of kilobytes, most of it lists of packages, interfaces and disks; queries ask for its system, its kernel, a fact of
-the site's own. A brief is made when a query first needs it and kept with the digest of what it was made from, so taking facts in costs
-nothing more, and a brief of other facts is never believed. What it left out is known by path: who asks for that is given the whole.
+A node's facts are tens of kilobytes, mostly lists of packages, interfaces and disks; queries read its system, its kernel, a custom fact of
+the site. A brief is made when a query first needs it and stored with the digest of the facts it was made from: so the intake of facts costs
+nothing more, and a brief of older facts is never used. The brief names the paths it left out: a query that needs one reads all facts.
 """
 
 from collections.abc import Iterable
@@ -10,35 +10,35 @@ from typing import Any
 
 import msgspec
 
-# A top-level fact up to this size is kept whole; of a larger one the small members are, if they are no more together.
+# A top-level fact up to this size is in the brief; of a larger one its small members are, if together they are not larger than that.
 MAX_FACT_BYTES = 1024
 MAX_MEMBER_BYTES = 200
 MAX_MEMBERS = 50
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class KeptBrief(msgspec.Struct, frozen=True):
-    """As it is stored: the small facts as JSON, and the paths of the others."""
+class StoredBrief(msgspec.Struct, frozen=True):
+    """A brief as it is stored: the small facts as JSON, and the paths of the others."""
 
     facts: msgspec.Raw
     left: list[str]
 
-    def answers(self, paths: Iterable[str]) -> bool:
-        """Whether it has all there is to know of these paths: nothing at, below or above them was left out."""
+    def has_all(self, paths: Iterable[str]) -> bool:
+        """Whether the brief has all facts at these paths: none at, below or above them was left out."""
         return not any(
             f"{path}.".startswith(f"{left}.") or left.startswith(f"{path}.") for path in paths for left in self.left
         )
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """The same when it is made."""
+    """A brief before it is encoded."""
 
     facts: dict[str, Any]
     left: list[str]
 
 
 def make_brief(stable: bytes) -> Brief:
-    """From the canonical JSON of a node's stable facts."""
+    """The brief of a node's stable facts, which are canonical JSON."""
     facts: dict[str, Any] = {}
     left: list[str] = []
     for name, value in _members.decode(stable).items():
@@ -46,9 +46,11 @@ def make_brief(stable: bytes) -> Brief:
             facts[name] = value
             continue
         members = _members.decode(value) if bytes(value).startswith(b"{") else {}
-        # One with very many members is a list of something: nobody looks for what is small in it.
+        # A fact with very many members is a list of things: no query looks for a small member of it.
         small = {
-            key: one for key, one in members.items() if _size(one) <= MAX_MEMBER_BYTES and len(members) <= MAX_MEMBERS
+            key: member
+            for key, member in members.items()
+            if _size(member) <= MAX_MEMBER_BYTES and len(members) <= MAX_MEMBERS
         }
         if not small or sum(map(_size, small.values())) > MAX_FACT_BYTES:
             left.append(name)
@@ -58,8 +60,8 @@ def make_brief(stable: bytes) -> Brief:
     return Brief(facts, sorted(left))
 
 
-def asked_for(facts: bytes, paths: Iterable[str]) -> bytes:
-    """Of facts in JSON those that are needed to look these paths up, by their first names; the rest is not even read."""
+def select_facts(facts: bytes, paths: Iterable[str]) -> bytes:
+    """The top-level facts that these paths are in, as JSON; the other facts are not decoded."""
     return msgspec.json.encode(
         {
             name: value

@@ -1,51 +1,61 @@
-"""What the catalogs of nodes were compiled from, of their facts: changes elsewhere ask for nothing.
+"""Finds out which facts the catalog of a node was compiled from: a change of other facts leads to no compile.
 
-It is read from the traces. A node that nothing was decided for, or that waits for a compile, may be led elsewhere by any change: of
-it nothing is known. The rows that say how a node was decided are held while its facts change, and while it is decided anew: so a
-change is judged by the trace that will stand beside it, or the decision finds that the facts are others by now and comes again.
+The traces say so. For a node without a staged catalog, or with a compile under way, nothing is known: any change may lead to another
+catalog. The rows of a node's staged catalog are locked while its facts change and while its catalog is decided upon. So a change is
+judged by the trace that is stored beside it, or the compiler finds that the facts have changed and decides again.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from precast.services.traces.fact_paths import FactReads, read_facts
-from precast.services.traces.ways import way
-from precast.store.catalogs import Catalogs
+from precast.services.traces.paths import read_path
+from precast.store.catalogs.catalogs import Catalogs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.traces import Traces
 
-# Chains whose reads are kept in memory; like nodes have the same one.
-KEPT = 4_096
+# Chains whose reads are cached; nodes of one kind have the same chain.
+MAX_CACHED = 4_096
 
 
-class ReadFacts:
-    """Asks the traces; holds only a cache of what never changes."""
+class CatalogReads(Protocol):
+    """Knows which facts the catalogs of nodes were compiled from; None where that is not known."""
+
+    def of(self, node: str) -> Transaction[FactReads | None]: ...
+
+    def lock_reads(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
+        """The same for many nodes; their rows are locked until the commit."""
+
+
+class TracedReads:
+    """Reads the traces; holds only a cache of chains, which never change."""
 
     def __init__(self, database: Database) -> None:
         self._catalogs, self._traces = Catalogs(database), Traces(database)
-        self._known: dict[str, FactReads] = {}
+        self._cached: dict[str, FactReads] = {}
 
     def of(self, node: str) -> Transaction[FactReads | None]:
-        """What a node's catalog rests on; None if that is not known."""
-        staged = (yield from self._catalogs.staged([node])).get(node)
+        """The facts that a node's catalog was compiled from; None if that is not known."""
+        staged = (yield from self._catalogs.staged.find([node])).get(node)
         return None if staged is None else (yield from self._reads(staged.chain))
 
-    def holding(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
-        """The same for many, and it stays so until the commit."""
-        chains = yield from self._catalogs.holding(nodes)
-        waiting = yield from self._traces.waiting_among(nodes)
-        found: dict[str, FactReads | None] = {}
+    def lock_reads(self, nodes: Sequence[str]) -> Transaction[dict[str, FactReads | None]]:
+        """The same for many nodes; the rows of their staged catalogs are locked until the commit."""
+        chains = yield from self._catalogs.staged.lock_chains(nodes)
+        waiting = yield from self._traces.find_branches(nodes)
+        reads: dict[str, FactReads | None] = {}
         for node, chain in chains.items():
-            found[node] = None if node in waiting else (yield from self._reads(chain))
-        return found
+            reads[node] = None if node in waiting else (yield from self._reads(chain))
+        return reads
 
     def _reads(self, chain: str) -> Transaction[FactReads | None]:
-        found = self._known.get(chain)
-        if found is None:
-            links = yield from way(self._traces, chain)
+        reads = self._cached.get(chain)
+        if reads is None:
+            links = yield from read_path(self._traces, chain)
             if links is None:
                 return None
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            found = self._known[chain] = read_facts(link.question for link in links)
-        return found
+            if len(self._cached) >= MAX_CACHED:
+                self._cached.clear()
+            reads = self._cached[chain] = read_facts(link.question for link in links)
+        return reads

@@ -1,4 +1,4 @@
-"""Keeps the history of facts bounded: by age, and by steps of one node. In small bites, so that no writer waits for it."""
+"""Keeps the history of facts bounded, by age and by steps of one node. It deletes in small batches, so that no writer waits long."""
 
 import asyncio
 import logging
@@ -12,42 +12,42 @@ log = logging.getLogger("precast.facts")
 
 KEEP_AGE = timedelta(days=90)
 KEEP_FLAPS = timedelta(days=1)
-# Of one node; at a change a day it is the age that counts.
+# Steps of one node; with one change a day the age is the tighter bound.
 KEEP_STEPS = 1_000
-BITE = 500
+BATCH = 500
 PAGE = 100
 EVERY_S = 3600.0
 
 
 class FactRetention:
-    """Forgets steps that are too old or too many. Several servers may do so at once: what is gone is gone."""
+    """Deletes steps that are too old or too many. Several servers may do so at once: deleting is idempotent."""
 
     def __init__(self, database: Database, facts: Facts) -> None:
         self._database = database
         self._facts = facts
 
     async def trim(self) -> int:
-        """Remove what is beyond the bounds; how many steps. Cancelling leaves the rest for the next time."""
+        """Delete the steps beyond the bounds; returns how many. Cancelling leaves the rest for the next time."""
         count = 0
         before = self._database.clock.now() - KEEP_AGE
-        while removed := await self._facts.trim_old(before, BITE):
-            count += removed
-        while await self._facts.trim_flaps(self._database.clock.now() - KEEP_FLAPS, BITE):
+        while deleted := await self._facts.trim_old(before, BATCH):
+            count += deleted
+        while await self._facts.trim_flaps(self._database.clock.now() - KEEP_FLAPS, BATCH):
             pass
         after = ""
-        while crowded := await self._facts.crowded(KEEP_STEPS, after, PAGE):
+        while crowded := await self._facts.list_crowded(KEEP_STEPS, after, PAGE):
             for node in crowded:
-                while removed := await self._facts.trim_node(node, KEEP_STEPS, BITE):
-                    count += removed
+                while deleted := await self._facts.trim_node(node, KEEP_STEPS, BATCH):
+                    count += deleted
             after = crowded[-1]
         return count
 
     async def run(self) -> None:
-        """Trim once in an hour, for ever; a database that is away is asked again the next time."""
+        """Trim every hour until cancelled; if the database is unavailable, the next round tries again."""
         while True:
             try:
                 if count := await self.trim():
-                    log.info("%d steps of the history of facts are forgotten", count)
+                    log.info("deleted %d steps of the history of facts", count)
             except PrecastError as error:
                 if not error.consequence.retry:
                     raise

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Identity: the certificate authority, enrolment of nodes, tokens and roles of people, browser sessions."""

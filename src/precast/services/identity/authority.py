@@ -1,11 +1,11 @@
-"""The certificate authority: what signs, whom it trusts beside itself, and what shows that an earlier one trusts it.
+"""The certificate authority: the key that signs, the authorities it trusts besides itself, and its chain to earlier ones.
 
-Keys are elliptic curves (P-256). The authority signs for ten years, a node for thirty days, a server for ninety. Certificates
-begin a few minutes in the past, because clocks differ.
+Keys are elliptic curves (P-256). The certificate of the authority is valid for ten years, of a node for thirty days, of a server for
+ninety. Certificates begin a few minutes in the past, because clocks differ.
 
-An authority that took the place of another has that one's signature on its own key. A server sends it along, so whoever trusts
-only the earlier one trusts the server. Successors keep the name: a certificate of one's own name is not counted in the length of a
-path (RFC 5280, 6.1), and the first authority allows none.
+An authority that replaced another has the other's signature on its own key. Servers send that signature, so a node that trusts only
+the earlier authority trusts the server. Successors keep the name: a self-issued certificate does not count towards the length of a
+path (RFC 5280, 6.1), and the first authority allows no intermediate ones.
 """
 
 import contextlib
@@ -30,10 +30,9 @@ BACKDATED = timedelta(minutes=5)
 
 
 class Authority:
-    """The key and certificate that all others come from.
+    """The key and certificate that sign all others.
 
-    `others` are trusted beside it: the one before it, or the one that will follow. `chain` leads from our certificate to one of
-    those before.
+    `others` are trusted besides it: its predecessor, or its prepared successor. `chain` leads from its certificate to a predecessor.
     """
 
     def __init__(
@@ -46,12 +45,12 @@ class Authority:
         self.key = key
         self.certificate = certificate
         self.others = tuple(others)
-        # While a successor is only prepared, the chain is its own and not ours to send.
+        # While a successor is only prepared, the chain belongs to the successor, and servers do not send it.
         self.chain = tuple(chain) if chain and chain[0].public_key() == certificate.public_key() else ()
 
     @classmethod
     def new(cls, now: datetime, subject: x509.Name | None = None) -> "Authority":
-        """One that nobody knows yet; by a name of its own, or its predecessor's."""
+        """Create an authority, with a name of its own or its predecessor's."""
         key = ec.generate_private_key(certificates.CURVE)
         serial = x509.random_serial_number()
         name = subject or x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Precast authority {serial:x}"[:40])])
@@ -64,7 +63,7 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        """All that is trusted, ours first."""
+        """All trusted certificates, this authority's own first."""
         return "".join(map(certificates.certificate_pem, self.trusted))
 
     @property
@@ -72,13 +71,13 @@ class Authority:
         return certificates.fingerprint(self.certificate)
 
     def sign_successor(self, successor: "Authority", now: datetime) -> x509.Certificate:
-        """The successor's key under our signature."""
+        """Sign the key of a successor."""
         return cross_sign(self.key, self.certificate, successor, now)
 
     def sign_node(
         self, request: x509.CertificateSigningRequest, now: datetime, extensions: Mapping[str, str]
     ) -> x509.Certificate:
-        """A certificate for a node: it may be a client, nothing else. What else the request asks for is not looked at."""
+        """Issue a certificate for a node, as a TLS client only. Other properties of the request are ignored."""
         builder = _builder(
             request.subject,
             self.certificate.subject,
@@ -92,18 +91,18 @@ class Authority:
         return self._finish(builder, [x509.DNSName(certificates.common_name(request))], ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def sign_server(self, key: ec.EllipticCurvePublicKey, hosts: Sequence[str], now: datetime) -> x509.Certificate:
-        """A certificate for a server that is reached by these names and addresses."""
+        """Issue a certificate for a server with these names and addresses."""
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])])
         builder = _builder(name, self.certificate.subject, key, x509.random_serial_number(), now, now + SERVER_FOR)
         return self._finish(builder, [_general_name(host) for host in hosts], ExtendedKeyUsageOID.SERVER_AUTH)
 
     def sign_document(self, data: bytes) -> bytes:
-        """Our signature on something that is no certificate; it must say itself of which sort it is."""
+        """Sign a document that is not a certificate; the document must state its own type."""
         return self.key.sign(data, ec.ECDSA(hashes.SHA256()))
 
     def has_signed(self, certificate: x509.Certificate) -> bool:
-        """Whether a certificate is ours or of one we trust, whatever the time."""
-        return any(is_issued_by(certificate, one) for one in self.trusted)
+        """Whether this authority or a trusted one issued a certificate, expired or not."""
+        return any(is_issued_by(certificate, authority) for authority in self.trusted)
 
     def _finish(
         self, builder: x509.CertificateBuilder, hosts: Sequence[x509.GeneralName], usage: x509.ObjectIdentifier
@@ -121,17 +120,17 @@ class Authority:
 def cross_sign(
     key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, by: x509.Certificate, successor: Authority, now: datetime
 ) -> x509.Certificate:
-    """The successor's name and key under the signature of another authority, as long as that one lasts."""
-    mine = successor.certificate
-    until = min(mine.not_valid_after_utc, by.not_valid_after_utc)
+    """Sign the successor's name and key with the key of another authority, until the earlier expiry of the two."""
+    own = successor.certificate
+    until = min(own.not_valid_after_utc, by.not_valid_after_utc)
     builder = _authority_builder(
-        mine.subject, by.subject, mine.public_key(), x509.random_serial_number(), now, until
+        own.subject, by.subject, own.public_key(), x509.random_serial_number(), now, until
     ).add_extension(_issuer_key(by), critical=False)
     return builder.sign(key, hashes.SHA256())
 
 
 def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
-    """Whether an authority has signed a certificate, whatever the time."""
+    """Whether an authority has signed a certificate, expired or not."""
     try:
         certificate.verify_directly_issued_by(authority)
     except (InvalidSignature, ValueError, TypeError):
@@ -141,12 +140,12 @@ def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> 
 
 def _issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     try:
-        mine = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:
         key = authority.public_key()
         assert isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey), "no other key signs for us"
         return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
-    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(mine)
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
 def _authority_builder(

@@ -1,13 +1,13 @@
-"""The authority's directory: the only place where its key is.
+"""The authority's directory: the only place where its key is stored.
 
     key.pem            the key that signs
-    certificate.pem    everything that is trusted: the certificate of that key, and of the authority before or after it
-    chain.pem          signatures of an earlier authority on the one that took its place
+    certificate.pem    all trusted certificates: the one of that key, and the one of the authority before or after it
+    chain.pem          signatures of an earlier authority on the one that replaced it
     next-key.pem       the key that will sign, while a successor is only prepared
 
-It appears whole. Each later step writes files that are good in any state before and after it, and turns on the move of one: the
-certificate that belongs to `key.pem` is the authority, whatever else is there. The key of an authority whose place was taken is
-gone from that moment.
+The directory is created atomically. Each later step writes files that are valid in the state before and after it, and takes effect
+by one rename: the certificate that belongs to `key.pem` is the authority, whatever else is there. The rename that installs a new key
+destroys the old one.
 """
 
 import contextlib
@@ -21,16 +21,15 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from precast.base.errors import PrecastError
-from precast.base.files import appearing_directory, write_private
-from precast.services import issues
-from precast.services.identity import certificates
+from precast.base.files import new_directory, write_private
+from precast.services.identity import certificates, issues
 from precast.services.identity.authority import Authority
 
-Stamp = tuple[tuple[int, int, int] | None, ...]
+FileStamps = tuple[tuple[int, int, int] | None, ...]
 
 
 class AuthorityFiles:
-    """One directory. Whoever changes it holds `changing`, also against other processes."""
+    """The directory of one authority. Changes are made under `locked`, which excludes other processes too."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -40,18 +39,18 @@ class AuthorityFiles:
         self.chain = directory / "chain.pem"
 
     def refuse_existing(self) -> None:
-        """Raises ConflictError CA-002 if there is an authority, or a part of one."""
+        """Raises ConflictError CA-002 if the directory contains an authority, or a part of one."""
         if any(os.path.lexists(path) for path in (self.key, self.certificate)):
             raise issues.AUTHORITY_EXISTS.error(place=self.directory)
 
     @contextlib.contextmanager
-    def creating(self, authority: Authority) -> Iterator[None]:
-        """Lay an authority down; it is there, whole, at the end of the block, and nothing is if the block fails.
+    def created(self, authority: Authority) -> Iterator[None]:
+        """Write the files of an authority; they appear at the end of the block, or not at all if the block fails.
 
-        Raises ConflictError CA-002 if there is one: it is never overwritten.
+        Raises ConflictError CA-002 if there is an authority already: it is never overwritten.
         """
         try:
-            with appearing_directory(self.directory) as place:
+            with new_directory(self.directory) as place:
                 new = AuthorityFiles(place)
                 write_private(new.key, certificates.private_pem(authority.key))
                 if authority.chain:
@@ -80,88 +79,91 @@ class AuthorityFiles:
             raise issues.AUTHORITY_DAMAGED.error(
                 place=self.directory, reason="a file is not a key or certificate in PEM"
             ) from None
-        mine = [one for one in trusted if one.public_key() == key.public_key()]
-        if not isinstance(key, ec.EllipticCurvePrivateKey) or not mine:
+        own = [certificate for certificate in trusted if certificate.public_key() == key.public_key()]
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or not own:
             raise issues.AUTHORITY_DAMAGED.error(
                 place=self.directory, reason="key and certificate do not belong together"
             )
-        return Authority(key, mine[0], [one for one in trusted if one is not mine[0]], chain)
+        others = [certificate for certificate in trusted if certificate is not own[0]]
+        return Authority(key, own[0], others, chain)
 
     @property
     def is_prepared(self) -> bool:
-        """Whether a successor waits for its turn."""
+        """Whether a successor is prepared that does not sign yet."""
         return self.next_key.exists()
 
     @property
-    def stamp(self) -> Stamp:
-        """What changes when any of the files does."""
+    def stamps(self) -> FileStamps:
+        """Values that change when any of the files does."""
         return tuple(map(_stamp, (self.key, self.next_key, self.certificate, self.chain)))
 
     @contextlib.contextmanager
-    def changing(self) -> Iterator[None]:
-        """Raises ConflictError CA-012 if someone else is at it."""
+    def locked(self) -> Iterator[None]:
+        """Lock the directory. Raises ConflictError CA-012 if another process holds the lock."""
         handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise issues.ROTATING.error(state="someone is at it at this moment") from None
+            raise issues.ROTATION_IN_PROGRESS.error(state="another process is changing it right now") from None
         except OSError as error:
             raise issues.AUTHORITY_UNREADABLE.error(place=self.directory, reason=error.strerror) from error
         finally:
             os.close(handle)
 
     def prepare(self, successor: Authority, signature: x509.Certificate) -> None:
-        """Let a successor be trusted; nothing signs with it yet."""
-        now = self.load()
+        """Make a successor trusted; it does not sign yet."""
+        current = self.load()
         write_private(self.chain, _pem([signature]))
-        write_private(self.certificate, _pem([now.certificate, successor.certificate]))
-        # Last: with it, a successor is prepared. Cut off before, there is one too many to trust, which `retire` takes away.
+        write_private(self.certificate, _pem([current.certificate, successor.certificate]))
+        # Last: this file marks a prepared successor. After a crash before it, one certificate too many is trusted until `retire`.
         write_private(self.next_key, certificates.private_pem(successor.key))
 
     def switch(self) -> None:
-        """Let the successor sign. The key before it is gone."""
+        """Let the successor sign. This destroys the previous key."""
         self.next_key.replace(self.key)
         write_private(self.certificate, self.load().pem.encode())
 
     def retire(self) -> None:
-        """Trust the present one alone."""
+        """Trust only the current authority."""
         write_private(self.certificate, _pem([self.load().certificate]))
         self.chain.unlink(missing_ok=True)
 
 
-def _pem(given: "list[x509.Certificate] | tuple[x509.Certificate, ...]") -> bytes:
-    return "".join(map(certificates.certificate_pem, given)).encode()
+def _pem(chain: "list[x509.Certificate] | tuple[x509.Certificate, ...]") -> bytes:
+    return "".join(map(certificates.certificate_pem, chain)).encode()
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-class HeldAuthority:
-    """The authority as this process has it; others may change the directory."""
+class LoadedAuthority:
+    """The authority as this process has loaded it; other processes may change the directory."""
 
     def __init__(self, files: AuthorityFiles) -> None:
-        """Raises as `AuthorityFiles.load`."""
+        """Raises what `AuthorityFiles.load` raises."""
         self.files = files
-        self._stamp = files.stamp
+        self._stamps = files.stamps
         self.current = files.load()
 
-    def look(self) -> bool:
-        """Take what is there now; whether it has changed. Raises as `load`: then the authority is as it was."""
-        stamp = self.files.stamp
-        if stamp == self._stamp:
+    def reload(self) -> bool:
+        """Load the files again if they have changed; returns whether they have. Raises what `load` raises: then nothing changes here."""
+        stamps = self.files.stamps
+        if stamps == self._stamps:
             return False
-        self._stamp = stamp
+        self._stamps = stamps
         self.current = self.files.load()
         return True
 
     def newest(self) -> Authority:
-        """What to sign with: never a key whose place another process has just given to a successor."""
-        with contextlib.suppress(PrecastError):  # half a copy, perhaps; what we have is still good
-            self.look()
+        """Return the authority to sign with: never a key that another process has just replaced."""
+        with contextlib.suppress(
+            PrecastError
+        ):  # the directory may be partly restored; the loaded authority is still valid
+            self.reload()
         return self.current

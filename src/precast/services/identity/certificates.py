@@ -1,4 +1,4 @@
-"""Requests and certificates: read what strangers send, and the few properties of them that we go by."""
+"""Certificate requests and certificates: parses untrusted requests, and reads the few properties that identify them."""
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -7,14 +7,14 @@ from cryptography.x509.oid import NameOID
 
 from precast.base import digests
 from precast.base.digests import Digest
-from precast.services import issues
+from precast.services.identity import issues
 from precast.wire.identity.names import check_name
 
 CURVE = ec.SECP256R1()
 
 
 def read_request(pem: str) -> x509.CertificateSigningRequest:
-    """A request whose name, key and signature are good. Raises InputError CA-004 or WIRE-001."""
+    """Parse a request and check its name, key and signature. Raises InputError CA-004 or WIRE-001."""
     try:
         request = x509.load_pem_x509_csr(pem.encode())
         is_signed = request.is_signature_valid
@@ -31,7 +31,7 @@ def read_request(pem: str) -> x509.CertificateSigningRequest:
 
 
 def common_name(named: x509.CertificateSigningRequest | x509.Certificate) -> str:
-    """The one name of a request or certificate. Raises InputError CA-004 if it has none, or several."""
+    """The name of a request or certificate. Raises InputError CA-004 if it has none, or several."""
     values = [attribute.value for attribute in named.subject]
     if len(values) != 1 or named.subject.get_attributes_for_oid(NameOID.COMMON_NAME) == []:
         raise issues.BAD_REQUEST.error(reason="its subject is not exactly one common name")
@@ -42,10 +42,10 @@ def fingerprint(certificate: x509.Certificate) -> Digest:
     return digests.of_bytes(certificate.public_bytes(serialization.Encoding.DER))
 
 
-def key_digest(of: x509.Certificate | x509.CertificateSigningRequest) -> Digest:
-    """What tells keys apart."""
+def key_digest(holder: x509.Certificate | x509.CertificateSigningRequest) -> Digest:
+    """The digest that identifies the public key of a certificate or request."""
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
-    return digests.of_bytes(of.public_key().public_bytes(serialization.Encoding.DER, spki))
+    return digests.of_bytes(holder.public_key().public_bytes(serialization.Encoding.DER, spki))
 
 
 def serial_text(certificate: x509.Certificate) -> str:

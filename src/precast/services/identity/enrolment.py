@@ -1,8 +1,7 @@
-"""Enrolment: how a machine becomes a node, stays one, and ceases to be one.
+"""Enrolment: how a machine becomes a node, renews its certificate, and loses it.
 
-A name with a live certificate is never given another without `clean`, except to the same key for the same extensions: then our
-answer was lost on its way. A certificate is recorded, with its audit entry and the use of its token, in one transaction before
-anyone sees it.
+A name with a live certificate never gets another one without `clean`, except for the same key with the same extensions: then our
+response was lost. A certificate is recorded, with its audit entry and the use of its token, in one transaction before it is sent.
 """
 
 import base64
@@ -16,17 +15,17 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from precast.base.clock import Clock
 from precast.base.ids import Ids
-from precast.services import issues, texts
-from precast.services.identity import certificates, extensions
-from precast.services.identity.authority_files import HeldAuthority
-from precast.services.identity.issuance import GRACE_S, issue
+from precast.services import texts
+from precast.services.identity import certificates, extensions, issues
+from precast.services.identity.authority_files import LoadedAuthority
+from precast.services.identity.issuance import GRACE_S, NodeAdmission, issue
 from precast.services.identity.recognition import RecognitionService
-from precast.services.identity.secrets_source import Secrets
-from precast.services.nodes.classification import Classifier
+from precast.services.identity.secret_source import SecretSource
+from precast.services.issues import BAD_VALUE, NO_SUCH_NODE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Certificate, Nodes
+from precast.store.identity.certificates import Certificate, NodeCertificates
 from precast.store.identity.tokens import EnrolmentToken, Tokens
 from precast.wire.identity import tokens as wire
 from precast.wire.identity.bodies import CertificateBody, EnrolBody, NewEnrolmentToken, RenewBody, TokenBody, TokenRow
@@ -37,19 +36,19 @@ MAX_VALID_S = 366 * 86400
 
 
 class EnrolmentService:
-    """Gives certificates to nodes."""
+    """Issues, renews and revokes the certificates of nodes, and manages enrolment tokens."""
 
     def __init__(
         self,
         database: Database,
-        nodes: Nodes,
+        nodes: NodeCertificates,
         tokens: Tokens,
         audit: AuditLog,
-        authority: HeldAuthority,
+        authority: LoadedAuthority,
         recognition: RecognitionService,
         ids: Ids,
-        secrets: Secrets,
-        classifier: Classifier,
+        secrets: SecretSource,
+        admission: NodeAdmission,
     ) -> None:
         self._database = database
         self._nodes = nodes
@@ -59,14 +58,14 @@ class EnrolmentService:
         self._recognition = recognition
         self._ids = ids
         self._secrets = secrets
-        self._classifier = classifier
+        self._admission = admission
 
     @property
     def _clock(self) -> Clock:
         return self._database.clock
 
     async def create_token(self, wanted: NewEnrolmentToken, actor: str) -> TokenBody:
-        """A token that enrols nodes of a name or pattern. Raises InputError AUTH-002 or AUTH-004."""
+        """Create a token that enrols nodes of a name or pattern. Raises InputError AUTH-002 or AUTH-004."""
         extensions.check(wanted.extensions)
         for what, value, most in (
             ("the number of uses", wanted.uses, MAX_USES),
@@ -74,7 +73,7 @@ class EnrolmentService:
             ("the length of the pattern", len(wanted.pattern), 253),
         ):
             if not 0 < value <= most:
-                raise issues.BAD_VALUE.error(what=what, least=1, most=most)
+                raise BAD_VALUE.error(what=what, least=1, most=most)
         texts.check("the pattern", wanted.pattern)
         secret = wire.EnrolmentSecret(
             self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES), self._authority.newest().fingerprint
@@ -87,70 +86,70 @@ class EnrolmentService:
             uses_left=wanted.uses,
             expires_at=self._clock.now() + timedelta(seconds=wanted.valid_s),
         )
-        await self._database.write(self._creating_token, token, actor)
+        await self._database.write(self._create_token, token, actor)
         return TokenBody(secret.id, str(secret), token.expires_at)
 
     async def enrol(self, body: EnrolBody) -> CertificateBody:
-        """A node's first certificate.
+        """Issue a node's first certificate.
 
         Raises InputError for a bad request or token, DeniedError CA-006, ConflictError CA-005. Cancelling is safe.
         """
         request = certificates.read_request(body.request)
         node = certificates.common_name(request)
         shown = wire.parse_enrolment(body.token)
-        token = await self._tokens.enrolment(shown.id)
-        # One answer for every reason: who guesses learns nothing.
+        token = await self._tokens.find_enrolment_token(shown.id)
+        # The same error for every reason, so that a client that guesses tokens learns nothing.
         if token is None or not wire.is_secret(shown.secret, token.secret_hash) or not matches(token.pattern, node):
             raise issues.ENROLMENT_DENIED.error(node=node)
-        # Also for a key that is known: what was taken back gives nothing any more.
+        # Checked also for a known key: a revoked token must not return a certificate.
         if token.revoked_at is not None or token.expires_at <= self._clock.now():
             raise issues.ENROLMENT_DENIED.error(node=node)
         authority = self._authority.newest()
         issued = issue(authority, request, token.extensions, self._clock.now())
-        await self._database.write(self._enrolling, node, token, issued.record)
+        await self._database.write(self._enrol, node, token, issued.record)
         return CertificateBody(issued.pem, authority.pem)
 
     async def renew(self, body: RenewBody) -> CertificateBody:
-        """The next certificate, for whoever proves to have the key of the last one, in time, not revoked and not superseded.
+        """Issue the next certificate to a node that proves to have the key of a certificate that is not revoked or superseded.
 
         Raises InputError CA-004 for a bad request, DeniedError CA-007 for everything else.
         """
         request = certificates.read_request(body.request)
         old = self._prove(request, body)
-        known = await self._nodes.certificate(certificates.serial_text(old))
+        known = await self._nodes.find(certificates.serial_text(old))
         if known is None or known.revoked_at is not None or known.node != certificates.common_name(request):
             raise issues.RENEWAL_DENIED.error()
         if known.not_after + timedelta(seconds=GRACE_S) <= self._clock.now():
             raise issues.RENEWAL_DENIED.error()
         authority = self._authority.newest()
         issued = issue(authority, request, known.extensions, self._clock.now())
-        if not await self._database.write(self._renewing, known, issued.record):
+        if not await self._database.write(self._renew, known, issued.record):
             raise issues.RENEWAL_DENIED.error()
         return CertificateBody(issued.pem, authority.pem)
 
     async def revoke(self, node: str, actor: str, why: str) -> list[str]:
-        """Take a node's certificates back; their serials. Raises NotFoundError NODE-001 if it has none."""
-        return await self._take_back(node, actor, "certificate.revoke", why or "revoked")
+        """Revoke a node's certificates; returns their serials. Raises NotFoundError NODE-001 if it has none."""
+        return await self._revoke_all(node, actor, "certificate.revoke", why or "revoked")
 
     async def clean(self, node: str, actor: str, why: str) -> list[str]:
-        """Take a node's certificates back so that its name can be enrolled anew."""
-        return await self._take_back(node, actor, "certificate.clean", why or "cleaned")
+        """Revoke a node's certificates so that its name can be enrolled again."""
+        return await self._revoke_all(node, actor, "certificate.clean", why or "cleaned")
 
-    async def _take_back(self, node: str, actor: str, action: str, why: str) -> list[str]:
+    async def _revoke_all(self, node: str, actor: str, action: str, why: str) -> list[str]:
         texts.check("the reason", why)
         if not is_name(node):
-            raise issues.NO_SUCH_NODE.error(node=repr(node[:80]))
-        return await self._database.write(self._revoking, node, actor, action, why)
+            raise NO_SUCH_NODE.error(node=repr(node[:80]))
+        return await self._database.write(self._revoke, node, actor, action, why)
 
     async def revoke_token(self, token_id: str, actor: str) -> None:
-        """End a token of either sort. Raises NotFoundError AUTH-003."""
+        """Revoke a token, for enrolment or of a person. Raises NotFoundError AUTH-003."""
         if not wire.is_id(token_id):
             raise issues.NO_SUCH_TOKEN.error(id=repr(token_id[:80]))
-        await self._database.write(self._revoking_token, token_id, actor)
+        await self._database.write(self._revoke_token, token_id, actor)
 
     async def list_tokens(self) -> list[TokenRow]:
         rows: list[TokenRow] = []
-        while page := await self._tokens.enrolments(rows[-1].id if rows else ""):
+        while page := await self._tokens.list_enrolment_tokens(rows[-1].id if rows else ""):
             rows += [self._row(token) for token in page]
         return rows
 
@@ -162,7 +161,7 @@ class EnrolmentService:
         )
 
     def _prove(self, request: x509.CertificateSigningRequest, body: RenewBody) -> x509.Certificate:
-        """The old certificate, if it is ours and its key has signed the new request."""
+        """Return the old certificate if our authority issued it and its key has signed the new request."""
         try:
             old = x509.load_pem_x509_certificate(body.certificate.encode())
             key = old.public_key()
@@ -172,7 +171,7 @@ class EnrolmentService:
             signed = request.public_bytes(serialization.Encoding.DER)
             if isinstance(key, ec.EllipticCurvePublicKey):
                 key.verify(signature, signed, ec.ECDSA(hashes.SHA256()))
-            elif isinstance(key, rsa.RSAPublicKey):  # of a certificate that came from Puppet
+            elif isinstance(key, rsa.RSAPublicKey):  # of a certificate that was imported from Puppet
                 key.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
             else:
                 raise issues.RENEWAL_DENIED.error()
@@ -180,50 +179,50 @@ class EnrolmentService:
             raise issues.RENEWAL_DENIED.error() from None
         return old
 
-    def _creating_token(self, token: EnrolmentToken, actor: str) -> Transaction[None]:
-        yield from self._tokens.adding_enrolment(token, actor)
-        yield from self._audit.adding(
+    def _create_token(self, token: EnrolmentToken, actor: str) -> Transaction[None]:
+        yield from self._tokens.add_enrolment_token(token, actor)
+        yield from self._audit.add(
             actor, "token.create", token.id, pattern=token.pattern, uses=token.uses_left, extensions=token.extensions
         )
 
-    def _enrolling(self, node: str, token: EnrolmentToken, record: Certificate) -> Transaction[None]:
-        yield from self._nodes.taking(node)
-        live = yield from self._nodes.live_key(node, GRACE_S)
-        # The same key asking again has not got our answer: that costs no further use of the token. It gets what it was given
-        # before, nothing else: otherwise a used-up token would still hand out its extensions.
+    def _enrol(self, node: str, token: EnrolmentToken, record: Certificate) -> Transaction[None]:
+        yield from self._nodes.lock_or_create(node)
+        live = yield from self._nodes.find_live_key(node, GRACE_S)
+        # A request with the same key means that our response was lost, so it costs no further use of the token. It gets the
+        # extensions it was given before and no others: otherwise a used-up token would still hand out its extensions.
         if live is not None and (live.digest, live.extensions) != (record.key_digest, record.extensions):
             raise issues.NAME_TAKEN.error(node=node)
-        if live is None and not (yield from self._tokens.using_enrolment(token.id)):
+        if live is None and not (yield from self._tokens.use_enrolment_token(token.id)):
             raise issues.ENROLMENT_DENIED.error(node=node)
         if live is None:
-            yield from self._nodes.reactivating(node)
-        yield from self._nodes.adding(record)
-        yield from self._classifier.admitting(node, record.extensions)
-        yield from self._audit.adding(f"node:{node}", "certificate.enrol", node, serial=record.serial, token=token.id)
+            yield from self._nodes.reactivate(node)
+        yield from self._nodes.add(record)
+        yield from self._admission.admit(node, record.extensions)
+        yield from self._audit.add(f"node:{node}", "certificate.enrol", node, serial=record.serial, token=token.id)
 
-    def _renewing(self, known: Certificate, record: Certificate) -> Transaction[bool]:
-        yield from self._nodes.holding(known.node)
-        # Looked at again under the node's row: a revocation may have come meanwhile, or a successor.
-        if not (yield from self._nodes.is_good(known.serial)):
+    def _renew(self, known: Certificate, record: Certificate) -> Transaction[bool]:
+        yield from self._nodes.lock(known.node)
+        # Checked again under the lock of the node's row: the certificate may have been revoked or superseded in the meantime.
+        if not (yield from self._nodes.is_valid(known.serial)):
             return False
-        # To prove its key is to use it. Whoever has not got our answer comes again with the same one: its successor was not
-        # seen yet, so it has not given way.
-        if not (yield from self._recognition.seeing(known)):
+        # Proving the key counts as a use. A node that did not get our response retries with the same certificate: its successor
+        # was not used yet, so it is not superseded.
+        if not (yield from self._recognition.record_use(known)):
             return False
-        yield from self._nodes.adding(record)
-        yield from self._audit.adding(
+        yield from self._nodes.add(record)
+        yield from self._audit.add(
             f"node:{known.node}", "certificate.renew", known.node, serial=record.serial, before=known.serial
         )
         return True
 
-    def _revoking(self, node: str, actor: str, action: str, why: str) -> Transaction[list[str]]:
-        serials = yield from self._nodes.revoking(node, why)
+    def _revoke(self, node: str, actor: str, action: str, why: str) -> Transaction[list[str]]:
+        serials = yield from self._nodes.revoke(node, why)
         if not serials:
-            raise issues.NO_SUCH_NODE.error(node=node)
-        yield from self._audit.adding(actor, action, node, serials=serials, why=why)
+            raise NO_SUCH_NODE.error(node=node)
+        yield from self._audit.add(actor, action, node, serials=serials, why=why)
         return serials
 
-    def _revoking_token(self, token_id: str, actor: str) -> Transaction[None]:
-        if not (yield from self._tokens.revoking(token_id)):
+    def _revoke_token(self, token_id: str, actor: str) -> Transaction[None]:
+        if not (yield from self._tokens.revoke(token_id)):
             raise issues.NO_SUCH_TOKEN.error(id=token_id)
-        yield from self._audit.adding(actor, "token.revoke", token_id)
+        yield from self._audit.add(actor, "token.revoke", token_id)

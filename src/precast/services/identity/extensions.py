@@ -1,10 +1,11 @@
-"""Certificate extensions by Puppet's names: what `trusted.extensions` shows. The object identifiers are Puppet's registered ones."""
+"""Certificate extensions by Puppet's names, as `trusted.extensions` has them. The object identifiers are Puppet's registered ones."""
 
 from collections.abc import Mapping
 
 from cryptography import x509
 
-from precast.services import issues, texts
+from precast.services import texts
+from precast.services.identity import issues
 
 _ARC = "1.3.6.1.4.1.34380.1"
 # In the order of their numbers, from 1.
@@ -22,12 +23,12 @@ IDENTIFIERS: dict[str, x509.ObjectIdentifier] = {
 }
 _BY_NUMBER = {identifier.dotted_string: name for name, identifier in IDENTIFIERS.items()}
 _UTF8_STRING = b"\x0c"
-# Also PrintableString and IA5String, as other tools write it.
+# Also PrintableString and IA5String, which other tools write.
 _STRINGS = (0x0C, 0x13, 0x16)
 
 
 def check(extensions: Mapping[str, str]) -> None:
-    """Raises InputError AUTH-004 for a name that is not registered, AUTH-002 or AUTH-005 for a value that is too long or strange."""
+    """Raises InputError AUTH-004 for an unregistered name, AUTH-002 or AUTH-005 for a value that is too long or not printable."""
     for name, value in extensions.items():
         if name not in IDENTIFIERS:
             raise issues.UNKNOWN_EXTENSION.error(name=name, names=", ".join(sorted(IDENTIFIERS)))
@@ -42,17 +43,17 @@ def to_x509(extensions: Mapping[str, str]) -> list[x509.UnrecognizedExtension]:
 
 
 def from_x509(certificate: x509.Certificate) -> dict[str, str]:
-    """What a certificate of Puppet's says, by name, or by number where it has none. Raises ValueError if it cannot be read."""
-    found: dict[str, str] = {}
+    """Read the extensions of a Puppet certificate, by name or else by object identifier. Raises ValueError if one is malformed."""
+    values: dict[str, str] = {}
     for extension in certificate.extensions:
         number = extension.oid.dotted_string
         if isinstance(extension.value, x509.UnrecognizedExtension) and number.startswith(f"{_ARC}."):
-            found[_BY_NUMBER.get(number, number)] = _text(extension.value.value)
-    return found
+            values[_BY_NUMBER.get(number, number)] = _text(extension.value.value)
+    return values
 
 
 def _der(text: str) -> bytes:
-    """A UTF8String in DER, as Puppet writes it."""
+    """Encode a UTF8String in DER, as Puppet does."""
     data = text.encode()
     if len(data) < 0x80:
         return _UTF8_STRING + bytes([len(data)]) + data
@@ -61,7 +62,7 @@ def _der(text: str) -> bytes:
 
 
 def _text(data: bytes) -> str:
-    """The text of a string in DER; old versions of Puppet wrote the bare text."""
+    """Decode a string in DER; old versions of Puppet wrote the bare text."""
     value = data
     if len(data) >= 2 and data[0] in _STRINGS:
         size = data[1] & 0x7F if data[1] & 0x80 else 0

@@ -1,21 +1,29 @@
-"""What every way to a certificate has in common: it is signed and recorded alike, and can be renewed for a while after its end."""
+"""Issues node certificates: every way to a certificate signs and records it alike, and admits its node to the fleet."""
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cryptography import x509
 
 from precast.services.identity import certificates
 from precast.services.identity.authority import Authority
+from precast.store.engine.query import Transaction
 from precast.store.identity.certificates import Certificate
 
-# How long after its end a certificate can still be renewed by proof of its key.
+# How long after its expiry a certificate can still be renewed by proof of its key.
 GRACE_S = 30 * 86400
 
 
-class Issued(NamedTuple):
-    """A node's certificate, and how it is recorded before anyone sees it."""
+class NodeAdmission(Protocol):
+    """Classifies a node that has been given a certificate."""
+
+    def admit(self, node: str, extensions: Mapping[str, str]) -> Transaction[None]:
+        """Classify the node by the extensions of its certificate."""
+
+
+class IssuedCertificate(NamedTuple):
+    """A node's certificate, and the record that is stored before the certificate is sent."""
 
     pem: str
     record: Certificate
@@ -23,8 +31,8 @@ class Issued(NamedTuple):
 
 def issue(
     authority: Authority, request: x509.CertificateSigningRequest, given: Mapping[str, str], now: datetime
-) -> Issued:
-    """Sign a request that was read by `read_request`."""
+) -> IssuedCertificate:
+    """Sign a request that `read_request` has checked."""
     signed = authority.sign_node(request, now, given)
     record = Certificate(
         serial=certificates.serial_text(signed),
@@ -35,4 +43,4 @@ def issue(
         not_after=signed.not_valid_after_utc,
         authority=authority.fingerprint,
     )
-    return Issued(certificates.certificate_pem(signed), record)
+    return IssuedCertificate(certificates.certificate_pem(signed), record)

@@ -1,4 +1,4 @@
-"""People: known by a token, with a role, for some environments."""
+"""People: a token identifies a person, and gives them a role in some environments."""
 
 from datetime import timedelta
 
@@ -6,9 +6,10 @@ import msgspec
 
 from precast.base.clock import Clock
 from precast.base.ids import Ids
-from precast.services import issues, texts
+from precast.services import texts
 from precast.services.identity import roles
-from precast.services.identity.secrets_source import Secrets
+from precast.services.identity.secret_source import SecretSource
+from precast.services.issues import BAD_VALUE
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -20,7 +21,7 @@ MAX_VALID_S = 366 * 86400
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Someone who has shown a good token."""
+    """A person who has presented a valid token."""
 
     name: str
     role: str
@@ -32,9 +33,9 @@ class Person(msgspec.Struct, frozen=True):
 
 
 class PeopleService:
-    """Gives out tokens and recognises them."""
+    """Creates the tokens of people and recognises them."""
 
-    def __init__(self, database: Database, tokens: Tokens, audit: AuditLog, ids: Ids, secrets: Secrets) -> None:
+    def __init__(self, database: Database, tokens: Tokens, audit: AuditLog, ids: Ids, secrets: SecretSource) -> None:
         self._database = database
         self._tokens = tokens
         self._audit = audit
@@ -46,12 +47,12 @@ class PeopleService:
         return self._database.clock
 
     async def create(self, wanted: NewPersonToken, actor: str) -> TokenBody:
-        """A new token, shown this once. Raises InputError AUTH-001 or AUTH-002."""
+        """Create a token; its secret is returned only here. Raises InputError AUTH-001 or AUTH-002."""
         roles.check_role(wanted.role)
         if not 0 < wanted.valid_s <= MAX_VALID_S:
-            raise issues.BAD_VALUE.error(what="the validity in seconds", least=1, most=MAX_VALID_S)
+            raise BAD_VALUE.error(what="the validity in seconds", least=1, most=MAX_VALID_S)
         if not 0 < len(wanted.person) <= 100:
-            raise issues.BAD_VALUE.error(what="the length of the person's name", least=1, most=100)
+            raise BAD_VALUE.error(what="the length of the person's name", least=1, most=100)
         texts.check("the person's name", wanted.person)
         for environment in wanted.environments:
             texts.check("the environment", environment)
@@ -64,13 +65,13 @@ class PeopleService:
             environments=wanted.environments,
             expires_at=self._clock.now() + timedelta(seconds=wanted.valid_s),
         )
-        await self._database.write(self._creating, token, actor)
+        await self._database.write(self._create, token, actor)
         return TokenBody(secret.id, str(secret), token.expires_at)
 
     async def recognise(self, text: str) -> Person | None:
-        """Whose token this is; None if it is nobody's, or no longer good. Raises InputError WIRE-002 for what is no token."""
+        """Return the person whose token this is; None if it is unknown, expired or revoked. Raises InputError WIRE-002 if malformed."""
         shown = wire.parse_person(text)
-        token = await self._tokens.person(shown.id)
+        token = await self._tokens.find_person_token(shown.id)
         if token is None or not wire.is_secret(shown.secret, token.secret_hash):
             return None
         if token.revoked_at is not None or token.expires_at <= self._clock.now():
@@ -79,15 +80,15 @@ class PeopleService:
 
     async def list(self) -> list[TokenRow]:
         rows: list[TokenRow] = []
-        while page := await self._tokens.people(rows[-1].id if rows else ""):
+        while page := await self._tokens.list_person_tokens(rows[-1].id if rows else ""):
             rows += [self._row(token) for token in page]
         return rows
 
     def _row(self, token: PersonToken) -> TokenRow:
         allows = f"{token.role} of {', '.join(token.environments) or 'all environments'}"
-        is_good = token.revoked_at is None and token.expires_at > self._clock.now()
-        return TokenRow(token.id, "person", token.person, allows, token.expires_at, is_good)
+        is_valid = token.revoked_at is None and token.expires_at > self._clock.now()
+        return TokenRow(token.id, "person", token.person, allows, token.expires_at, is_valid)
 
-    def _creating(self, token: PersonToken, actor: str) -> Transaction[None]:
-        yield from self._tokens.adding_person(token, actor)
-        yield from self._audit.adding(actor, "token.create", token.id, person=token.person, role=token.role)
+    def _create(self, token: PersonToken, actor: str) -> Transaction[None]:
+        yield from self._tokens.add_person_token(token, actor)
+        yield from self._audit.add(actor, "token.create", token.id, person=token.person, role=token.role)

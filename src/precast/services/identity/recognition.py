@@ -1,8 +1,8 @@
-"""Which node a certificate stands for, and when an earlier one of it gives way.
+"""Which node a certificate identifies, and when a newer certificate of the node supersedes it.
 
-The first use of a certificate supersedes every other one of its node. What was in use until then is accepted for a short overlap,
-for connections and requests that are under way; it is never renewed again. So a key that was copied long ago opens nothing, and
-of two holders of one key, a thief and the machine, the second to use what it was given is refused and noticed.
+The first use of a certificate supersedes every other certificate of its node. The one that was in use until then is accepted for a
+short overlap, for connections and requests that are in flight, but is never renewed. So a key that was copied long ago is useless;
+and if a thief and the machine both hold a key, the second to use its renewed certificate is refused, which is noticed.
 """
 
 from datetime import datetime, timedelta
@@ -10,37 +10,37 @@ from datetime import datetime, timedelta
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Certificate, Nodes
+from precast.store.identity.certificates import Certificate, NodeCertificates
 
-# How long what was in use goes on after its successor was seen.
+# How long a superseded certificate is accepted after the first use of its successor.
 OVERLAP = timedelta(minutes=10)
 
 
 class RecognitionService:
-    """Knows nodes by the serial of a certificate that TLS has checked."""
+    """Identifies nodes by the serial of a certificate that TLS has verified."""
 
-    def __init__(self, database: Database, nodes: Nodes, audit: AuditLog) -> None:
+    def __init__(self, database: Database, nodes: NodeCertificates, audit: AuditLog) -> None:
         self._database = database
         self._nodes = nodes
         self._audit = audit
 
     async def recognise(self, serial: str) -> Certificate | None:
-        """The certificate, if it is good now; None for one that is unknown, over, taken back or superseded.
+        """Return the certificate if it is accepted now; None if it is unknown, expired, revoked or superseded.
 
-        Its first use is written down before anything is done on its behalf.
+        Its first use is recorded before any request of the node is handled.
         """
-        known = await self._nodes.certificate(serial)
+        known = await self._nodes.find(serial)
         if known is None or not is_accepted(known, self._database.clock.now()):
             return None
-        if known.seen_at is None and not await self._database.write(self.seeing, known):
+        if known.seen_at is None and not await self._database.write(self.record_use, known):
             return None
         return known
 
-    def seeing(self, known: Certificate) -> Transaction[bool]:
-        """Note the use of a certificate, in the caller's transaction; False if another of the node is in use."""
-        others = yield from self._nodes.seeing(known)
+    def record_use(self, known: Certificate) -> Transaction[bool]:
+        """Record the use of a certificate; returns False if it is superseded by another one of the node."""
+        others = yield from self._nodes.mark_seen(known)
         if others:
-            yield from self._audit.adding(
+            yield from self._audit.add(
                 f"node:{known.node}",
                 "certificate.supersede",
                 known.node,
@@ -51,7 +51,7 @@ class RecognitionService:
 
 
 def is_accepted(certificate: Certificate, now: datetime) -> bool:
-    """Whether it opens a connection."""
+    """Whether a node may connect with the certificate."""
     if certificate.revoked_at is not None or certificate.deactivated_at is not None or certificate.not_after <= now:
         return False
     if certificate.superseded_at is None:

@@ -1,8 +1,8 @@
-"""Requests that an operator decides on, for machines that have no token.
+"""Requests for certificates that an operator signs or rejects, for machines that have no token.
 
-Anyone may ask, so nothing about a request is believed but that its sender has the key: name and address are for the operator,
-who compares the key's fingerprint with what the machine shows. A name that is in use is refused at once. What is signed lies
-ready for the same key alone, for a while.
+Anyone may send a request, so it proves only that its sender has the key: name and address are hints for the operator, who compares
+the key's fingerprint with the one that the machine shows. A name that is in use is refused at once. A signed certificate can be
+fetched for a limited time, and only with the same key.
 """
 
 from collections.abc import Mapping
@@ -11,140 +11,139 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 from cryptography import x509
 
-from precast.base.digests import plain_fingerprint
-from precast.services import issues, texts
-from precast.services.identity import certificates, extensions
-from precast.services.identity.authority_files import HeldAuthority
-from precast.services.identity.issuance import GRACE_S, issue
-from precast.services.nodes.classification import Classifier
+from precast.base.digests import parse_fingerprint
+from precast.services import texts
+from precast.services.identity import certificates, extensions, issues
+from precast.services.identity.authority_files import LoadedAuthority
+from precast.services.identity.issuance import GRACE_S, NodeAdmission, issue
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Certificate, Nodes
-from precast.store.identity.requests import EnrolmentRequest, Requests
+from precast.store.identity.certificates import Certificate, NodeCertificates
+from precast.store.identity.requests import EnrolmentRequest, EnrolmentRequests
 from precast.wire.identity.bodies import CertificateBody, RequestAnswer, RequestBody
 from precast.wire.identity.names import is_name
 
-# How long a request waits, and how long its certificate lies ready.
+# How long a request stays pending, and how long its certificate can be fetched.
 REQUEST_FOR = timedelta(days=7)
-MAX_WAITING = 1000
-MAX_WAITING_FROM_ADDRESS = 50
-# The usual way to give one host addresses without end is a network of this size.
+MAX_PENDING = 1000
+MAX_PENDING_FROM_ADDRESS = 50
+# One host can use every IPv6 address of a network with this prefix length, so the whole network counts as one address.
 ONE_HOST_BITS = 64
 
 
 class RequestService:
-    """Takes requests in, and gives certificates for those that are signed."""
+    """Receives requests, and returns the certificates of those that an operator has signed."""
 
     def __init__(
         self,
         database: Database,
-        nodes: Nodes,
-        requests: Requests,
+        nodes: NodeCertificates,
+        requests: EnrolmentRequests,
         audit: AuditLog,
-        authority: HeldAuthority,
-        classifier: Classifier,
+        authority: LoadedAuthority,
+        admission: NodeAdmission,
     ) -> None:
         self._database = database
         self._nodes = nodes
         self._requests = requests
         self._audit = audit
         self._authority = authority
-        self._classifier = classifier
+        self._admission = admission
 
-    async def ask(self, body: RequestBody, address: str) -> RequestAnswer:
-        """Let a request wait, or say what came of it. The same key may ask as often as it likes.
+    async def submit(self, body: RequestBody, address: str) -> RequestAnswer:
+        """Store a request, or return the state of an earlier one with the same key. Clients may repeat the call.
 
         Raises InputError CA-004 or WIRE-001, ConflictError CA-005 for a name in use, DeniedError CA-008 if it was rejected,
-        UnavailableError CA-009 if too many wait.
+        UnavailableError CA-009 if too many are pending.
         """
         request = certificates.read_request(body.request)
         node, key = certificates.common_name(request), certificates.key_digest(request)
-        found = await self._requests.find(node, key)
-        if found is None or await self._is_over(found):
+        stored = await self._requests.find(node, key)
+        if stored is None or await self._is_revoked(stored):
             now = self._database.clock.now()
-            found = EnrolmentRequest(
+            stored = EnrolmentRequest(
                 node, key, certificates.request_pem(request), host_of(address), now, now + REQUEST_FOR
             )
-            await self._database.write(self._asking, found)
-        if found.rejected_at is not None:
+            await self._database.write(self._add, stored)
+        if stored.rejected_at is not None:
             raise issues.REQUEST_REJECTED.error(node=node)
-        if found.certificate is None:
-            return RequestAnswer(key, found.expires_at)
+        if stored.certificate is None:
+            return RequestAnswer(key, stored.expires_at)
         return RequestAnswer(
-            key, found.expires_at, CertificateBody(found.certificate.decode(), self._authority.current.pem)
+            key, stored.expires_at, CertificateBody(stored.certificate.decode(), self._authority.current.pem)
         )
 
-    async def _is_over(self, found: EnrolmentRequest) -> bool:
-        """Whether the certificate that lies ready was taken back: then the same key asks anew."""
-        if found.certificate is None:
+    async def _is_revoked(self, request: EnrolmentRequest) -> bool:
+        """Whether the certificate of a signed request was revoked: then the same key makes a new request."""
+        if request.certificate is None:
             return False
-        serial = certificates.serial_text(x509.load_pem_x509_certificate(found.certificate))
-        known = await self._nodes.certificate(serial)
+        serial = certificates.serial_text(x509.load_pem_x509_certificate(request.certificate))
+        known = await self._nodes.find(serial)
         return known is None or known.revoked_at is not None
 
-    async def waiting(self, after: tuple[str, str], limit: int) -> list[EnrolmentRequest]:
-        return await self._requests.waiting(after, limit)
+    async def list_pending(self, after: tuple[str, str], limit: int) -> list[EnrolmentRequest]:
+        return await self._requests.list_waiting(after, limit)
 
     async def sign(self, node: str, fingerprint: str, given: Mapping[str, str], actor: str) -> str:
-        """Give a waiting request its certificate; its serial.
+        """Issue the certificate for a pending request; returns its serial.
 
-        Raises NotFoundError CA-010, ConflictError CA-005 or CA-011, InputError AUTH-004 for extensions that are none.
+        Raises NotFoundError CA-010, ConflictError CA-005 or CA-011, InputError AUTH-004 for unknown extensions.
         """
         extensions.check(given)
         (chosen,) = await self._choose(node, fingerprint, may_be_several=False)
         request = x509.load_pem_x509_csr(chosen.request)
         issued = issue(self._authority.newest(), request, given, self._database.clock.now())
-        await self._database.write(self._signing, chosen, issued.record, issued.pem.encode(), actor)
+        await self._database.write(self._sign, chosen, issued.record, issued.pem.encode(), actor)
         return issued.record.serial
 
     async def reject(self, node: str, fingerprint: str, why: str, actor: str) -> list[str]:
-        """Turn down what waits for a name, all of it or one key; the fingerprints. Raises NotFoundError CA-010."""
+        """Reject the pending requests for a name, all or the one of a key; returns their fingerprints. Raises NotFoundError CA-010."""
         texts.check("the reason", why)
         chosen = await self._choose(node, fingerprint, may_be_several=True)
-        return await self._database.write(self._rejecting, chosen, why, actor)
+        return await self._database.write(self._reject, chosen, why, actor)
 
     async def _choose(self, node: str, fingerprint: str, *, may_be_several: bool) -> list[EnrolmentRequest]:
-        wanted = plain_fingerprint(fingerprint)
+        wanted = parse_fingerprint(fingerprint)
         if not is_name(node) or (fingerprint and wanted is None):
             raise issues.NO_SUCH_REQUEST.error(node=repr(node[:80]))
-        waiting = await self._database.read(self._requests.waiting_for_name, node)
-        chosen = [one for one in waiting if wanted in (None, one.key_digest)]
+        pending = await self._database.read(self._requests.list_waiting_for_name, node)
+        chosen = [request for request in pending if wanted in (None, request.key_digest)]
         if not chosen:
             raise issues.NO_SUCH_REQUEST.error(node=node)
         if len(chosen) > 1 and not may_be_several:
-            keys = ", ".join(one.key_digest for one in chosen)
-            raise issues.WHICH_REQUEST.error(node=node, count=len(chosen), fingerprints=keys)
+            keys = ", ".join(request.key_digest for request in chosen)
+            raise issues.AMBIGUOUS_REQUEST.error(node=node, count=len(chosen), fingerprints=keys)
         return chosen
 
-    def _asking(self, request: EnrolmentRequest) -> Transaction[None]:
-        yield from self._requests.forgetting()
-        if (yield from self._nodes.live_key(request.node, GRACE_S)) is not None:
+    def _add(self, request: EnrolmentRequest) -> Transaction[None]:
+        yield from self._requests.delete_expired()
+        if (yield from self._nodes.find_live_key(request.node, GRACE_S)) is not None:
             raise issues.NAME_TAKEN.error(node=request.node)
-        # Nobody has the name, so nothing that lies ready for it is of any use.
-        yield from self._requests.forgetting_signed(request.node)
-        total, here = yield from self._requests.counting(request.address)
-        if total >= MAX_WAITING:
-            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_WAITING, scope="in all")
-        if here >= MAX_WAITING_FROM_ADDRESS:
-            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_WAITING_FROM_ADDRESS, scope="from this address")
-        if (yield from self._requests.adding(request)):
-            yield from self._audit.adding(
+        # No live certificate has the name, so certificates that were signed for it earlier are useless.
+        yield from self._requests.delete_signed(request.node)
+        total, from_address = yield from self._requests.count_waiting(request.address)
+        if total >= MAX_PENDING:
+            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_PENDING, scope="in all")
+        if from_address >= MAX_PENDING_FROM_ADDRESS:
+            raise issues.TOO_MANY_REQUESTS.error(limit=MAX_PENDING_FROM_ADDRESS, scope="from this address")
+        if (yield from self._requests.add(request)):
+            yield from self._audit.add(
                 f"address:{request.address}", "certificate.request", request.node, fingerprint=request.key_digest
             )
 
-    def _signing(self, request: EnrolmentRequest, record: Certificate, pem: bytes, actor: str) -> Transaction[None]:
-        yield from self._nodes.taking(record.node)
-        # Looked at under the node's row: the name may have gone to another meanwhile.
-        if (yield from self._nodes.live_key(record.node, GRACE_S)) is not None:
+    def _sign(self, request: EnrolmentRequest, record: Certificate, pem: bytes, actor: str) -> Transaction[None]:
+        yield from self._nodes.lock_or_create(record.node)
+        # Checked under the lock of the node's row: another key may have got the name in the meantime.
+        if (yield from self._nodes.find_live_key(record.node, GRACE_S)) is not None:
             raise issues.NAME_TAKEN.error(node=record.node)
-        ready_until = self._database.clock.now() + REQUEST_FOR
-        if not (yield from self._requests.signing(request.node, request.key_digest, pem, ready_until)):
+        available_until = self._database.clock.now() + REQUEST_FOR
+        if not (yield from self._requests.mark_signed(request.node, request.key_digest, pem, available_until)):
             raise issues.NO_SUCH_REQUEST.error(node=request.node)
-        yield from self._nodes.reactivating(record.node)
-        yield from self._nodes.adding(record)
-        yield from self._classifier.admitting(record.node, record.extensions)
-        yield from self._audit.adding(
+        yield from self._nodes.reactivate(record.node)
+        yield from self._nodes.add(record)
+        yield from self._admission.admit(record.node, record.extensions)
+        yield from self._audit.add(
             actor,
             "certificate.sign",
             record.node,
@@ -153,21 +152,21 @@ class RequestService:
             extensions=record.extensions,
         )
 
-    def _rejecting(self, chosen: list[EnrolmentRequest], why: str, actor: str) -> Transaction[list[str]]:
-        done = []
-        for one in chosen:
-            if (yield from self._requests.rejecting(one.node, one.key_digest)):
-                done.append(one.key_digest)
-                yield from self._audit.adding(
-                    actor, "certificate.reject", one.node, fingerprint=one.key_digest, why=why
+    def _reject(self, chosen: list[EnrolmentRequest], why: str, actor: str) -> Transaction[list[str]]:
+        rejected = []
+        for request in chosen:
+            if (yield from self._requests.mark_rejected(request.node, request.key_digest)):
+                rejected.append(request.key_digest)
+                yield from self._audit.add(
+                    actor, "certificate.reject", request.node, fingerprint=request.key_digest, why=why
                 )
-        if not done:
+        if not rejected:
             raise issues.NO_SUCH_REQUEST.error(node=chosen[0].node)
-        return done
+        return rejected
 
 
 def host_of(address: str) -> str:
-    """What counts as one address."""
+    """The network that counts as one sender: an IPv4 address, or the IPv6 network of a host."""
     try:
         parsed = ip_address(address)
     except ValueError:

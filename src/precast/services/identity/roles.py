@@ -1,6 +1,6 @@
-"""What people may do. A role includes those before it, except that running commands is a role of its own."""
+"""The roles of people. Each role includes those before it, except that running commands is a role of its own."""
 
-from precast.services import issues
+from precast.services.identity import issues
 
 ORDER = ("viewer", "operator", "admin")
 COMMANDS = "commands"
@@ -14,7 +14,7 @@ def check_role(role: str) -> None:
 
 
 def includes(role: str, needed: str) -> bool:
-    """Whether someone with this role may do what needs that one."""
+    """Whether a person with this role may do what requires the needed one."""
     if role in ORDER and needed in ORDER:
         return ORDER.index(role) >= ORDER.index(needed)
     return role == needed

@@ -1,34 +1,39 @@
-"""Rotation: another authority takes the place of the present one while everything goes on.
+"""Rotation: a new authority replaces the current one without downtime.
 
-First the new one is trusted everywhere, then it signs, and when no certificate of the old one is in use any more the old one is
-retired. The old key is destroyed when the new one begins to sign. Nobody is cut off in between: servers and nodes trust both, and
-the old one's signature on the new one goes along for whoever trusts only the old one.
+First every process trusts the new authority, then it begins to sign, and when no certificate of the old one is in use any more the
+old one is retired. The old key is destroyed when the new one begins to sign. No node is cut off in between: servers and nodes trust
+both, and servers send the old authority's signature on the new one to nodes that trust only the old one.
 """
 
 import asyncio
 
-from precast.services import issues
-from precast.services.identity import certificates
+from precast.services.identity import certificates, issues
 from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import HeldAuthority
+from precast.services.identity.authority_files import LoadedAuthority
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.wire.identity.bodies import RotationBody
 
-# Other processes look at the directory once a second: in this time all of them trust the new authority.
+# Other processes check the directory once a second: after this time all of them trust the new authority.
 SETTLE_S = 3.0
-# Names in a message; the rest is a list of its own.
-NAMED = 5
-LISTED = 1000
+# How many nodes an error message names.
+MAX_NAMED = 5
+# How many nodes the status lists.
+MAX_LISTED = 1000
 
 
 class RotationService:
     """Rotates the authority of this server's directory."""
 
     def __init__(
-        self, database: Database, nodes: Nodes, audit: AuditLog, authority: HeldAuthority, settle_s: float = SETTLE_S
+        self,
+        database: Database,
+        nodes: NodeCertificates,
+        audit: AuditLog,
+        authority: LoadedAuthority,
+        settle_s: float = SETTLE_S,
     ) -> None:
         self._database = database
         self._nodes = nodes
@@ -37,26 +42,30 @@ class RotationService:
         self._settle_s = settle_s
 
     async def status(self) -> RotationBody:
-        """Which authorities are trusted, and who still uses an old one."""
-        self._authority.look()
+        """Show the trusted authorities, and the nodes that still use an old one."""
+        self._authority.reload()
         current = self._authority.current
-        others: list[str] = [certificates.fingerprint(one) for one in current.others]
+        others: list[str] = [certificates.fingerprint(certificate) for certificate in current.others]
         is_prepared = self._authority.files.is_prepared
-        users = await self._nodes.live_of_others(current.fingerprint, LISTED) if others and not is_prepared else []
+        users = (
+            await self._nodes.read_nodes_of_other_authorities(current.fingerprint, MAX_LISTED)
+            if others and not is_prepared
+            else []
+        )
         return RotationBody(current.fingerprint, others, is_prepared, users)
 
     async def rotate(self, actor: str, *, prepare_only: bool) -> RotationBody:
-        """Make a new authority and let it sign; or only let it be trusted, for now.
+        """Create a new authority and let it sign; with `prepare_only`, only let it be trusted for now.
 
-        Raises ConflictError CA-012 if an old one is still trusted. Cancelled, it leaves a successor that is prepared: the next
-        call goes on from there.
+        Raises ConflictError CA-012 if an old one is still trusted. Cancelling may leave a prepared successor: the next call
+        continues from there.
         """
         files = self._authority.files
-        with files.changing():
-            self._authority.look()
+        with files.locked():
+            self._authority.reload()
             if not files.is_prepared:
                 if self._authority.current.others:
-                    raise issues.ROTATING.error(state="the old one is still trusted")
+                    raise issues.ROTATION_IN_PROGRESS.error(state="the old authority is still trusted")
                 await self._prepare(actor)
                 if not prepare_only:
                     await asyncio.sleep(self._settle_s)
@@ -65,19 +74,19 @@ class RotationService:
         return await self.status()
 
     async def finish(self, actor: str, *, is_forced: bool) -> RotationBody:
-        """Trust the new authority alone. Raises ConflictError CA-015 without an old one, CA-013 while that one is in use."""
+        """Stop trusting the old authority. Raises ConflictError CA-015 if there is none, CA-013 while it is in use."""
         files = self._authority.files
-        with files.changing():
-            self._authority.look()
+        with files.locked():
+            self._authority.reload()
             current = self._authority.current
             if not current.others:
                 raise issues.NOT_ROTATING.error()
             if files.is_prepared:
-                raise issues.ROTATING.error(state="the new one is prepared and does not sign yet")
-            # What is written down first can be done again.
-            await self._database.write(self._finishing, current, actor, is_forced)
+                raise issues.ROTATION_IN_PROGRESS.error(state="the new authority is prepared and does not sign yet")
+            # The database first: if the process dies in between, the whole step can be repeated.
+            await self._database.write(self._revoke_others, current, actor, is_forced)
             files.retire()
-            self._authority.look()
+            self._authority.reload()
         return await self.status()
 
     async def _prepare(self, actor: str) -> None:
@@ -85,29 +94,29 @@ class RotationService:
         now = self._database.clock.now()
         successor = Authority.new(now, old.certificate.subject)
         await self._database.write(
-            self._audit.adding, actor, "authority.prepare", successor.fingerprint, before=old.fingerprint
+            self._audit.add, actor, "authority.prepare", successor.fingerprint, before=old.fingerprint
         )
         self._authority.files.prepare(successor, old.sign_successor(successor, now))
-        self._authority.look()
+        self._authority.reload()
 
     async def _switch(self, actor: str) -> None:
         old = self._authority.current
-        await self._database.write(self._switching, old.fingerprint, actor)
+        await self._database.write(self._record_switch, old.fingerprint, actor)
         self._authority.files.switch()
-        self._authority.look()
+        self._authority.reload()
 
-    def _switching(self, old: str, actor: str) -> Transaction[None]:
-        yield from self._nodes.naming_authority(old)
-        yield from self._audit.adding(actor, "authority.rotate", old)
+    def _record_switch(self, old: str, actor: str) -> Transaction[None]:
+        yield from self._nodes.set_missing_authority(old)
+        yield from self._audit.add(actor, "authority.rotate", old)
 
-    def _finishing(self, current: Authority, actor: str, is_forced: bool) -> Transaction[None]:
-        users = yield from self._nodes.reading_live_of_others(current.fingerprint, LISTED)
+    def _revoke_others(self, current: Authority, actor: str, is_forced: bool) -> Transaction[None]:
+        users = yield from self._nodes.list_nodes_of_other_authorities(current.fingerprint, MAX_LISTED)
         if users and not is_forced:
-            names = ", ".join(users[:NAMED]) + (", …" if len(users) > NAMED else "")
-            count = f"{LISTED} or more" if len(users) == LISTED else str(len(users))
+            names = ", ".join(users[:MAX_NAMED]) + (", …" if len(users) > MAX_NAMED else "")
+            count = f"{MAX_LISTED} or more" if len(users) == MAX_LISTED else str(len(users))
             raise issues.STILL_IN_USE.error(count=count, nodes=names)
-        # All of them, also those that ended: a certificate of a retired authority is not renewed.
-        serials = yield from self._nodes.revoking_others(current.fingerprint, "its authority was retired")
-        yield from self._audit.adding(
+        # Expired certificates too: a certificate of a retired authority is not renewed.
+        serials = yield from self._nodes.revoke_other_authorities(current.fingerprint, "its authority was retired")
+        yield from self._audit.add(
             actor, "authority.retire", current.fingerprint, is_forced=is_forced, taken_back=len(serials)
         )

@@ -1,4 +1,4 @@
-"""What a manifest sees as `trusted`: only what a node's certificate says."""
+"""The `trusted` data of a node in manifests: only what its certificate proves."""
 
 from collections.abc import Mapping
 from typing import Any

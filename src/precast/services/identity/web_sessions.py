@@ -1,7 +1,7 @@
-"""Browsers: a person's token is exchanged for a session that can look and change nothing.
+"""Browser sessions: a person exchanges a token for a session that is read-only.
 
-A session is good for a working day, and no longer than its token: when that is revoked, so is everything it was exchanged for. It has the
-person's environments and the role viewer, whatever the token could do: what a stolen cookie or a script in a page could do is little.
+A session is valid for a working day, and no longer than its token: revoking the token ends its sessions. It has the person's
+environments and the role viewer, whatever the role of the token, so that a stolen cookie or a script in a page can do little.
 """
 
 from datetime import timedelta
@@ -10,10 +10,9 @@ import msgspec
 
 from precast.base.errors import PrecastError
 from precast.base.ids import Ids
-from precast.services import issues
-from precast.services.identity import roles
+from precast.services.identity import issues, roles
 from precast.services.identity.people import PeopleService, Person
-from precast.services.identity.secrets_source import Secrets
+from precast.services.identity.secret_source import SecretSource
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
@@ -22,22 +21,22 @@ from precast.store.identity.web_sessions import WebSession, WebSessions
 from precast.wire import issues as wire_issues
 from precast.wire.identity import tokens as wire
 
-LASTS = timedelta(hours=10)
-# Of one token; beginning another ends the oldest.
+SESSION_FOR = timedelta(hours=10)
+# Sessions of one token; a further one ends the oldest.
 MAX_OF_TOKEN = 20
 ROLE = "viewer"
 
 
-class Begun(msgspec.Struct, frozen=True):
-    """A session that has just begun: what the cookie holds, and for how long."""
+class NewWebSession(msgspec.Struct, frozen=True):
+    """A session that has just begun: the content of its cookie, and its lifetime."""
 
     cookie: str
     person: Person
     seconds: int
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """A session that is good now."""
+class ValidWebSession(msgspec.Struct, frozen=True):
+    """A session that is valid at present."""
 
     id: str
     person: Person
@@ -54,13 +53,16 @@ class WebSessionService:
         people: PeopleService,
         audit: AuditLog,
         ids: Ids,
-        secrets: Secrets,
+        secrets: SecretSource,
     ) -> None:
         self._database, self._sessions, self._tokens, self._people = database, sessions, tokens, people
         self._audit, self._ids, self._secrets = audit, ids, secrets
 
-    async def begin(self, token: str) -> Begun:
-        """Exchange a token. Raises UnauthenticatedError AUTH-006 for one that is not good, DeniedError AUTH-007 if it may not look."""
+    async def begin(self, token: str) -> NewWebSession:
+        """Exchange a token for a session.
+
+        Raises UnauthenticatedError AUTH-006 for an invalid token, DeniedError AUTH-007 if its role has no read access.
+        """
         try:
             person = await self._people.recognise(token)
         except PrecastError as error:
@@ -70,18 +72,18 @@ class WebSessionService:
         if person is None:
             raise issues.BAD_SIGN_IN.error()
         if not roles.includes(person.role, ROLE):
-            raise issues.NO_LOOKING.error(role=person.role)
-        known = await self._tokens.person(wire.parse_person(token).id)
-        assert known is not None, "it has just been recognised"
+            raise issues.NO_READ_ACCESS.error(role=person.role)
+        known = await self._tokens.find_person_token(wire.parse_person(token).id)
+        assert known is not None, "the token has just been recognised"
         secret = wire.PersonSecret(self._ids.new(), self._secrets.token_bytes(wire.SECRET_BYTES))
-        expires_at = min(known.expires_at, self._database.clock.now() + LASTS)
+        expires_at = min(known.expires_at, self._database.clock.now() + SESSION_FOR)
         session = WebSession(secret.id, wire.hash_secret(secret.secret), known.id, expires_at)
-        await self._database.write(self._beginning, session, person)
+        await self._database.write(self._begin, session, person)
         seconds = int((expires_at - self._database.clock.now()).total_seconds())
-        return Begun(str(secret), _looking(person), seconds)
+        return NewWebSession(str(secret), _as_viewer(person), seconds)
 
-    async def recognise(self, cookie: str) -> Shown | None:
-        """Whose session this is; None if it is nobody's, or over, or its token is."""
+    async def recognise(self, cookie: str) -> ValidWebSession | None:
+        """Return the session of a cookie; None if it is unknown or expired, or its token is expired or revoked."""
         try:
             shown = wire.parse_person(cookie)
         except PrecastError:
@@ -90,25 +92,25 @@ class WebSessionService:
         now = self._database.clock.now()
         if session is None or session.expires_at <= now or not wire.is_secret(shown.secret, session.secret_hash):
             return None
-        token = await self._tokens.person(session.token)
+        token = await self._tokens.find_person_token(session.token)
         if token is None or token.revoked_at is not None or token.expires_at <= now:
             return None
-        return Shown(session.id, Person(token.person, ROLE, token.environments))
+        return ValidWebSession(session.id, Person(token.person, ROLE, token.environments))
 
     async def end(self, cookie: str) -> None:
-        """The cookie opens nothing any more."""
-        shown = await self.recognise(cookie)
-        if shown is not None:
-            await self._database.write(self._ending, shown)
+        """End the session of a cookie, if it is valid."""
+        session = await self.recognise(cookie)
+        if session is not None:
+            await self._database.write(self._end, session)
 
-    def _beginning(self, session: WebSession, person: Person) -> Transaction[None]:
-        yield from self._sessions.adding(session, MAX_OF_TOKEN)
-        yield from self._audit.adding(person.actor, "web.sign-in", session.id, token=session.token)
+    def _begin(self, session: WebSession, person: Person) -> Transaction[None]:
+        yield from self._sessions.add(session, MAX_OF_TOKEN)
+        yield from self._audit.add(person.actor, "web.sign-in", session.id, token=session.token)
 
-    def _ending(self, session: Shown) -> Transaction[None]:
-        if (yield from self._sessions.ending(session.id)):
-            yield from self._audit.adding(session.person.actor, "web.sign-out", session.id)
+    def _end(self, session: ValidWebSession) -> Transaction[None]:
+        if (yield from self._sessions.end(session.id)):
+            yield from self._audit.add(session.person.actor, "web.sign-out", session.id)
 
 
-def _looking(person: Person) -> Person:
+def _as_viewer(person: Person) -> Person:
     return Person(person.name, ROLE, person.environments)

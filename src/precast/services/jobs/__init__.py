@@ -1,1 +1,1 @@
-"""The one run engine: a net over nodes, persisted steps, leases with fencing, limits, stop, resume."""
+"""Jobs: runs and commands over many nodes, as a net of steps with limits, driven under a lease with a fence."""

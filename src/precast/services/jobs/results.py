@@ -1,7 +1,7 @@
-"""What nodes say about their part of a run, as parts of the transactions that store it.
+"""Updates the steps of jobs by what nodes report, as part of the transactions that store the reports.
 
-A step closes together with what the node said, so there is no moment at which one is stored without the other; whoever drives the
-run is woken after the commit. What nobody waits for, or waits for no longer, changes no step.
+A step ends in the transaction that stores the node's report, so neither is ever stored without the other; the driver of the job is woken
+after the commit. A report for a step that does not exist, or that has ended, changes no step.
 """
 
 from collections.abc import Sequence
@@ -10,77 +10,82 @@ import msgspec
 
 from precast.base.spans import visible
 from precast.store.engine.query import Transaction
-from precast.store.jobs import runs as store
-from precast.store.jobs.runs import Ended, Runs
-from precast.store.reports.reports import Counted, Finished, Told
+from precast.store.jobs import jobs as store
+from precast.store.jobs.jobs import Jobs, StepOutcome
+from precast.store.reports.reports import ReportUpdate, ResourceCounts, RunOutcome
 from precast.wire.jobs.orders import ExecBegan, ExecEnded, ExecOutput, NotRun
 from precast.wire.jobs.views import StepResult
 from precast.wire.reports.records import RunBegan
 
-# What an order that a node did not follow means for its step: it is over, and no success.
+# The state of a step whose node did not follow its order: it has ended without success.
 NOT_RUN = {"expired": store.NOT_RUN, "refused": store.NOT_RUN, "broken": store.FAILED}
-# What a node says of an order, beside the reports of its runs.
-Answer = NotRun | ExecBegan | ExecOutput | ExecEnded
+# What a node reports about an order, besides the reports of its runs.
+OrderReport = NotRun | ExecBegan | ExecOutput | ExecEnded
 
 
 class StepResults:
-    """Takes in what nodes say; holds no state between calls."""
+    """Updates steps; holds no state between calls."""
 
-    def __init__(self, runs: Runs) -> None:
-        self._runs = runs
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
 
-    def following(self, told: Sequence[Told]) -> Transaction[None]:
-        """What nodes tell of runs that were ordered. In an order of its own, so that two servers never wait in a circle."""
-        for one in sorted(told, key=lambda one: (one.node, one.report)):
-            assert one.began is not None, "who follows is told of beginnings"
-            if one.finished is None:
-                yield from self.beginning(one.node, one.began.order, one.report)
-            elif one.finished.state == "not-run":
-                ended = Ended(store.NOT_RUN, _said(one.finished.why or "it was not run"), one.report)
-                yield from self._runs.ending(one.began.order, one.node, ended)
+    def update_from_reports(self, updates: Sequence[ReportUpdate]) -> Transaction[None]:
+        """Update the steps of the runs that were ordered. The steps are locked in a fixed order, so that two servers cannot deadlock."""
+        for update in sorted(updates, key=lambda update: (update.node, update.report)):
+            assert update.began is not None, "every update of an ordered run has its beginning"
+            order = update.began.order
+            if update.finished is None:
+                yield from self.mark_began(update.node, order, update.report)
+            elif update.finished.state == "not-run":
+                outcome = StepOutcome(store.NOT_RUN, _clean(update.finished.why or "it was not run"), update.report)
+                yield from self._jobs.mark_ended(order, update.node, outcome)
             else:
-                # What comes at once, after a break, has begun all the same.
-                yield from self.beginning(one.node, one.began.order, one.report)
-                yield from self.ending(one.node, one.began.order, one.report, *_result(one.began, one.finished))
+                # After a lost connection the beginning and the end may arrive together.
+                yield from self.mark_began(update.node, order, update.report)
+                yield from self.mark_ended(update.node, order, update.report, *_result(update.began, update.finished))
 
-    def beginning(self, node: str, order: str, report: str | None) -> Transaction[None]:
-        """A node has begun with an order; `report` is what it calls its own run."""
-        yield from self._runs.beginning(order, node, report)
+    def mark_began(self, node: str, order: str, report: str | None) -> Transaction[None]:
+        """A node has started an order; `report` is the node's id of its own run."""
+        yield from self._jobs.mark_began(order, node, report)
 
-    def ending(
-        self, node: str, order: str, report: str | None, result: StepResult, trouble: str = "", note: str = ""
+    def mark_ended(
+        self, node: str, order: str, report: str | None, result: StepResult, failure: str = "", note: str = ""
     ) -> Transaction[None]:
-        """A node has ended with an order; `trouble` says why that is a failure although no resource failed."""
-        is_failed = bool(trouble or result.failed)
-        parts = (trouble or (_failures(result.failed) if result.failed else ""), note)
+        """A node has ended an order; `failure` says why it failed although no resource failed."""
+        is_failed = bool(failure or result.failed)
+        parts = (failure or (_failures(result.failed) if result.failed else ""), note)
         message = "; ".join(part for part in parts if part) or None
         state = store.FAILED if is_failed else store.DONE
-        yield from self._runs.ending(order, node, Ended(state, _said(message), report, _encoded(result)))
+        yield from self._jobs.mark_ended(order, node, StepOutcome(state, _clean(message), report, _encode(result)))
 
-    def hearing(self, node: str, said: Answer) -> Transaction[None]:
-        """A node says what it does about an order."""
-        match said:
-            case NotRun():  # and never will
-                yield from self._runs.ending(said.order, node, Ended(NOT_RUN[said.reason], _said(said.message)))
+    def update_from_order(self, node: str, order_report: OrderReport) -> Transaction[None]:
+        """Update the step of an order by what its node reports about it."""
+        match order_report:
+            case NotRun():  # the node will never run it
+                yield from self._jobs.mark_ended(
+                    order_report.order, node, StepOutcome(NOT_RUN[order_report.reason], _clean(order_report.message))
+                )
             case ExecBegan():
-                yield from self._runs.beginning(said.order, node, None)
+                yield from self._jobs.mark_began(order_report.order, node, None)
             case ExecOutput():
-                if said.lines:
-                    yield from self._runs.saying(said.order, node, said.first, msgspec.json.encode(said.lines))
+                if order_report.lines:
+                    yield from self._jobs.add_output(
+                        order_report.order, node, order_report.first, msgspec.json.encode(order_report.lines)
+                    )
             case ExecEnded():
-                yield from self._runs.ending(said.order, node, _ended(said))
+                yield from self._jobs.mark_ended(order_report.order, node, _command_outcome(order_report))
 
 
-def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str, str]:
-    """A report in figures, what is wrong with it beside failed resources, and what else the node says of it."""
-    counted = finished.counted or Counted()
+def _result(began: RunBegan, finished: RunOutcome) -> tuple[StepResult, str, str]:
+    """The counts of a report, why it failed besides failed resources, and a note of the node."""
+    counts = finished.counted or ResourceCounts()
     result = StepResult(
-        changed=counted.changed,
-        pending=counted.pending,
-        failed=counted.failed,
-        skipped=counted.skipped,
-        waiting=counted.waiting,
-        corrective=counted.corrective,
+        changed=counts.changed,
+        pending=counts.pending,
+        failed=counts.failed,
+        skipped=counts.skipped,
+        waiting=counts.waiting,
+        corrective=counts.corrective,
         resources=finished.resources,
         is_noop=began.mode == "noop",
         is_stale=began.is_stale,
@@ -89,16 +94,16 @@ def _result(began: RunBegan, finished: Finished) -> tuple[StepResult, str, str]:
         return result, finished.why or "it was broken off", ""
     if not finished.is_complete:
         return result, finished.why or "it stopped before its end", ""
-    return result, "", f"it only looked: {finished.why}" if finished.why else ""
+    return result, "", f"no-op: {finished.why}" if finished.why else ""
 
 
-def _ended(body: ExecEnded) -> Ended:
+def _command_outcome(body: ExecEnded) -> StepOutcome:
     result = StepResult(code=body.code, signal=body.signal, cut_bytes=body.cut_bytes)
     state = store.DONE if body.code == 0 and not body.is_overdue else store.FAILED
-    return Ended(state, _command(body), None, _encoded(result))
+    return StepOutcome(state, _command_message(body), None, _encode(result))
 
 
-def _command(body: ExecEnded) -> str | None:
+def _command_message(body: ExecEnded) -> str | None:
     if body.is_overdue:
         return "it took too long and was ended"
     if body.signal is not None:
@@ -110,10 +115,10 @@ def _failures(count: int) -> str:
     return "1 resource failed" if count == 1 else f"{count} resources failed"
 
 
-def _encoded(result: StepResult) -> str:
+def _encode(result: StepResult) -> str:
     return msgspec.json.encode(result).decode()
 
 
-def _said(text: str | None) -> str | None:
-    """What a node says is shown to people and stored."""
+def _clean(text: str | None) -> str | None:
+    """A text of a node without control characters and of bounded length: people are shown it."""
     return None if text is None else visible(text)[:2_000]

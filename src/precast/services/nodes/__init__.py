@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Nodes: their state, classification and policies, and the status of the whole site."""

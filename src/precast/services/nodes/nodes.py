@@ -1,7 +1,8 @@
-"""Nodes as operators see and treat them: shown, classified, deactivated, forgotten.
+"""The operations of operators on nodes: show, classify, deactivate, reactivate, purge.
 
-A deed concerns many nodes. It happens in transactions of some nodes each, with their entries in the audit log: a node is
-treated wholly or not at all. Whoever is cut off asks again; nodes that are as wanted already are left alone.
+An operation concerns many nodes. It runs in transactions of a batch of nodes each, with their entries in the audit log, so a node is
+changed completely or not at all. Operations are idempotent: a client that lost its connection repeats the call, and nodes that are
+already in the desired state are skipped.
 """
 
 import asyncio
@@ -10,36 +11,38 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from precast.base.errors import PrecastError
-from precast.services import issues, texts
+from precast.services import texts
 from precast.services.identity.trusted import trusted
+from precast.services.issues import NO_SUCH_NODE
+from precast.services.nodes import issues
 from precast.services.nodes.classification import Classifier, check
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
-from precast.services.sessions.sessions import PREFIX, SessionService
-from precast.store import catalogs
+from precast.services.sessions.orders import STREAM_PREFIX, OrderService
+from precast.store.catalogs.catalogs import delete_node_catalogs
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.facts import views as fact_views
 from precast.store.facts.facts import Facts
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Nodes
-from precast.store.jobs import runs
+from precast.store.identity.certificates import NodeCertificates
+from precast.store.jobs import jobs as runs
 from precast.store.nodes import policies
-from precast.store.nodes.classification import Said, Saying
+from precast.store.nodes.classification import ClassificationValues, SourceClassification
 from precast.store.nodes.nodes import Fleet
 from precast.store.queue.queue import WorkQueue
 from precast.store.reports import reports
 from precast.store.sessions.sessions import Sessions
 from precast.store.sessions.streams import Streams
-from precast.store.traces import resting
+from precast.store.traces import remove_waiter
 from precast.wire.identity.names import is_name
 from precast.wire.nodes.bodies import (
     CertificateView,
     Classification,
     NodeRow,
+    NodesAction,
+    NodesActionResult,
     NodesClassification,
-    NodesDeed,
-    NodesDone,
     NodesPurge,
     NodeView,
     SourceView,
@@ -47,31 +50,32 @@ from precast.wire.nodes.bodies import (
 )
 from precast.wire.nodes.presence import SessionView
 
-# Nodes treated in one transaction: others need not wait long for their turn.
+# Nodes in one transaction: few enough that other writers do not wait long.
 BATCH = 100
-CERTIFICATES = 100
-LISTED = 500
-# How long a purge waits for connections to end that a deactivation has just ended.
-GONE_S = 10.0
-GONE_EVERY_S = 0.2
+MAX_CERTIFICATES = 100
+PAGE = 500
+# How long a purge waits for connections to close that a deactivation ends.
+DISCONNECT_S = 10.0
+RETRY_EVERY_S = 0.2
 
-Deed = Callable[[str], Transaction[bool]]
+# Changes one node; returns whether there was something to change.
+NodeOperation = Callable[[str], Transaction[bool]]
 
 
 class NodeService:
-    """Holds no state between calls."""
+    """Shows and changes nodes; holds no state between calls."""
 
     def __init__(
         self,
         database: Database,
         fleet: Fleet,
-        nodes: Nodes,
+        nodes: NodeCertificates,
         known: KnownNodes,
         targets: TargetService,
         facts: Facts,
         sessions: Sessions,
         streams: Streams,
-        orders: SessionService,
+        orders: OrderService,
         work: WorkQueue,
         audit: AuditLog,
         classifier: Classifier,
@@ -89,164 +93,164 @@ class NodeService:
         self._audit = audit
         self._classifier = classifier
 
-    async def everyone(self, after: str) -> list[NodeRow]:
-        """All nodes by name, also those that are deactivated; a page of them."""
-        return [one.row for one in await self._known.page(after, LISTED)]
+    async def list_page(self, after: str) -> list[NodeRow]:
+        """List a page of all nodes by name, deactivated ones too."""
+        return [node.row for node in await self._known.read_page(after, PAGE)]
 
     async def show(self, name: str) -> NodeView:
-        """What is known of one node. Raises NotFoundError NODE-001."""
-        found = await self._database.read(self._showing, name) if is_name(name) else None
-        if found is None:
-            raise issues.NO_SUCH_NODE.error(node=name[:80])
-        return found
+        """Show what is known about one node. Raises NotFoundError NODE-001."""
+        view = await self._database.read(self._show, name) if is_name(name) else None
+        if view is None:
+            raise NO_SUCH_NODE.error(node=name[:80])
+        return view
 
-    async def classify(self, body: NodesClassification, actor: str) -> NodesDone:
-        """Set environment or role. Raises InputError NODE-002 and what targets raise."""
-        check(said_by(body.values))
-        return await self._treat(body.nodes, lambda node: self._classifying(node, body.values, actor))
+    async def classify(self, body: NodesClassification, actor: str) -> NodesActionResult:
+        """Set the operator's classification of nodes. Raises InputError NODE-002 and what resolving targets raises."""
+        check(given_values(body.values))
+        return await self._apply(body.nodes, lambda node: self._classify(node, body.values, actor))
 
-    async def deactivate(self, body: NodesDeed, actor: str) -> NodesDone:
-        """No targets any more, and their certificates open nothing. Facts and history stay."""
+    async def deactivate(self, body: NodesAction, actor: str) -> NodesActionResult:
+        """Deactivate nodes: they are no longer targets, and their certificates are refused. Facts and history stay."""
         texts.check("the reason", body.why)
-        return await self._treat(body.nodes, lambda node: self._deactivating(node, body.why, actor))
+        return await self._apply(body.nodes, lambda node: self._deactivate(node, body.why, actor))
 
-    async def reactivate(self, body: NodesDeed, actor: str) -> NodesDone:
-        """Undo that."""
+    async def reactivate(self, body: NodesAction, actor: str) -> NodesActionResult:
+        """Reactivate nodes that were deactivated."""
         texts.check("the reason", body.why)
-        wanted = msgspec.structs.replace(body.nodes, deactivated=True)
-        return await self._treat(wanted, lambda node: self._reactivating(node, body.why, actor))
+        targets = msgspec.structs.replace(body.nodes, deactivated=True)
+        return await self._apply(targets, lambda node: self._reactivate(node, body.why, actor))
 
-    async def collect(self, body: NodesDeed, actor: str) -> NodesDone:
-        """Have nodes collect their facts and send them; those that are away when they are back."""
+    async def collect(self, body: NodesAction, actor: str) -> NodesActionResult:
+        """Order nodes to collect and send their facts; a disconnected node does so when it reconnects."""
         texts.check("the reason", body.why)
-        return await self._treat(body.nodes, lambda node: self._orders.ordering_facts(node, actor, body.why))
+        return await self._apply(body.nodes, lambda node: self._orders.order_facts(node, actor, body.why))
 
-    async def purge(self, body: NodesPurge, actor: str) -> NodesDone:
-        """Forget nodes: facts, history, sessions, certificates.
+    async def purge(self, body: NodesPurge, actor: str) -> NodesActionResult:
+        """Delete nodes with their facts, history, sessions and certificates.
 
-        Raises ConflictError NODE-003 at one that is active, unless forced: then it is deactivated first, so that its connection
-        ends. NODE-004 at one that is still connected after a while: its certificate must not be forgotten while someone rests on
-        it. What was done before that stays done.
+        Raises ConflictError NODE-003 for an active node, unless forced: then it is deactivated first, so that its connection
+        ends. Raises NODE-004 for a node that stays connected: the certificate of an open connection must not be deleted. Batches
+        before the failing one stay purged.
         """
         texts.check("the reason", body.why)
-        resolved = await self._targets.names(msgspec.structs.replace(body.nodes, deactivated=True))
+        resolved = await self._targets.resolve(msgspec.structs.replace(body.nodes, deactivated=True))
         if body.force:
-            await self._treat_names(resolved.names, lambda node: self._deactivating(node, body.why, actor))
-        touched = await self._treat_names(
-            resolved.names, lambda node: self._purging(node, body.why, actor), await_s=GONE_S
+            await self._apply_to_names(resolved.names, lambda node: self._deactivate(node, body.why, actor))
+        changed = await self._apply_to_names(
+            resolved.names, lambda node: self._purge(node, body.why, actor), retry_s=DISCONNECT_S
         )
-        return NodesDone(touched, resolved.rests_on_claims)
+        return NodesActionResult(changed, resolved.rests_on_claims)
 
-    async def _treat(self, wanted: TargetsBody, deed: Deed) -> NodesDone:
-        resolved = await self._targets.names(wanted)
-        return NodesDone(await self._treat_names(resolved.names, deed), resolved.rests_on_claims)
+    async def _apply(self, targets: TargetsBody, operation: NodeOperation) -> NodesActionResult:
+        resolved = await self._targets.resolve(targets)
+        return NodesActionResult(await self._apply_to_names(resolved.names, operation), resolved.rests_on_claims)
 
-    async def _treat_names(self, names: Sequence[str], deed: Deed, await_s: float = 0.0) -> list[str]:
-        """Those that were changed. A batch in which a node is still connected is tried again for a while."""
-        touched: list[str] = []
+    async def _apply_to_names(self, names: Sequence[str], operation: NodeOperation, retry_s: float = 0.0) -> list[str]:
+        """Apply an operation in batches; returns the changed nodes. Retries a batch in which a node is connected for `retry_s`."""
+        changed: list[str] = []
         started_s = self._database.clock.monotonic_s()
-        for at in range(0, len(names), BATCH):
+        for start in range(0, len(names), BATCH):
             while True:
                 try:
-                    touched += await self._database.write(_treating, names[at : at + BATCH], deed)
+                    changed += await self._database.write(_apply_to_batch, names[start : start + BATCH], operation)
                     break
                 except PrecastError as error:
-                    is_late = self._database.clock.monotonic_s() - started_s >= await_s
+                    is_late = self._database.clock.monotonic_s() - started_s >= retry_s
                     if not issues.STILL_CONNECTED.matches(error) or is_late:
                         raise
-                await asyncio.sleep(GONE_EVERY_S)
-        return touched
+                await asyncio.sleep(RETRY_EVERY_S)
+        return changed
 
-    def _showing(self, name: str) -> Transaction[NodeView | None]:
-        known = yield from self._known.showing(name)
+    def _show(self, name: str) -> Transaction[NodeView | None]:
+        known = yield from self._known.find(name)
         if known is None:
             return None
-        given = yield from self._fleet.certificates(name, CERTIFICATES)
-        stored = yield from self._facts.stored(name)
-        said = yield from self._fleet.said(name)
+        certificates = yield from self._fleet.list_certificates(name, MAX_CERTIFICATES)
+        stored = yield from self._facts.find_stored(name)
+        current = yield from self._fleet.find_classification(name)
         return NodeView(
             node=known.row,
             trusted=trusted(known.name, known.extensions),
-            certificates=[msgspec.convert(one, CertificateView, from_attributes=True) for one in given],
+            certificates=[msgspec.convert(row, CertificateView, from_attributes=True) for row in certificates],
             session=msgspec.convert(known.presence, SessionView, from_attributes=True) if known.presence else None,
             decision=stored.decision if stored else None,
-            classes=said.classes if said else {},
-            parameters=said.parameters if said else {},
-            sources=[_source(one) for one in (yield from self._classifier.sources(name))],
+            classes=current.classes if current else {},
+            parameters=current.parameters if current else {},
+            sources=[_source(entry) for entry in (yield from self._classifier.list_sources(name))],
         )
 
-    def _classifying(self, node: str, values: Classification, actor: str) -> Transaction[bool]:
-        said = yield from self._fleet.said(node)
-        if said is None or not said.is_active:
+    def _classify(self, node: str, values: Classification, actor: str) -> Transaction[bool]:
+        current = yield from self._fleet.find_classification(node)
+        if current is None or not current.is_active:
             return False
-        changed = yield from self._classifier.setting(node, values)
+        changed = yield from self._classifier.set_by_operator(node, values)
         if not changed:
             return False
-        before, after = ({name: one[when] for name, one in changed.items()} for when in ("before", "after"))
-        yield from self._audit.adding(actor, "node.classify", node, before=before, after=after)
+        before, after = ({name: change[when] for name, change in changed.items()} for when in ("before", "after"))
+        yield from self._audit.add(actor, "node.classify", node, before=before, after=after)
         return True
 
-    def _deactivating(self, node: str, why: str, actor: str) -> Transaction[bool]:
-        if not (yield from self._fleet.deactivating(node)):
+    def _deactivate(self, node: str, why: str, actor: str) -> Transaction[bool]:
+        if not (yield from self._fleet.deactivate(node)):
             return False
-        yield from self._audit.adding(actor, "node.deactivate", node, why=why)
+        yield from self._audit.add(actor, "node.deactivate", node, why=why)
         return True
 
-    def _reactivating(self, node: str, why: str, actor: str) -> Transaction[bool]:
-        if not (yield from self._nodes.reactivating(node)):
+    def _reactivate(self, node: str, why: str, actor: str) -> Transaction[bool]:
+        if not (yield from self._nodes.reactivate(node)):
             return False
-        yield from self._audit.adding(actor, "node.reactivate", node, why=why)
+        yield from self._audit.add(actor, "node.reactivate", node, why=why)
         return True
 
-    def _purging(self, node: str, why: str, actor: str) -> Transaction[bool]:
-        said = yield from self._fleet.said(node)
-        if said is None:
+    def _purge(self, node: str, why: str, actor: str) -> Transaction[bool]:
+        current = yield from self._fleet.find_classification(node)
+        if current is None:
             return False
-        if said.is_active:
+        if current.is_active:
             raise issues.STILL_ACTIVE.error(node=node)
-        presence = yield from self._sessions.showing(node)
+        presence = yield from self._sessions.find_presence(node)
         if presence is not None and presence.server is not None:
             raise issues.STILL_CONNECTED.error(node=node, server=presence.server)
         for kind in self._work.kinds:
-            yield from self._work.dropping(kind, node)
-        yield from fact_views.forgetting(node)
-        yield from reports.forgetting(node)
-        yield from resting(node)
-        yield from catalogs.forgetting(node)
-        yield from policies.forgetting(node)
-        yield from runs.forgetting(node)
-        yield from self._classifier.forgetting(node)
-        yield from self._sessions.forgetting(node)
-        yield from self._streams.forgetting(PREFIX + node)
-        yield from self._fleet.forgetting(node)
-        yield from self._audit.adding(actor, "node.purge", node, why=why)
+            yield from self._work.drop_item(kind, node)
+        yield from fact_views.delete_node_facts(node)
+        yield from reports.delete_node_reports(node)
+        yield from remove_waiter(node)
+        yield from delete_node_catalogs(node)
+        yield from policies.delete_policy(node)
+        yield from runs.delete_node_steps(node)
+        yield from self._classifier.delete(node)
+        yield from self._sessions.delete_node(node)
+        yield from self._streams.delete(STREAM_PREFIX + node)
+        yield from self._fleet.delete(node)
+        yield from self._audit.add(actor, "node.purge", node, why=why)
         return True
 
 
-def said_by(values: Classification) -> Saying:
-    """What an operator says, as a saying of its own."""
+def given_values(values: Classification) -> ClassificationValues:
+    """The values that an operator gives, without those that are left unchanged."""
     return msgspec.convert(
-        {name: value for name, value in msgspec.to_builtins(values).items() if value is not None}, Saying
+        {name: value for name, value in msgspec.to_builtins(values).items() if value is not None}, ClassificationValues
     )
 
 
-def _source(one: Said) -> SourceView:
-    said = one.saying
+def _source(entry: SourceClassification) -> SourceView:
+    values = entry.values
     return SourceView(
-        one.source,
-        one.detail,
-        said.environment,
-        said.role,
-        said.classes,
-        said.parameters,
-        one.said_at,
-        one.problem,
-        one.problem_at,
+        entry.source,
+        entry.detail,
+        values.environment,
+        values.role,
+        values.classes,
+        values.parameters,
+        entry.said_at,
+        entry.problem,
+        entry.problem_at,
     )
 
 
-def _treating(names: Sequence[str], deed: Deed) -> Transaction[list[str]]:
-    touched: dict[str, bool] = {}
+def _apply_to_batch(names: Sequence[str], operation: NodeOperation) -> Transaction[list[str]]:
+    changed: dict[str, bool] = {}
     for name in names:
-        touched[name] = yield from deed(name)
-    return [name for name, is_touched in touched.items() if is_touched]
+        changed[name] = yield from operation(name)
+    return [name for name, is_changed in changed.items() if is_changed]

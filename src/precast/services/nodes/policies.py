@@ -1,8 +1,8 @@
-"""What the agents of nodes may do by themselves: operators set it, the authority signs it, nodes fetch it.
+"""Policies: what the agent of a node may do by itself. Operators set them, the authority signs them, nodes fetch them.
 
-A policy is signed when it is asked for, so it is always good for the same time from then on, and a node that asks now and then is never
-without one. What is signed names the node and the serial under which it was set: no other node can use it, and none takes an older
-one for a newer.
+A policy is signed when a node fetches it, so it is always valid for the same time from then on, and a node that fetches it now and
+then always has a valid one. The signed document names the node and the serial of the policy: no other node can use it, and no node
+mistakes an older policy for a newer one.
 """
 
 import base64
@@ -12,16 +12,18 @@ from typing import cast
 
 import msgspec
 
-from precast.services import issues, texts
-from precast.services.identity.authority_files import HeldAuthority
+from precast.services import texts
+from precast.services.identity.authority_files import LoadedAuthority
+from precast.services.issues import NO_SUCH_NODE
+from precast.services.nodes import issues
 from precast.services.query.known_nodes import KnownNodes
 from precast.services.query.targets import TargetService
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.identity.audit import AuditLog
-from precast.store.identity.certificates import Nodes
+from precast.store.identity.certificates import NodeCertificates
 from precast.store.nodes.policies import Policies, StoredPolicy
-from precast.wire.nodes.bodies import NodesDone
+from precast.wire.nodes.bodies import NodesActionResult
 from precast.wire.nodes.policy import (
     MAX_WINDOWS,
     Enforce,
@@ -30,12 +32,12 @@ from precast.wire.nodes.policy import (
     PolicyView,
     SignedPolicy,
     parse_window,
+    policy_text,
     signed_bytes,
-    text_of,
 )
 
-# As long as a node's certificate: a node that hears from nobody for so long only looks.
-GOOD_FOR = timedelta(days=30)
+# As long as a node's certificate: a node without contact to a server for this time runs in no-op mode.
+VALID_FOR = timedelta(days=30)
 BATCH = 500
 
 
@@ -46,77 +48,79 @@ class PolicyService:
         self,
         database: Database,
         policies: Policies,
-        nodes: Nodes,
+        nodes: NodeCertificates,
         known: KnownNodes,
         targets: TargetService,
         audit: AuditLog,
-        authority: HeldAuthority,
+        authority: LoadedAuthority,
     ) -> None:
         self._database, self._policies, self._nodes, self._known = database, policies, nodes, known
         self._targets, self._audit, self._authority = targets, audit, authority
 
-    async def set(self, body: NodesPolicy, actor: str) -> NodesDone:
-        """Set what agents may do. Raises InputError POLICY-001, POLICY-002, and what targets raise."""
+    async def set(self, body: NodesPolicy, actor: str) -> NodesActionResult:
+        """Set the policy of nodes. Raises InputError POLICY-001, POLICY-002, and what resolving targets raises."""
         texts.check("the reason", body.why)
-        windows = _windows(body)
-        resolved = await self._targets.names(body.nodes)
-        touched: list[str] = []
-        for at in range(0, len(resolved.names), BATCH):
-            names = resolved.names[at : at + BATCH]
-            touched += await self._database.write(self._setting, names, body, windows, actor)
-        return NodesDone(touched, resolved.rests_on_claims)
+        windows = _parse_windows(body)
+        resolved = await self._targets.resolve(body.nodes)
+        changed: list[str] = []
+        for start in range(0, len(resolved.names), BATCH):
+            names = resolved.names[start : start + BATCH]
+            changed += await self._database.write(self._set, names, body, windows, actor)
+        return NodesActionResult(changed, resolved.rests_on_claims)
 
     async def show(self, node: str) -> PolicyView:
-        """A node's policy. Raises NotFoundError NODE-001."""
-        found, is_known = await self._database.read(self._showing, node)
+        """Show a node's policy. Raises NotFoundError NODE-001."""
+        policy, is_known = await self._database.read(self._show, node)
         if not is_known:
-            raise issues.NO_SUCH_NODE.error(node=node[:100])
-        if found is None:
+            raise NO_SUCH_NODE.error(node=node[:100])
+        if policy is None:
             return PolicyView(node)
-        return PolicyView(node, cast(Enforce, found.enforce), found.windows, found.serial, found.set_by, found.set_at)
+        enforce = cast(Enforce, policy.enforce)
+        return PolicyView(node, enforce, policy.windows, policy.serial, policy.set_by, policy.set_at)
 
     async def sign(self, node: str, known: int) -> tuple[int, bytes | None]:
-        """The serial of a node's policy and the signed document, unless the node knows that one. Raises NotFoundError POLICY-003."""
-        found = await self._database.read(self._policies.showing, node)
-        if found is None:
-            raise issues.NO_POLICY.error(node=node)
-        return found.serial, None if found.serial == known else msgspec.json.encode(self._signed(found))
+        """Return the serial of a node's policy and the signed document; None for the document if the node has that serial.
 
-    def _signed(self, found: StoredPolicy) -> SignedPolicy:
+        Raises NotFoundError POLICY-003.
+        """
+        policy = await self._database.read(self._policies.find, node)
+        if policy is None:
+            raise issues.NO_POLICY.error(node=node)
+        return policy.serial, None if policy.serial == known else msgspec.json.encode(self._sign(policy))
+
+    def _sign(self, policy: StoredPolicy) -> SignedPolicy:
         now = self._database.clock.now()
-        enforce = cast(Enforce, found.enforce)
-        text = text_of(Policy(found.node, found.serial, enforce, found.windows, now, now + GOOD_FOR))
+        enforce = cast(Enforce, policy.enforce)
+        text = policy_text(Policy(policy.node, policy.serial, enforce, policy.windows, now, now + VALID_FOR))
         signature = self._authority.newest().sign_document(signed_bytes(text))
         return SignedPolicy(text, base64.b64encode(signature).decode())
 
-    def _setting(
-        self, names: Sequence[str], body: NodesPolicy, windows: list[str], actor: str
-    ) -> Transaction[list[str]]:
-        touched = []
+    def _set(self, names: Sequence[str], body: NodesPolicy, windows: list[str], actor: str) -> Transaction[list[str]]:
+        changed = []
         for name in names:
-            if not (yield from self._nodes.knowing(name)):
+            if not (yield from self._nodes.is_active(name)):
                 continue
-            if (yield from self._policies.setting(name, body.enforce, windows, actor)):
-                touched.append(name)
+            if (yield from self._policies.set_policy(name, body.enforce, windows, actor)):
+                changed.append(name)
                 detail = {"enforce": body.enforce, "windows": windows, "why": body.why}
-                yield from self._audit.adding(actor, "node.policy", name, **detail)
-        return touched
+                yield from self._audit.add(actor, "node.policy", name, **detail)
+        return changed
 
-    def _showing(self, node: str) -> Transaction[tuple[StoredPolicy | None, bool]]:
-        found = yield from self._policies.showing(node)
-        return found, found is not None or (yield from self._known.showing(node)) is not None
+    def _show(self, node: str) -> Transaction[tuple[StoredPolicy | None, bool]]:
+        policy = yield from self._policies.find(node)
+        return policy, policy is not None or (yield from self._known.find(node)) is not None
 
 
-def _windows(body: NodesPolicy) -> list[str]:
-    """The windows in one way of writing. Raises InputError POLICY-001, POLICY-002."""
-    windows = [str(parse_window(one)) for one in body.windows[: MAX_WINDOWS + 1]]
+def _parse_windows(body: NodesPolicy) -> list[str]:
+    """Parse the windows into their canonical form. Raises InputError POLICY-001, POLICY-002."""
+    windows = [str(parse_window(window)) for window in body.windows[: MAX_WINDOWS + 1]]
     problem = ""
     if len(windows) > MAX_WINDOWS:
         problem = f"{len(body.windows)} windows are too many"
     elif body.enforce == "window" and not windows:
-        problem = "nothing says when the window is"
+        problem = "no window is given"
     elif body.enforce in ("never", "always") and windows:
         problem = f"{body.enforce} and a window exclude each other"
     if problem:
-        raise issues.WINDOWS_NEEDED.error(problem=problem, limit=MAX_WINDOWS)
+        raise issues.BAD_WINDOWS.error(problem=problem, limit=MAX_WINDOWS)
     return windows

@@ -1,1 +1,1 @@
-"""Queries over the fleet: nodes, facts, resources in released catalogs."""
+"""Queries over the fleet: targets, nodes, facts, resources in released catalogs, reports."""

@@ -1,25 +1,25 @@
-"""What can be wrong with a query."""
+"""Issues of targets and of queries over nodes, resources and reports."""
 
 from precast.base.errors import Issue, Kind
 
 NOT_INDEXED = Issue(
     "QUERY-001",
     Kind.UNAVAILABLE,
-    "{count} released catalogs are not looked through yet",
-    "try again in a moment; if it lasts, look at the server's log",
+    "{count} released catalogs are not indexed yet",
+    "try again in a few seconds; if it persists, see the server's log",
 )
 BAD_CURSOR = Issue(
     "QUERY-002",
     Kind.INPUT,
-    "this is no place to go on from",
-    "take `after` from the answer before, with the same query",
+    "the cursor of this page is invalid",
+    "pass the value of `after` from the previous response, with the same query",
 )
-BAD_LIMIT = Issue("QUERY-003", Kind.INPUT, "a page of {limit} rows cannot be had", "ask for 1 to {most}")
+BAD_LIMIT = Issue("QUERY-003", Kind.INPUT, "a page cannot have {limit} rows", "ask for 1 to {most}")
 TOO_MANY_GROUPS = Issue(
     "QUERY-004",
     Kind.INPUT,
-    "there are more than {limit} groups",
-    "group by something with fewer values, or narrow the query down",
+    "the result has more than {limit} groups",
+    "group by a field with fewer values, or narrow the query down",
 )
 TOO_SLOW = Issue(
     "QUERY-005",
@@ -27,4 +27,22 @@ TOO_SLOW = Issue(
     "this query takes more than {seconds:g} s",
     "narrow it down: types, titles and values of parameters are indexed, and so are the reports of a node and what failed",
 )
-NO_SUCH_ENTITY = Issue("QUERY-006", Kind.INPUT, "there is nothing called {about!r} to ask for", "it is one of: {known}")
+NO_SUCH_ENTITY = Issue("QUERY-006", Kind.INPUT, "{about!r} cannot be queried", "the entity is one of: {known}")
+ALL_AND_TARGETS = Issue(
+    "TARGET-006",
+    Kind.INPUT,
+    "the request names targets and also asks for all nodes",
+    "give targets, or --all, not both",
+)
+NO_MATCHING_NODES = Issue(
+    "TARGET-007",
+    Kind.NOT_FOUND,
+    "{what}",
+    "`precast node list` shows the nodes, `precast node list --deactivated` also those that are no longer targets",
+)
+TARGETS_TOO_SLOW = Issue(
+    "TARGET-008",
+    Kind.UNAVAILABLE,
+    "finding the nodes took longer than {seconds:.0f} s",
+    "query fewer facts, or filter by name and trusted data first",
+)

@@ -1,4 +1,4 @@
-"""What is known of nodes, from all tables that know something, in one snapshot: to list them and to choose among them."""
+"""What is known about nodes, read from all tables in one snapshot: to list nodes, and to evaluate targets."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,30 +6,29 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from precast.services.facts.briefs import KeptBrief, asked_for, make_brief
-from precast.services.query.matching import Test
-from precast.services.query.reports import outcome_of
-from precast.services.query.resources import ResourceSearch
-from precast.store.catalogs import SERVING, Release, Staged, reading_staged
+from precast.services.facts.briefs import StoredBrief, make_brief, select_facts
+from precast.services.query.predicates import Predicate
+from precast.services.query.report_search import outcome_of
+from precast.services.query.resource_search import ResourceSearch
+from precast.store.catalogs.released import SERVED_LOOKUP, Release
+from precast.store.catalogs.staged import StagedCatalog, find_staged
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
 from precast.store.facts import views as fact_views
-from precast.store.facts.views import StoredFacts
+from precast.store.facts.views import FactDocuments
 from precast.store.nodes.nodes import Fleet, Node
-from precast.store.query.resource_index import CatalogIndex
-from precast.store.reports.views import reading_latest
+from precast.store.query.resource_index import ResourceIndex
+from precast.store.reports.views import find_latest
 from precast.store.sessions.sessions import Presence, Sessions
 from precast.wire.facts import merge
 from precast.wire.identity.names import is_name
 from precast.wire.nodes.bodies import NodeRow
-from precast.wire.query.targets import Has
+from precast.wire.query.targets import HasResource
 from precast.wire.reports.views import ReportRow
 
-# Of a node in one word, the first that fits; `state_of` says when.
 
-
-class Parts(NamedTuple):
-    """What of nodes is read besides what is always known."""
+class NodeParts(NamedTuple):
+    """Which parts of nodes are read besides those that are always read."""
 
     facts: frozenset[str] = frozenset()  # paths
     served: bool = False
@@ -37,33 +36,32 @@ class Parts(NamedTuple):
     report: bool = False
 
 
-class More(NamedTuple):
-    """What is known of a node only if it was asked for: what it is served, what is staged for it, its last run."""
+class NodeDetails(NamedTuple):
+    """The optional parts of a node: its served catalog, its staged catalog, the report of its last run."""
 
     served: Release | None = None
-    staged: Staged | None = None
+    staged: StagedCatalog | None = None
     report: ReportRow | None = None
 
 
 class KnownNode:
-    """A node as targets see it. Facts are read from their JSON only if somebody asks for them."""
+    """A node as targets see it. Its facts are decoded only when they are used."""
 
     def __init__(
         self,
         node: Node,
         presence: Presence | None,
         facts_at: datetime | None,
-        stored: StoredFacts | None,
+        stored: FactDocuments | None,
         now: datetime,
-        more: "More | None" = None,
+        details: NodeDetails | None = None,
     ) -> None:
         self._node = node
         self.presence = presence
         self._facts_at = facts_at
         self._stored = stored
         self._now = now
-        more = more or More()
-        self.served, self.staged, self.report = more.served, more.staged, more.report
+        self.served, self.staged, self.report = details or NodeDetails()
         self.name = node.name
         self.role = node.role
         self.environment = node.environment
@@ -73,7 +71,7 @@ class KnownNode:
 
     @property
     def catalog(self) -> str:
-        """One word for its catalog."""
+        """The state of its catalog in one word."""
         if self.staged is None:
             return "none" if self.served is None else "released"
         if self.staged.digest is None:
@@ -84,12 +82,12 @@ class KnownNode:
 
     @property
     def outcome(self) -> str:
-        """One word for how its last run went, the worst that is true."""
+        """The outcome of its last run in one word, the worst that applies."""
         return "none" if self.report is None else outcome_of(self.report)
 
     @property
     def report_age_s(self) -> float | None:
-        """How long ago its last run began, by the node's clock."""
+        """The time since its last run began, by the node's clock."""
         return None if self.report is None else (self._now - self.report.began_at).total_seconds()
 
     @property
@@ -119,108 +117,126 @@ class KnownNode:
         return self._now if self.presence.server is not None else self.presence.away_since
 
 
-# A brief that was made: node, digest of the facts, JSON.
-_Made = tuple[str, str, bytes]
+# A new brief of facts: node, digest of the facts, JSON.
+_NewBrief = tuple[str, str, bytes]
 
 
 class KnownNodes:
-    """Reads them, a page at a time."""
+    """Reads nodes, a page at a time."""
 
     def __init__(self, database: Database, fleet: Fleet, sessions: Sessions) -> None:
         self._database = database
         self._fleet = fleet
         self._sessions = sessions
-        self._resources = ResourceSearch(database, CatalogIndex(database))
+        self._resources = ResourceSearch(database, ResourceIndex(database))
 
-    async def holding(self, terms: Iterable[Has]) -> dict[Has, Test]:
-        """What decides whether a node's released catalog holds what is asked for. Raises UnavailableError QUERY-001."""
-        return {one: await self._resources.holding(one.resource) for one in terms}
+    async def compile_has(self, terms: Iterable[HasResource]) -> dict[HasResource, Predicate]:
+        """Compile each `has` term into a predicate over the released catalogs of nodes. Raises UnavailableError QUERY-001."""
+        return {term: await self._resources.compile_has(term.resource) for term in terms}
 
-    async def page(self, after: str, limit: int, wanted: Parts = Parts()) -> list[KnownNode]:  # noqa: B008 - immutable
-        """Nodes by name, from after one on; empty at the end. Briefs of facts that had to be read whole are kept."""
-        nodes, made = await self._database.read(self._paging, after, limit, wanted)
-        if made:
-            await self._database.write(fact_views.storing_briefs, made)
+    async def read_page(
+        self,
+        after: str,
+        limit: int,
+        parts: NodeParts = NodeParts(),  # noqa: B008 - immutable
+    ) -> list[KnownNode]:
+        """Read the nodes that follow a name; empty at the end. New briefs of facts that had no brief are stored."""
+        nodes, new_briefs = await self._database.read(self._read_page, after, limit, parts)
+        if new_briefs:
+            await self._database.write(fact_views.store_briefs, new_briefs)
         return nodes
 
-    def showing(self, name: str) -> Transaction[KnownNode | None]:
-        """One node, without its facts."""
-        node = yield from self._fleet.showing(name)
+    def find(self, name: str) -> Transaction[KnownNode | None]:
+        """Find a node, without its facts."""
+        node = yield from self._fleet.find(name)
         if node is None:
             return None
-        presence = yield from self._sessions.showing(name)
-        facts_at = yield from fact_views.reading_time(name)
+        presence = yield from self._sessions.find_presence(name)
+        facts_at = yield from fact_views.find_received_time(name)
         return KnownNode(node, presence, facts_at, None, self._database.clock.now())
 
-    async def named(self, names: list[str]) -> list[KnownNode]:
-        """The nodes of these names, in their order, without facts; those that are gone by now are left out."""
-        return await self._database.read(self._naming, names)
+    async def find_all(self, names: list[str]) -> list[KnownNode]:
+        """Find the nodes with these names, in this order, without facts; nodes that no longer exist are left out."""
+        return await self._database.read(self._find_all, names)
 
-    def _naming(self, names: list[str]) -> Transaction[list[KnownNode]]:
-        found = []
+    def _find_all(self, names: list[str]) -> Transaction[list[KnownNode]]:
+        nodes = []
         for name in names:
-            known = yield from self.showing(name)
-            if known is not None:
-                found.append(known)
-        return found
+            node = yield from self.find(name)
+            if node is not None:
+                nodes.append(node)
+        return nodes
 
-    async def unknown(self, names: list[str], *, deactivated: bool) -> list[str]:
-        """Which of the names are none of a node that may be asked for."""
-        # What cannot be a name is asked of no database: PostgreSQL refuses some texts.
-        known = await self._database.read(self._fleet.knowing, [name for name in names if is_name(name)], deactivated)
+    async def find_unknown(self, names: list[str], *, deactivated: bool) -> list[str]:
+        """Find the names that no node has; with `deactivated`, names of deactivated nodes count as known."""
+        # Invalid names are never sent to the database, because PostgreSQL refuses some texts.
+        valid = [name for name in names if is_name(name)]
+        known = await self._database.read(self._fleet.filter_known, valid, deactivated)
         return [name for name in names if name not in known]
 
-    def _paging(self, after: str, limit: int, wanted: Parts) -> Transaction[tuple[list[KnownNode], list[_Made]]]:
-        nodes = yield from self._fleet.listing(after, limit)
+    def _read_page(
+        self, after: str, limit: int, parts: NodeParts
+    ) -> Transaction[tuple[list[KnownNode], list[_NewBrief]]]:
+        nodes = yield from self._fleet.list_page(after, limit)
         if not nodes:
             return [], []
         until = nodes[-1].name
-        presences = yield from self._sessions.presences(after, until, limit)
-        times = yield from fact_views.reading_times(after, until, limit)
-        stored, made = (yield from _reading_facts(after, until, limit, wanted.facts)) if wanted.facts else ({}, [])
-        more = yield from _reading_more([one.name for one in nodes], wanted)
+        presences = yield from self._sessions.list_presences(after, until, limit)
+        times = yield from fact_views.find_received_times(after, until, limit)
+        facts, new_briefs = (yield from _read_facts(after, until, limit, parts.facts)) if parts.facts else ({}, [])
+        details = yield from _read_details([node.name for node in nodes], parts)
         now = self._database.clock.now()
         return [
-            KnownNode(one, presences.get(one.name), times.get(one.name), stored.get(one.name), now, more.get(one.name))
-            for one in nodes
-        ], made
+            KnownNode(
+                node,
+                presences.get(node.name),
+                times.get(node.name),
+                facts.get(node.name),
+                now,
+                details.get(node.name),
+            )
+            for node in nodes
+        ], new_briefs
 
 
-def _reading_facts(
+def _read_facts(
     after: str, until: str, limit: int, paths: frozenset[str]
-) -> Transaction[tuple[dict[str, StoredFacts], list[_Made]]]:
-    """Facts in which these paths can be looked up: in short where that is enough, else whole; and briefs that were made."""
-    found: dict[str, StoredFacts] = {}
-    whole: dict[str, bool] = {}  # by name: whether its brief is missing
-    for node, kept in (yield from fact_views.reading_briefs(after, until, limit)).items():
-        if kept is None:
+) -> Transaction[tuple[dict[str, FactDocuments], list[_NewBrief]]]:
+    """Read the facts at these paths, from briefs where these suffice, else from the whole fact sets; also make missing briefs."""
+    documents: dict[str, FactDocuments] = {}
+    whole: dict[str, bool] = {}  # by node: whether its brief is missing
+    for node, stored in (yield from fact_views.read_briefs(after, until, limit)).items():
+        if stored is None:
             whole[node] = True
             continue
-        brief = msgspec.json.decode(kept[0], type=KeptBrief)
-        if brief.answers(paths):
-            found[node] = StoredFacts(asked_for(bytes(brief.facts), paths), asked_for(kept[1], paths))
+        brief = msgspec.json.decode(stored[0], type=StoredBrief)
+        if brief.has_all(paths):
+            documents[node] = FactDocuments(select_facts(bytes(brief.facts), paths), select_facts(stored[1], paths))
         else:
             whole[node] = False
-    read = (yield from fact_views.reading_some(sorted(whole))) if whole else {}
-    made = [
-        (node, one.digest, msgspec.json.encode(make_brief(one.stable))) for node, one in read.items() if whole[node]
+    read = (yield from fact_views.read_documents(sorted(whole))) if whole else {}
+    new_briefs = [
+        (node, facts.digest, msgspec.json.encode(make_brief(facts.stable)))
+        for node, facts in read.items()
+        if whole[node]
     ]
-    return found | {
-        node: StoredFacts(asked_for(one.stable, paths), asked_for(one.volatile, paths)) for node, one in read.items()
-    }, made
+    return documents | {
+        node: FactDocuments(select_facts(facts.stable, paths), select_facts(facts.volatile, paths))
+        for node, facts in read.items()
+    }, new_briefs
 
 
-def _reading_more(names: list[str], wanted: Parts) -> Transaction[dict[str, More]]:
-    if not (wanted.served or wanted.staged or wanted.report):
+def _read_details(names: list[str], parts: NodeParts) -> Transaction[dict[str, NodeDetails]]:
+    if not (parts.served or parts.staged or parts.report):
         return {}
-    served = dict(zip(names, (yield from SERVING.finding_each(names)), strict=True)) if wanted.served else {}
-    staged = (yield from reading_staged(names)) if wanted.staged else {}
-    reports = (yield from reading_latest(names)) if wanted.report else {}
-    return {name: More(served.get(name), staged.get(name), reports.get(name)) for name in names}
+    served = dict(zip(names, (yield from SERVED_LOOKUP.find_each(names)), strict=True)) if parts.served else {}
+    staged = (yield from find_staged(names)) if parts.staged else {}
+    reports = (yield from find_latest(names)) if parts.report else {}
+    return {name: NodeDetails(served.get(name), staged.get(name), reports.get(name)) for name in names}
 
 
 def state_of(node: Node, presence: Presence | None, now: datetime) -> str:
-    """One word for how a node is."""
+    """The state of a node in one word, the first that applies."""
     if node.deactivated_at is not None:
         return "deactivated"
     if node.certified_until is None:

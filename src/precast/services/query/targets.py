@@ -1,6 +1,6 @@
-"""Resolves targets to nodes. A set that means nobody is an error, never everybody; a node that is deactivated is no target.
+"""Resolves targets to nodes. Targets that match no node are an error, never all nodes; a deactivated node is not a target.
 
-All nodes are gone through a page at a time, so that memory does not grow with the fleet, and for a limited time.
+The nodes are read a page at a time, so that memory does not grow with the fleet, and within a time limit.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -8,17 +8,18 @@ from typing import NamedTuple
 
 from precast.base.clock import Clock
 from precast.base.spans import Span
-from precast.services import issues
-from precast.services.query.known_nodes import KnownNode, KnownNodes, Parts
-from precast.services.query.matching import matcher
-from precast.services.query.node_fields import NodeReading
+from precast.services.issues import NO_SUCH_NODE
+from precast.services.query import issues
+from precast.services.query.known_nodes import KnownNode, KnownNodes, NodeParts
+from precast.services.query.node_fields import NodeFieldReader
+from precast.services.query.predicates import compile_predicate
 from precast.wire import issues as wire_issues
 from precast.wire.nodes.bodies import TargetsAnswer, TargetsBody
 from precast.wire.query.parser import parse
 from precast.wire.query.targets import (
     Comparison,
     Existence,
-    Has,
+    HasResource,
     Membership,
     Or,
     Term,
@@ -28,16 +29,16 @@ from precast.wire.query.targets import (
     walk,
 )
 
-# Nodes read at once: fewer with facts, of which each node has tens of kilobytes where they are not known in short.
+# Nodes in one read: fewer with facts, because the facts of a node without a brief take tens of kilobytes.
 PAGE = 500
 PAGE_WITH_FACTS = 200
-ANSWER = 500
+MAX_ANSWER = 500
 TIME_S = 20.0
 MAX_TARGETS = 1000
 
 
-class Wanted(NamedTuple):
-    """Targets that were read: the term, or None for all."""
+class TargetSelection(NamedTuple):
+    """Parsed targets: the term, or None for all nodes."""
 
     term: Term | None
     is_claim: bool
@@ -48,114 +49,122 @@ class Wanted(NamedTuple):
         return plain_names(self.term) if self.term is not None else []
 
 
-class Resolved(NamedTuple):
-    """The names that are meant, and whether facts decided."""
+class ResolvedTargets(NamedTuple):
+    """The names of the matching nodes, and whether the selection depends on facts."""
 
     names: list[str]
     rests_on_claims: bool
 
 
-def read(body: TargetsBody) -> Wanted:
-    """Raises InputError TARGET-001 to TARGET-006."""
+def parse_targets(body: TargetsBody) -> TargetSelection:
+    """Parse targets. Raises InputError TARGET-001 to TARGET-006."""
     if body.all and body.targets:
-        raise issues.ALL_AND_SOME.error()
+        raise issues.ALL_AND_TARGETS.error()
     if not body.all and not body.targets:
         raise wire_issues.NO_TARGETS.error()
     if len(body.targets) > MAX_TARGETS:
         raise wire_issues.TARGET_TOO_LARGE.error(what=f"a list of {len(body.targets)} targets", limit=MAX_TARGETS)
     terms = tuple(parse(text) for text in body.targets)
     term = Or(Span(0, 0), terms) if terms else None
-    return Wanted(term, term is not None and rests_on_claims(term), body.deactivated)
+    return TargetSelection(term, term is not None and rests_on_claims(term), body.deactivated)
 
 
 class TargetService:
-    """Finds the nodes that are meant; holds no state between calls."""
+    """Finds the nodes that targets select; holds no state between calls."""
 
     def __init__(self, nodes: KnownNodes, clock: Clock) -> None:
         self._nodes = nodes
         self._clock = clock
 
-    async def page(self, body: TargetsBody, after: str = "") -> TargetsAnswer:
-        """The first nodes that are meant, from after a name on.
+    async def resolve_page(self, body: TargetsBody, after: str = "") -> TargetsAnswer:
+        """Return the first matching nodes that follow a name.
 
-        Raises InputError for what is no target, NotFoundError NODE-001 for a name that is none, TARGET-007 if nobody is meant.
+        Raises InputError for invalid targets, NotFoundError NODE-001 for an unknown name, TARGET-007 if no node matches.
         """
-        wanted = read(body)
-        await self._check_names(wanted)
-        found: list[KnownNode] = []
-        async for node in self.matching(wanted, after):
-            found.append(node)
-            if len(found) == ANSWER:
-                return TargetsAnswer([one.row for one in found], wanted.is_claim, found[-1].name)
-        if not found and not after:
-            raise issues.NOBODY.error(what="there are no nodes" if wanted.term is None else "no node is meant by this")
-        return TargetsAnswer([one.row for one in found], wanted.is_claim, None)
+        selection = parse_targets(body)
+        await self._check_names(selection)
+        nodes: list[KnownNode] = []
+        async for node in self.find(selection, after):
+            nodes.append(node)
+            if len(nodes) == MAX_ANSWER:
+                return TargetsAnswer([node.row for node in nodes], selection.is_claim, nodes[-1].name)
+        if not nodes and not after:
+            raise issues.NO_MATCHING_NODES.error(
+                what="there are no nodes" if selection.term is None else "no node matches these targets"
+            )
+        return TargetsAnswer([node.row for node in nodes], selection.is_claim, None)
 
-    async def names(self, body: TargetsBody) -> Resolved:
-        """Everyone who is meant. Raises as `page` does."""
+    async def resolve(self, body: TargetsBody) -> ResolvedTargets:
+        """Return all matching nodes. Raises what `resolve_page` raises."""
         names: list[str] = []
         after: str | None = ""
         while after is not None:
-            answer = await self.page(body, after)
+            answer = await self.resolve_page(body, after)
             names += [row.name for row in answer.nodes]
             after = answer.after
-        return Resolved(names, answer.rests_on_claims)
+        return ResolvedTargets(names, answer.rests_on_claims)
 
-    async def _check_names(self, wanted: Wanted) -> None:
-        unknown = await self._nodes.unknown(wanted.names, deactivated=wanted.with_deactivated) if wanted.names else []
+    async def _check_names(self, selection: TargetSelection) -> None:
+        if not selection.names:
+            return
+        unknown = await self._nodes.find_unknown(selection.names, deactivated=selection.with_deactivated)
         if unknown:
-            raise issues.NO_SUCH_NODE.error(node=_listed(unknown))
+            raise NO_SUCH_NODE.error(node=_listed(unknown))
 
-    async def matching(
+    async def find(
         self,
-        wanted: Wanted,
+        selection: TargetSelection,
         after: str,
-        more: Parts = Parts(),  # noqa: B008 - immutable
+        details: NodeParts = NodeParts(),  # noqa: B008 - immutable
     ) -> AsyncIterator[KnownNode]:
-        """The nodes that are meant, by name, with more known of them if that is wanted. Raises QUERY-001, TARGET-008."""
-        parts = parts_of(wanted.term, more)
-        if wanted.term is not None and not any(parts) and is_list_of_names(wanted.term):
-            # They were asked for by themselves, and exist: nobody else needs to be looked at.
-            names = sorted({name for name in wanted.names if name > after})
-            for at in range(0, len(names), PAGE):
-                for node in await self._nodes.named(names[at : at + PAGE]):
-                    if node.is_active or wanted.with_deactivated:
+        """Yield the matching nodes by name, with the given details. Raises QUERY-001, TARGET-008."""
+        parts = parts_of(selection.term, details)
+        if selection.term is not None and not any(parts) and is_list_of_names(selection.term):
+            # The targets are plain names of nodes that exist: no other nodes need to be read.
+            names = sorted({name for name in selection.names if name > after})
+            for start in range(0, len(names), PAGE):
+                for node in await self._nodes.find_all(names[start : start + PAGE]):
+                    if node.is_active or selection.with_deactivated:
                         yield node
             return
-        asked = [one for one in walk(wanted.term) if isinstance(one, Has)] if wanted.term is not None else []
-        reading = NodeReading(await self._nodes.holding(asked))
-        test = matcher(wanted.term, reading) if wanted.term is not None else None
+        terms = walk(selection.term) if selection.term is not None else ()
+        reader = NodeFieldReader(
+            await self._nodes.compile_has([term for term in terms if isinstance(term, HasResource)])
+        )
+        test = compile_predicate(selection.term, reader) if selection.term is not None else None
         limit = PAGE_WITH_FACTS if parts.facts else PAGE
         started_s = self._clock.monotonic_s()
-        while page := await self._nodes.page(after, limit, parts):
+        while page := await self._nodes.read_page(after, limit, parts):
             for node in page:
-                if (node.is_active or wanted.with_deactivated) and (test is None or test(node)):
+                if (node.is_active or selection.with_deactivated) and (test is None or test(node)):
                     yield node
             after = page[-1].name
             if self._clock.monotonic_s() - started_s > TIME_S:
                 raise issues.TARGETS_TOO_SLOW.error(seconds=TIME_S)
 
 
-def parts_of(term: Term | None, more: Parts) -> Parts:
-    """What has to be read of nodes to decide about them."""
+def parts_of(term: Term | None, details: NodeParts) -> NodeParts:
+    """The parts of nodes that must be read to evaluate a term, besides the given details."""
     terms = list(walk(term)) if term is not None else []
-    fields = [one.field.parts for one in terms if isinstance(one, Comparison | Membership | Existence)]
-    known = parts_of_fields(fields)
-    has = any(isinstance(one, Has) for one in terms)
-    return Parts(
-        more.facts | known.facts,
-        more.served or known.served or has,
-        more.staged or known.staged,
-        more.report or known.report,
+    fields = [
+        field_test.field.parts for field_test in terms if isinstance(field_test, Comparison | Membership | Existence)
+    ]
+    compared = parts_of_fields(fields)
+    has_catalog_term = any(isinstance(operand, HasResource) for operand in terms)
+    return NodeParts(
+        details.facts | compared.facts,
+        details.served or compared.served or has_catalog_term,
+        details.staged or compared.staged,
+        details.report or compared.report,
     )
 
 
-def parts_of_fields(fields: Iterable[tuple[str, ...]]) -> Parts:
-    """The same for fields that are to be shown."""
+def parts_of_fields(fields: Iterable[tuple[str, ...]]) -> NodeParts:
+    """The parts of nodes that must be read to show fields."""
     fields = list(fields)
     firsts = {parts[0] for parts in fields}
     is_catalog = "catalog" in firsts
-    return Parts(
+    return NodeParts(
         facts=frozenset(".".join(parts[1:]) for parts in fields if parts[0] == "facts"),
         served=is_catalog or "released_at" in firsts,
         staged=is_catalog,

@@ -1,4 +1,4 @@
-"""What can be wrong with questions about reports."""
+"""Issues of reports and of returners."""
 
 from precast.base.errors import Issue, Kind
 
@@ -11,18 +11,18 @@ NO_REPORT = Issue(
 BAD_QUESTION = Issue(
     "REPORT-002",
     Kind.INPUT,
-    "{name}={value} cannot be asked for: {problem}",
-    "see the API's reference, `GET /v1/reports`",
+    "{name}={value} is invalid: {problem}",
+    "see `GET /v1/reports` in the reference of the API",
 )
 NO_RUN = Issue(
     "REPORT-003",
     Kind.NOT_FOUND,
-    "{node} has told of no run",
-    "see `precast node show {node}`; `precast run {node}` has it run now",
+    "{node} has reported no run",
+    "see `precast node show {node}`; start a run with `precast run {node}`",
 )
 BAD_RETURNERS = Issue(
     "REPORT-004",
     Kind.INPUT,
-    "the returners in {path} cannot be used: {reason}",
-    "see docs/howto/follow-reports.md; the file is TOML, for the server's user alone",
+    "the returners file {path} is invalid: {reason}",
+    "see docs/howto/follow-reports.md; the file is TOML, and only the server's user may read it",
 )

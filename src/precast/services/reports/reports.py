@@ -1,8 +1,8 @@
-"""The report service: takes in what nodes tell of their runs.
+"""The report service: stores what nodes report about their runs.
 
-What comes together of one report is folded into one entry before anything is written, so a run that tells everything at once is one row.
-Numbers of events have no gaps on the node; a gap here is what the node had to drop, and is shown as such. A run whose end does not
-come is ended by the next one of its node, or after a deadline; should its end come after all, that is what counts.
+The records of one report in a batch are merged into one update before they are written, so a run whose records arrive together is one row.
+A node numbers its events without gaps; a gap in the database is what the node had to drop, and is shown as such. A report whose end does
+not arrive is ended by the next run of its node, or after a deadline; if its end arrives after all, it replaces that.
 """
 
 import operator
@@ -14,61 +14,61 @@ import msgspec
 
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction
-from precast.store.reports.reports import Counted, EventIndex, EventPage, Finished, Reports, Told
+from precast.store.reports.reports import EventPage, IndexedEvent, Reports, ReportUpdate, ResourceCounts, RunOutcome
 from precast.wire.reports.events import ResourceReport, Status, Summary
-from precast.wire.reports.records import RunBegan, RunEnded, RunEvents, Slow
-from precast.wire.sessions import Want
+from precast.wire.reports.records import RunBegan, RunEnded, RunEvents, SlowResource
+from precast.wire.sessions import FactsWanted
 
-# What is searched for is cut here; the page has it whole.
+# The searchable texts are truncated to this length; the page has them whole.
 MAX_RESOURCE = 500
 MAX_MESSAGE = 1_000
-# In the order in which they are counted.
-COUNTED = [one.value for one in (Status.CHANGED, Status.NOOP, Status.FAILED, Status.SKIPPED, Status.WAITING)]
-STATUSES = {status: status.value for status in Status}  # to ask the member takes longer
-NOTHING = Counted()
+# In the order of the fields of ResourceCounts.
+COUNTED = [status.value for status in (Status.CHANGED, Status.NOOP, Status.FAILED, Status.SKIPPED, Status.WAITING)]
+STATUSES = {status: status.value for status in Status}  # a dictionary is faster than the attribute
+NO_COUNTS = ResourceCounts()
 
 
-class Detail(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is shown of one report and never searched for, as it is stored."""
+class ReportDetail(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The part of a report that is shown and never searched, as it is stored."""
 
     refreshed: int = 0
     unchanged: int = 0
     stale_since: str = ""
     stale_why: str = ""
     phases: dict[str, float] = {}
-    slowest: list[Slow] = []
+    slowest: list[SlowResource] = []
 
 
-class Ended(NamedTuple):
-    """A report that is over, for whoever wants to know in the same transaction."""
+class EndedReport(NamedTuple):
+    """A report that has ended, for handlers in the same transaction."""
 
     node: str
     report: str
     order: str
 
 
-# Part of the transaction that stores the ends of reports.
-Hearing = Callable[[Sequence[Ended]], Transaction[None]]
-# The same for what is told of runs that somebody ordered, from their beginning on.
-Following = Callable[[Sequence[Told]], Transaction[None]]
+# Called in the transaction that stores the ends of reports.
+EndedReportsHandler = Callable[[Sequence[EndedReport]], Transaction[None]]
+# Called in the transaction that stores an update of a run that a job ordered.
+OrderedRunsHandler = Callable[[Sequence[ReportUpdate]], Transaction[None]]
 
 
-def prepare_began(node: str, body: RunBegan) -> Told:
-    return Told(node, body.report, _clean(body), msgspec.json.encode(_staleness(body)))
+def prepare_began(node: str, body: RunBegan) -> ReportUpdate:
+    return ReportUpdate(node, body.report, _clean(body), msgspec.json.encode(_staleness(body)))
 
 
-def prepare_events(node: str, body: RunEvents) -> Told:
+def prepare_events(node: str, body: RunEvents) -> ReportUpdate:
     pages = _pages(body.first, body.reports)
-    return Told(node, body.report, pages=pages, counted=_count(pages))
+    return ReportUpdate(node, body.report, pages=pages, counted=_count(pages))
 
 
-def prepare_ended(node: str, body: RunEnded) -> Told:
+def prepare_ended(node: str, body: RunEnded) -> ReportUpdate:
     began = _clean(body.began)
-    finished = Finished(
+    finished = RunOutcome(
         state=body.how,
         ended_at=body.ended_at,
         took_s=body.summary.seconds if body.summary is not None else None,
-        counted=_summed(body.summary) if body.summary is not None else None,
+        counted=_counts_of(body.summary) if body.summary is not None else None,
         resources=max(began.resources, body.summary.resources if body.summary is not None else 0),
         is_complete=body.summary is not None and body.summary.is_complete,
         events=body.events,
@@ -76,49 +76,51 @@ def prepare_ended(node: str, body: RunEnded) -> Told:
         detail=msgspec.json.encode(_detail(body)),
     )
     pages = _pages(max(1, body.events - len(body.reports) + 1), body.reports)
-    return Told(node, began.report, began, pages=pages, counted=_count(pages), finished=finished, rest=body.rest)
+    return ReportUpdate(
+        node, began.report, began, pages=pages, counted=_count(pages), finished=finished, rest=body.rest
+    )
 
 
 class ReportService:
-    """Stores what nodes tell of their runs; holds no state between calls."""
+    """Stores the reports of nodes; holds no state between calls."""
 
     def __init__(
         self,
         database: Database,
         reports: Reports,
-        hearing: Sequence[Hearing] = (),
-        following: Sequence[Following] = (),
+        on_ended: Sequence[EndedReportsHandler] = (),
+        on_ordered: Sequence[OrderedRunsHandler] = (),
     ) -> None:
         self._database = database
         self._reports = reports
-        self._hearing = hearing
-        self._following = following
+        self._on_ended = on_ended
+        self._on_ordered = on_ordered
 
-    def taking(self, told: Sequence[tuple[str, Told]]) -> Transaction[Sequence[Want | None]]:
-        """Store what nodes told, as a part of the transaction that notes how far their records have come."""
-        folded: dict[tuple[str, str], Told] = {}
-        for node, one in told:
-            key = (node, one.report)
-            folded[key] = _fold(folded[key], one) if key in folded else one
-        yield from self._reports.storing(list(folded.values()))
+    def store(self, updates: Sequence[tuple[str, ReportUpdate]]) -> Transaction[Sequence[FactsWanted | None]]:
+        """Store updates of reports, as part of the transaction that stores the positions of the nodes' streams."""
+        merged: dict[tuple[str, str], ReportUpdate] = {}
+        for node, update in updates:
+            key = (node, update.report)
+            merged[key] = _merge(merged[key], update) if key in merged else update
+        yield from self._reports.store(list(merged.values()))
         ended = [
-            Ended(one.node, one.report, one.began.order if one.began is not None else "")
-            for one in folded.values()
-            if one.finished is not None
+            EndedReport(update.node, update.report, update.began.order if update.began is not None else "")
+            for update in merged.values()
+            if update.finished is not None
         ]
         if ended:
-            for hear in self._hearing:
-                yield from hear(ended)
-        ordered = [one for one in folded.values() if one.began is not None and one.began.order]
+            for handle_ended in self._on_ended:
+                yield from handle_ended(ended)
+        ordered = [update for update in merged.values() if update.began is not None and update.began.order]
         if ordered:
-            for follow in self._following:
-                yield from follow(ordered)
-        return [None] * len(told)
+            for handle_ordered in self._on_ordered:
+                yield from handle_ordered(ordered)
+        return [None] * len(updates)
 
 
-def _fold(known: Told, new: Told) -> Told:
-    """Two parts of one report, in the order they came."""
-    return Told(
+def _merge(known: ReportUpdate, new: ReportUpdate) -> ReportUpdate:
+    """Two updates of one report as one, in the order of their arrival."""
+    return ReportUpdate(
         known.node,
         known.report,
         new.began or known.began,
@@ -130,47 +132,55 @@ def _fold(known: Told, new: Told) -> Told:
     )
 
 
-def _add(left: Counted, right: Counted) -> Counted:
-    if left == NOTHING or right == NOTHING:
-        return right if left == NOTHING else left
-    return Counted(*map(operator.add, msgspec.structs.astuple(left), msgspec.structs.astuple(right)))
+def _add(left: ResourceCounts, right: ResourceCounts) -> ResourceCounts:
+    if left == NO_COUNTS or right == NO_COUNTS:
+        return right if left == NO_COUNTS else left
+    return ResourceCounts(*map(operator.add, msgspec.structs.astuple(left), msgspec.structs.astuple(right)))
 
 
-def _count(pages: Sequence[EventPage]) -> Counted:
-    index = [one for page in pages for one in page.index]
-    ended = [one.status for one in index]
-    changed, pending, failed, skipped, waiting = map(ended.count, COUNTED)
-    return Counted(changed, pending, failed, skipped, waiting, sum([one.is_corrective for one in index]))
+def _count(pages: Sequence[EventPage]) -> ResourceCounts:
+    index = [event for page in pages for event in page.index]
+    statuses = [event.status for event in index]
+    changed, pending, failed, skipped, waiting = map(statuses.count, COUNTED)
+    return ResourceCounts(changed, pending, failed, skipped, waiting, sum([event.is_corrective for event in index]))
 
 
-def _summed(summary: Summary) -> Counted:
-    return Counted(summary.changed, summary.noop, summary.failed, summary.skipped, summary.waiting, summary.corrective)
+def _counts_of(summary: Summary) -> ResourceCounts:
+    return ResourceCounts(
+        summary.changed, summary.noop, summary.failed, summary.skipped, summary.waiting, summary.corrective
+    )
 
 
 def _pages(first: int, reports: Sequence[ResourceReport]) -> list[EventPage]:
     if not reports:
         return []
-    return [EventPage(first, msgspec.json.encode(reports), [_index(at, one) for at, one in enumerate(reports, first)])]
+    return [
+        EventPage(
+            first,
+            msgspec.json.encode(reports),
+            [_index(number, report) for number, report in enumerate(reports, first)],
+        )
+    ]
 
 
-def _index(number: int, one: ResourceReport) -> EventIndex:
+def _index(number: int, report: ResourceReport) -> IndexedEvent:
     message = ""
-    if one.status is Status.FAILED:
-        message = next((event.message for event in one.events if event.status == "failure"), one.reason or "")
-    resource = _plain(one.resource[:MAX_RESOURCE])
-    return EventIndex(number, resource, STATUSES[one.status], one.is_corrective, _plain(message[:MAX_MESSAGE]))
+    if report.status is Status.FAILED:
+        message = next((event.message for event in report.events if event.status == "failure"), report.reason or "")
+    resource = _plain(report.resource[:MAX_RESOURCE])
+    return IndexedEvent(number, resource, STATUSES[report.status], report.is_corrective, _plain(message[:MAX_MESSAGE]))
 
 
-def _staleness(began: RunBegan) -> Detail:
-    return Detail(
+def _staleness(began: RunBegan) -> ReportDetail:
+    return ReportDetail(
         stale_since=began.stale_since.isoformat() if began.stale_since is not None else "",
         stale_why=_plain(began.stale_why),
     )
 
 
-def _detail(body: RunEnded) -> Detail:
+def _detail(body: RunEnded) -> ReportDetail:
     stale, summary = _staleness(body.began), body.summary
-    return Detail(
+    return ReportDetail(
         summary.refreshed if summary is not None else 0,
         summary.unchanged if summary is not None else 0,
         stale.stale_since,
@@ -181,7 +191,7 @@ def _detail(body: RunEnded) -> Detail:
 
 
 def _clean(began: RunBegan) -> RunBegan:
-    """Without what a database cannot hold; nearly always as it came."""
+    """The beginning of a run without NUL characters, which PostgreSQL cannot store; nearly always the same object."""
     if "\0" not in began.order + began.catalog + began.environment + began.version:
         return began
     texts = {name: getattr(began, name) for name in ("order", "catalog", "environment", "version")}

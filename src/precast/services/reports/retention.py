@@ -1,7 +1,7 @@
-"""Keeps reports bounded: by age, and none is left running for ever.
+"""Deletes old reports, and ends reports that stay silent.
 
-On PostgreSQL pages and events lie in a partition a day, made some days ahead, and forgetting them is dropping one. What came while there
-was no partition for it, and everything on SQLite, goes in small bites, so that no writer waits for it.
+On PostgreSQL pages and events are in one partition for each day, created some days ahead, and are deleted by dropping it. Rows without
+a partition of their own, and all rows on SQLite, are deleted in small batches, so that no writer waits long.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from precast.store.reports.reports import Reports
 
 log = logging.getLogger("precast.reports")
 
-BITE = 500
+BATCH = 500
 EVERY_S = 300.0
-# A run may take four hours, and then some.
+# A run may take four hours; its report gets an hour more.
 DEADLINE = timedelta(hours=5)
-SILENT = "nothing was heard of it for {hours:g} hours"
+SILENT = "it reported nothing for {hours:g} hours"
 
 
 class ReportRetention:
-    """Forgets reports that are too old. Several servers may do so at once: what is gone is gone."""
+    """Deletes reports that are too old. Several servers may do so at once: deleting is idempotent."""
 
     def __init__(
         self,
@@ -40,28 +40,28 @@ class ReportRetention:
         self._deadline = deadline
 
     async def trim(self) -> int:
-        """Remove what is too old and end what is silent; how many rows were removed one by one. Cancelling leaves the rest for later."""
+        """Delete old reports and end silent ones; returns how many rows were deleted one by one. Cancelling leaves the rest for later."""
         now = self._database.clock.now()
         await self._partitions.prepare(now)
         why = SILENT.format(hours=self._deadline / timedelta(hours=1))
         if count := await self._reports.break_off(now - self._deadline, why):
-            log.warning("%d runs are taken for broken off: %s", count, why)
+            log.warning("%d runs count as broken off: %s", count, why)
         if not self._keep:
             return 0
         await self._partitions.drop(now - self._keep)
         count = 0
-        while removed := await self._reports.trim(now - self._keep, BITE):
-            count += removed
+        while deleted := await self._reports.trim(now - self._keep, BATCH):
+            count += deleted
         return count
 
     async def run(self) -> None:
-        """Trim every few minutes, for ever; a database that is away is asked again the next time."""
+        """Trim every few minutes until cancelled; if the database is unavailable, the next round tries again."""
         while True:
             try:
                 if count := await self.trim():
-                    log.info("%d rows of old reports are forgotten", count)
+                    log.info("deleted %d rows of old reports", count)
             except PrecastError as error:
                 if not error.consequence.retry:
                     raise
-                log.warning("old reports are not forgotten: %s", error.message)
+                log.warning("old reports are not deleted: %s", error.message)
             await asyncio.sleep(EVERY_S)

@@ -1,7 +1,7 @@
-"""Says that a server is there which serves no nodes: one without the role api, that compiles or works by the clock.
+"""Registers a server that accepts no connections: one without the role api, which compiles or runs scheduled work.
 
-Servers that nodes connect to say so with their connections. Of the others nobody would know whether they live, and somebody who looks
-why nothing is compiled wants to. Both hold a lease in the same list; the name of one that listens has its port in it.
+A server that nodes connect to renews its lease with its connections. Without a lease, an operator could not see whether the other servers
+are alive, for example when nothing is compiled. Both kinds hold a lease in the same list; the name of a listening server has its port.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ RENEW_S = 5.0
 LEASE_S = 15.0
 
 
-def quiet_name(roles: Iterable[str], number: int | None = None) -> str:
-    """What a server is called that listens nowhere: its host, and what it does there."""
+def worker_server_name(roles: Iterable[str], number: int | None = None) -> str:
+    """The name of a server that does not listen: its host and its roles."""
     process = "" if number is None else f"/{number}"
     return f"{socket.gethostname()}{process} [{', '.join(roles)}]"
 
@@ -32,17 +32,17 @@ class ServerPresence:
         self._sessions, self._id, self._name = sessions, server_id, name
 
     async def run(self) -> None:
-        """Renew the lease, for ever. Cancelling gives it back; where it cannot be given back, it runs out."""
+        """Renew the lease for ever. Cancelling releases it; if that fails, it expires."""
         try:
             while True:
-                await self._quietly("renew", self._sessions.renew_lease(self._id, self._name, LEASE_S, 0))
+                await self._log_errors("renew", self._sessions.renew_lease(self._id, self._name, LEASE_S, 0))
                 await asyncio.sleep(RENEW_S)
         finally:
-            await self._quietly("end", self._sessions.end_lease(self._id))
+            await self._log_errors("end", self._sessions.end_lease(self._id))
 
-    async def _quietly(self, what: str, doing: Coroutine[Any, Any, None]) -> None:
+    async def _log_errors(self, what: str, operation: Coroutine[Any, Any, None]) -> None:
         try:
-            await doing
+            await operation
         except PrecastError as error:
             if not error.consequence.retry:
                 raise

@@ -1,1 +1,1 @@
-"""The trace tree: which catalog follows from which answers."""
+"""Trace trees: which catalog follows from which answers, and which of those answers a node gives."""

@@ -1,8 +1,8 @@
-"""What the trace tree is made of: chains of reads that end in a leaf.
+"""The parts of a trace tree: chains of reads that end in a leaf.
 
 A compile is deterministic: after the same answers it asks the same question. So the traces of an environment form a tree. A chain is
-the rest of one trace from where it left another; it hangs at a read of its parent, by the answer that was another there. Chains are
-never changed and never split: a trace that leaves this one in its middle hangs at that read. The tree grows by whole rows only.
+the rest of one trace after it diverged from another; it is attached to a read of its parent by the answer that differs there. Chains are
+never changed and never split: a trace that diverges in the middle of a chain is attached to that read. The tree grows by whole rows only.
 """
 
 from functools import reduce
@@ -20,7 +20,7 @@ _QUESTIONS: Any = reduce(or_, Question.__subclasses__())
 
 
 class Leaf(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a compile came to: a catalog with its source map, or the error of the language it ended with; and what it said."""
+    """The result of a compile: a catalog with its source map, or the language error that ended it; and its log lines."""
 
     catalog: str | None = None
     source_map: str | None = None
@@ -40,59 +40,60 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
         return ABSENT_KEY if self.answer is msgspec.UNSET else digests.of_bytes(canonical.encode(self.answer))
 
 
-class Place(NamedTuple):
-    """Where a chain hangs: at which read of which chain, by which answer. The first chain of an environment hangs nowhere."""
+class BranchPoint(NamedTuple):
+    """Where a chain is attached: the parent chain, the position of the read in it, and the key of the answer that leads to the chain."""
 
     chain: str
     position: int
     key: str
 
 
-ROOT = Place("", 0, "")
+# Where the first chain of an environment begins.
+ROOT = BranchPoint("", 0, "")
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """The rest of a trace, after the read it hangs at."""
+    """The rest of a trace, after its branch point."""
 
     id: str
     links: tuple[Link, ...]
     leaf: Leaf
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class _StoredLinks(msgspec.Struct, frozen=True):
     links: tuple[Link, ...]
 
 
-_decoder = msgspec.json.Decoder(_Stored)
+_decoder = msgspec.json.Decoder(_StoredLinks)
 
 
 def encode_links(links: tuple[Link, ...]) -> bytes:
-    return canonical.encode(_Stored(links))
+    return canonical.encode(_StoredLinks(links))
 
 
 def decode_links(data: bytes) -> tuple[Link, ...]:
     return _decoder.decode(data).links
 
 
-def link(question: Question, answer: Answer) -> Link:
-    """A read as it is kept. Tuples are lists from here on: the bytes are what counts."""
-    return Link(question, msgspec.UNSET if answer is ABSENT else settled(question, answer))
+def make_link(question: Question, answer: Answer) -> Link:
+    """A read as it is stored. Tuples become lists: only the encoded bytes are compared."""
+    return Link(question, msgspec.UNSET if answer is ABSENT else normalise_answer(question, answer))
 
 
 def key_of(answer: Answer) -> str:
-    """What tells answers to one question apart."""
+    """The key that tells the answers to one question apart."""
     return ABSENT_KEY if answer is ABSENT else digests.of_bytes(canonical.encode(answer))
 
 
-def same_question(one: Question, other: Question) -> bool:
-    return canonical.encode(one) == canonical.encode(other)
+def is_same_question(left: Question, right: Question) -> bool:
+    return canonical.encode(left) == canonical.encode(right)
 
 
-# What is the same for all nodes of a version: asked once, not for every node.
+# Questions with one answer for all nodes of a version: asked once, not for every node.
 _OF_THE_ENVIRONMENT = (
     inputs.FileDigest,
     inputs.Listing,
-    inputs.ModulePlace,
+    inputs.ModuleDirectory,
     inputs.ModuleFile,
     inputs.ModulePlugins,
     inputs.DecryptionKey,
@@ -108,10 +109,10 @@ def is_shared(question: Question) -> bool:
     return isinstance(question, _OF_THE_ENVIRONMENT)
 
 
-def settled(question: Question, answer: Answer) -> Answer:
-    """The answer as the tree has it.
+def normalise_answer(question: Question, answer: Answer) -> Answer:
+    """The answer as the tree stores it.
 
-    Of a data file only that it is there: what was read of it are questions of their own, and a file that changed elsewhere leads to
-    the same leaf.
+    For a data file it is only that the file exists: each key that was read from it is a question of its own, so a file that changed
+    elsewhere leads to the same leaf.
     """
     return True if isinstance(question, inputs.DataFile) and answer is not ABSENT else answer

@@ -1,7 +1,8 @@
-"""Which facts a trace has read: what else changes of a node's facts leads to the same leaf.
+"""Which facts a trace has read: a change of any other fact leads to the same leaf.
 
-A change is told by its path, down to the value that became another. It matters if the trace read that value, something above it or
-something below it; of a hash whose keys alone were read, if a key came or went; of a value left open, if it is another one.
+A change names its path, down to the value that changed. It matters if the trace read that value, a value above it or a value below it;
+in a hash of which only the keys were read it matters if a key was added or removed; a value that the catalog leaves open matters if it
+changed.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from precast.lang.inputs import Path, Question
 
 
 class Change(Protocol):
-    """How one path changed: a JSON pointer; None where there is nothing."""
+    """How one path, a JSON pointer, changed; None if there was no value."""
 
     @property
     def path(self) -> str: ...
@@ -26,7 +27,7 @@ class Change(Protocol):
     def after(self) -> bytes | None: ...
 
 
-# What functions that mix in the node's name read of it.
+# The facts that functions which mix in the node's name read.
 _KEYED: dict[str, Path] = {"fqdn_rand": ("networking", "fqdn"), "fqdn_rotate": ("fqdn",)}
 
 
@@ -40,21 +41,21 @@ class FactReads(msgspec.Struct, frozen=True):
     # Everything read, and everything above it.
     above: frozenset[Path]
 
-    def touched(self, change: Change) -> bool:
-        """Whether a change may lead elsewhere."""
-        path = steps(change.path)
+    def is_touched_by(self, change: Change) -> bool:
+        """Whether a change may lead to another leaf."""
+        path = split_pointer(change.path)
         if path in self.above or any(path[:end] in self.whole for end in range(len(path))):
             return True
         return path[:-1] in self.keys and (change.before is None or change.after is None)
 
     def reads(self, pointer: str) -> bool:
-        """Whether a value at this path, or below it or above it, was read."""
-        path = steps(pointer)
+        """Whether the trace read a value at this path, below it or above it."""
+        path = split_pointer(pointer)
         return path in self.above or any(path[:end] in self.whole for end in range(len(path)))
 
 
 def read_facts(questions: Iterable[Question]) -> FactReads:
-    """What these questions ask of the facts."""
+    """The facts that these questions read."""
     whole: set[Path] = set()
     keys: set[Path] = set()
     names: set[Path] = set()
@@ -71,12 +72,12 @@ def read_facts(questions: Iterable[Question]) -> FactReads:
             case inputs.DataFile(parts) | inputs.DataKey(parts):
                 whole.update(part[1:] for part in parts if not isinstance(part, str) and part[0] == "facts")
             case inputs.KeyedResult(function):
-                # Of a function that is not known, everything.
+                # An unknown function may read all facts.
                 whole.add(_KEYED.get(function, ()))
     above = {path[:end] for path in whole | keys | names for end in range(len(path) + 1)}
     return FactReads(frozenset(whole), frozenset(keys), frozenset(above))
 
 
-def steps(pointer: str) -> Path:
+def split_pointer(pointer: str) -> Path:
     """A JSON pointer as a path."""
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Tables of code: content by digest, and the versions of environments."""

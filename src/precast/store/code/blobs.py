@@ -1,8 +1,8 @@
-"""Content by its digest, in chunks, and who names it.
+"""Content by its digest, in chunks, and the references to it.
 
-A blob appears when its last chunk is there: until then it has a size and no `whole_at`, and nobody can read it. Whoever stores
-content has checked that it has this digest, so two who store the same write the same chunks. What no reference names may be
-collected when it is old enough; a reference to what is gone cannot be made, because the database refuses it.
+A blob can be read once its last chunk is stored: until then it has a size and no `whole_at`. The caller that stores content has
+checked its digest, so two callers that store the same content write the same chunks. A blob without a reference is deleted when it is
+old enough; a reference to a deleted blob violates a foreign key.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -15,8 +15,8 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction, json_list
 
 CHUNK_BYTES = 256 * 1024
-# Digests in one question, and references in one statement.
-MANY = 2_000
+# Digests in one statement.
+BATCH = 2_000
 
 BEGIN = Query(
     "blobs.begin",
@@ -32,7 +32,7 @@ ADD_CHUNK = Query(
 FINISH = Query(
     "blobs.finish",
     """
-    -- Only if all of it is there: a collection may have taken chunks of an upload that was slow.
+    -- Only if all chunks exist: garbage collection may have deleted those of a slow upload.
     UPDATE blob SET whole_at = :now WHERE digest = :digest AND whole_at IS NULL
         AND (SELECT count(*) FROM blob_chunk WHERE digest = :digest) = :chunks
     """,
@@ -51,7 +51,7 @@ WHOLE = Query(
 TOUCH = Query(
     "blobs.touch",
     """
-    -- Whoever was told that it is there has time to name it. What is named already needs none.
+    -- A caller that was told that the blob exists gets time to refer to it. Blobs with a reference do not need this.
     UPDATE blob SET created_at = :now
     WHERE digest IN (SELECT value FROM json_each(:digests)) AND created_at < :before_at
         AND NOT EXISTS (SELECT 1 FROM blob_reference WHERE blob_reference.digest = blob.digest)
@@ -82,30 +82,30 @@ REFER = Query(
     """,
 )
 REFERS = Query("blobs.refers", "SELECT 1 FROM blob_reference WHERE digest = :digest AND owner = :owner")
-FORGET_REFERENCES = Query(
-    "blobs.forget_references",
+DELETE_REFERENCES = Query(
+    "blobs.delete_references",
     """
-    -- Some at a time: a writer never waits long.
+    -- A few at a time, so that no writer waits long.
     DELETE FROM blob_reference WHERE owner = :owner AND digest IN (
         SELECT digest FROM blob_reference WHERE owner = :owner LIMIT :limit
     )
     RETURNING digest
     """,
 )
-UNNAMED = Query(
-    "blobs.unnamed",
+PAGE = Query(
+    "blobs.page",
     """
-    -- Old blobs that nobody names, whole or not, from after a digest on: of a page of blobs those that may go.
+    -- A page of blobs after a digest, whole or not, each with whether it is old and has no reference.
     SELECT digest, (created_at < :before_at AND NOT EXISTS (
         SELECT 1 FROM blob_reference WHERE blob_reference.digest = blob.digest))
     FROM blob WHERE digest > :after ORDER BY digest LIMIT :limit
     """,
 )
-HOLD = Query(
-    "blobs.hold",
+LOCK = Query(
+    "blobs.lock",
     """
-    -- The row, ours until the commit, if it may still go. Whoever names it meanwhile waits for us, and is refused; and if they
-    -- were first, the database refuses us.
+    -- Locks the row until the commit if the blob is still old and without a reference. A transaction that adds a reference
+    -- meanwhile waits, and then fails; if it was first, the deletion fails.
     UPDATE blob SET whole_at = NULL WHERE digest = :digest AND created_at < :before_at
         AND NOT EXISTS (SELECT 1 FROM blob_reference WHERE digest = :digest)
     RETURNING digest
@@ -115,10 +115,10 @@ REMOVE_CHUNKS = Query("blobs.remove_chunks", "DELETE FROM blob_chunk WHERE diges
 REMOVE = Query("blobs.remove", "DELETE FROM blob WHERE digest = :digest")
 
 
-class Page(NamedTuple):
-    """Blobs of a page that may go, and where the next page begins, if there is one."""
+class BlobPage(NamedTuple):
+    """The unreferenced blobs of a page, and the digest after which the next page begins, if there is one."""
 
-    unnamed: list[str]
+    unreferenced: list[str]
     after: str | None
 
 
@@ -128,82 +128,82 @@ class Blobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def has(self, digests: Iterable[str]) -> set[str]:
-        """Which of these are there, whole."""
-        return set(await self._database.read(self.sizes, list(digests)))
+    async def filter_stored(self, digests: Iterable[str]) -> set[str]:
+        """Return those of the digests that are stored completely."""
+        return set(await self._database.read(self.find_sizes, list(digests)))
 
-    def sizes(self, digests: Sequence[str]) -> Transaction[dict[str, int]]:
-        """The sizes of those that are there, whole."""
-        found: dict[str, int] = {}
-        for some in _parts(digests):
-            found.update((yield WHOLE(digests=json_list(some))))
-        return found
+    def find_sizes(self, digests: Sequence[str]) -> Transaction[dict[str, int]]:
+        """Return the sizes of those blobs that are stored completely."""
+        sizes: dict[str, int] = {}
+        for batch in _batches(digests):
+            sizes.update((yield WHOLE(digests=json_list(batch))))
+        return sizes
 
-    def touching(self, digests: Sequence[str], before: datetime) -> Transaction[None]:
-        """Those that nobody names yet are as if they had come now, if they are from before a moment."""
-        for some in _parts(digests):
-            yield TOUCH(digests=json_list(some), before_at=to_micros(before), now=self._now())
+    def touch(self, digests: Sequence[str], before: datetime) -> Transaction[None]:
+        """Set the age of unreferenced blobs older than `before` to zero."""
+        for batch in _batches(digests):
+            yield TOUCH(digests=json_list(batch), before_at=to_micros(before), now=self._now())
 
-    def putting(self, digest: str, data: bytes) -> Transaction[None]:
-        """Content that fits in one chunk, or a few. That it has this digest is the caller's care."""
+    def put(self, digest: str, data: bytes) -> Transaction[None]:
+        """Store content of one chunk or a few. The caller has checked the digest."""
         chunks = [data[at : at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES)]
-        yield from self.beginning(digest, len(data))
-        yield from self.adding(digest, 0, chunks)
-        yield from self.finishing(digest, len(chunks))
+        yield from self.begin(digest, len(data))
+        yield from self.add_chunks(digest, 0, chunks)
+        yield from self.finish(digest, len(chunks))
 
-    def beginning(self, digest: str, size: int) -> Transaction[None]:
-        """Content that comes in several transactions: first this, then all chunks, then `finishing`."""
+    def begin(self, digest: str, size: int) -> Transaction[None]:
+        """Begin content that is stored in several transactions: first this, then `add_chunks` for all chunks, then `finish`."""
         yield BEGIN(digest=digest, size=size, now=self._now())
 
-    def adding(self, digest: str, first: int, chunks: Sequence[bytes]) -> Transaction[None]:
+    def add_chunks(self, digest: str, first: int, chunks: Sequence[bytes]) -> Transaction[None]:
         for number, data in enumerate(chunks, start=first):
             yield ADD_CHUNK(digest=digest, number=number, data=data)
 
-    def finishing(self, digest: str, chunks: int) -> Transaction[bool]:
-        """Everything was added: now it can be read. False if some of it is gone again."""
+    def finish(self, digest: str, chunks: int) -> Transaction[bool]:
+        """Make the content readable after all chunks were added. False if garbage collection has deleted some of them."""
         yield FINISH(digest=digest, chunks=chunks, now=self._now())
         return bool((yield WHOLE(digests=json_list([digest]))))
 
     async def read(self, digest: str) -> bytes | None:
-        """The whole content, for what is small; None if it is not there."""
-        return await self._database.read(self.reading, digest)
+        """Read the whole content, for small blobs; None if it is not stored."""
+        return await self._database.read(self.read_content, digest)
 
-    def reading(self, digest: str) -> Transaction[bytes | None]:
+    def read_content(self, digest: str) -> Transaction[bytes | None]:
         if not (yield WHOLE(digests=json_list([digest]))):
             return None
         limit = 1_000_000
         return b"".join(bytes(row[0]) for row in (yield CHUNKS(digest=digest, first=0, end=limit, limit=limit)))
 
     async def stream(self, digest: str, start: int, end: int) -> AsyncIterator[bytes]:
-        """The bytes from `start` to before `end`, a chunk at a time; it ends early if the content is collected meanwhile."""
+        """Yield the bytes from `start` to before `end`, a chunk at a time; ends early if the blob is deleted meanwhile."""
         for number in range(start // CHUNK_BYTES, -(-end // CHUNK_BYTES)):
-            data = await self._database.read(_reading_chunk, digest, number)
+            data = await self._database.read(_read_chunk, digest, number)
             if data is None:
                 return
             offset = number * CHUNK_BYTES
             yield data[max(start - offset, 0) : end - offset]
 
-    def referring(self, owner: str, digests: Sequence[str]) -> Transaction[None]:
-        """From now on the owner names these; ConflictError STORE-009 if one is not there."""
-        for some in _parts(digests):
-            yield REFER(owner=owner, digests=json_list(some))
+    def add_references(self, owner: str, digests: Sequence[str]) -> Transaction[None]:
+        """Add references of an owner to these blobs. Raises ConflictError STORE-009 if one does not exist."""
+        for batch in _batches(digests):
+            yield REFER(owner=owner, digests=json_list(batch))
 
-    def refers(self, owner: str, digest: str) -> Transaction[bool]:
-        """Whether an owner names this: one look-up."""
+    def has_reference(self, owner: str, digest: str) -> Transaction[bool]:
+        """Whether an owner has a reference to this blob."""
         return bool((yield REFERS(owner=owner, digest=digest)))
 
-    def forgetting(self, owner: str, limit: int) -> Transaction[int]:
-        """Some of the references of an owner are no more; how many these were."""
-        return len((yield FORGET_REFERENCES(owner=owner, limit=limit)))
+    def delete_references(self, owner: str, limit: int) -> Transaction[int]:
+        """Delete up to `limit` references of an owner. Returns how many."""
+        return len((yield DELETE_REFERENCES(owner=owner, limit=limit)))
 
-    async def unnamed(self, before: datetime, after: str, limit: int) -> Page:
-        """Of a page of blobs, those from before a moment that nobody names."""
-        rows = await self._database.read(_reading_unnamed, before, after, limit)
-        return Page([digest for digest, may_go in rows if may_go], rows[-1][0] if len(rows) == limit else None)
+    async def list_unreferenced(self, before: datetime, after: str, limit: int) -> BlobPage:
+        """Return those blobs of a page that are older than `before` and have no reference."""
+        rows = await self._database.read(_list_page, before, after, limit)
+        return BlobPage([digest for digest, may_go in rows if may_go], rows[-1][0] if len(rows) == limit else None)
 
-    def removing(self, digest: str, before: datetime) -> Transaction[bool]:
-        """Remove one, if it is still from before a moment and nobody names it."""
-        if not (yield HOLD(digest=digest, before_at=to_micros(before))):
+    def delete_unreferenced(self, digest: str, before: datetime) -> Transaction[bool]:
+        """Delete a blob if it is still older than `before` and has no reference."""
+        if not (yield LOCK(digest=digest, before_at=to_micros(before))):
             return False
         yield REMOVE_CHUNKS(digest=digest)
         yield REMOVE(digest=digest)
@@ -213,17 +213,17 @@ class Blobs:
         return to_micros(self._database.clock.now())
 
 
-def _reading_chunk(digest: str, number: int) -> Transaction[bytes | None]:
+def _read_chunk(digest: str, number: int) -> Transaction[bytes | None]:
     rows = yield CHUNKS(digest=digest, first=number, end=number + 1, limit=1)
     return bytes(rows[0][0]) if rows else None
 
 
-def _reading_unnamed(before: datetime, after: str, limit: int) -> Transaction[list[tuple[str, bool]]]:
-    rows = yield UNNAMED(before_at=to_micros(before), after=after, limit=limit)
+def _list_page(before: datetime, after: str, limit: int) -> Transaction[list[tuple[str, bool]]]:
+    rows = yield PAGE(before_at=to_micros(before), after=after, limit=limit)
     return [(digest, bool(may_go)) for digest, may_go in rows]
 
 
-def _parts(digests: Iterable[str]) -> Iterator[list[str]]:
+def _batches(digests: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(digests)
-    while some := list(islice(rest, MANY)):
-        yield some
+    while batch := list(islice(rest, BATCH)):
+        yield batch

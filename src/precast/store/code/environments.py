@@ -1,6 +1,6 @@
-"""Environments: what is current in each, and what was. A version is the digest of its tree; numbers only grow.
+"""Environments: the current version of each, and its earlier versions. A version is the digest of its file tree; numbers only grow.
 
-Deploying and rolling back take the environment's row first, so that two who do it at once follow each other, also on two servers.
+Deploying and rolling back lock the environment's row first, so that concurrent deployments are serialised, even on two servers.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ LIST = Query(
 HISTORY = Query(
     "environments.history",
     """
-    -- The newest first, from below a number on.
+    -- The newest first, below a number.
     SELECT environment, number, version, source, commit_id, deployed_by, deployed_at FROM environment_version
     WHERE environment = :environment AND number < :before_number ORDER BY number DESC LIMIT :limit
     """,
@@ -46,10 +46,10 @@ NUMBERED = Query(
     WHERE environment = :environment AND number = :number
     """,
 )
-TAKE = Query(
-    "environments.take",
+LOCK = Query(
+    "environments.lock",
     """
-    -- The row of an environment that is known, ours until the commit; nothing of it changes.
+    -- Locks the row of a known environment until the commit, without changing it.
     UPDATE environment SET name = name WHERE name = :environment RETURNING version, number
     """,
 )
@@ -76,15 +76,15 @@ SET_POLICY = Query(
 OLDEST = Query(
     "environments.oldest",
     """
-    -- Numbers of an environment beyond those that are kept.
+    -- Numbers of an environment beyond the newest `keep`.
     SELECT number, version FROM environment_version WHERE environment = :environment AND number <= (
         SELECT number FROM environment_version WHERE environment = :environment ORDER BY number DESC LIMIT 1 OFFSET :keep
     )
     ORDER BY number LIMIT :limit
     """,
 )
-FORGET_VERSION = Query(
-    "environments.forget_version",
+DELETE_VERSION = Query(
+    "environments.delete_version",
     """
     DELETE FROM environment_version WHERE environment = :environment AND number = :number
         AND number <> (SELECT number FROM environment WHERE name = :environment)
@@ -103,7 +103,7 @@ VERSIONS_OF = Query(
 
 
 class EnvironmentVersion(msgspec.Struct, frozen=True):
-    """A tree that is or was current, and how it came."""
+    """A file tree that is or was current, and how it was deployed."""
 
     environment: str
     number: int
@@ -125,8 +125,8 @@ class Environment(msgspec.Struct, frozen=True):
         return self.current.environment
 
 
-class Arrival(msgspec.Struct, frozen=True):
-    """A version that is to be current."""
+class NewVersion(msgspec.Struct, frozen=True):
+    """A version that is about to become current."""
 
     environment: str
     version: str
@@ -141,44 +141,44 @@ class Environments:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def current(self, name: str) -> EnvironmentVersion | None:
-        found = await self._database.read(self.showing, name)
-        return found.current if found else None
+    async def find_current(self, name: str) -> EnvironmentVersion | None:
+        environment = await self._database.read(self.find, name)
+        return environment.current if environment else None
 
-    def current_versions(self, names: Iterable[str]) -> Transaction[dict[str, str | None]]:
-        """The current version of each of these environments; None where nothing is deployed."""
-        found: dict[str, str | None] = {}
+    def find_current_versions(self, names: Iterable[str]) -> Transaction[dict[str, str | None]]:
+        """Find the current version of each of these environments; None where nothing is deployed."""
+        versions: dict[str, str | None] = {}
         for name in sorted(set(names)):
-            shown = yield from self.showing(name)
-            found[name] = shown.current.version if shown else None
-        return found
+            environment = yield from self.find(name)
+            versions[name] = environment.current.version if environment else None
+        return versions
 
-    def showing(self, name: str) -> Transaction[Environment | None]:
+    def find(self, name: str) -> Transaction[Environment | None]:
         rows = yield CURRENT(environment=name)
         return _environment(rows[0]) if rows else None
 
-    def listing(self, after: str, limit: int) -> Transaction[list[Environment]]:
-        """Environments by name, from after one on."""
+    def list_page(self, after: str, limit: int) -> Transaction[list[Environment]]:
+        """List environments by name, after a name."""
         return [_environment(row) for row in (yield LIST(after=after, limit=limit))]
 
-    def history(self, name: str, before: int, limit: int) -> Transaction[list[EnvironmentVersion]]:
-        """What was current, the newest first, from below a number on."""
+    def list_history(self, name: str, before: int, limit: int) -> Transaction[list[EnvironmentVersion]]:
+        """List the versions of an environment below a number, the newest first."""
         return [_version(row) for row in (yield HISTORY(environment=name, before_number=before, limit=limit))]
 
-    def numbered(self, name: str, number: int) -> Transaction[EnvironmentVersion | None]:
+    def find_version(self, name: str, number: int) -> Transaction[EnvironmentVersion | None]:
         rows = yield NUMBERED(environment=name, number=number)
         return _version(rows[0]) if rows else None
 
-    def taking(self, name: str) -> Transaction[tuple[str, int] | None]:
-        """Version and number of an environment that is known, ours until the commit."""
-        rows = yield TAKE(environment=name)
+    def lock(self, name: str) -> Transaction[tuple[str, int] | None]:
+        """Lock an environment until the commit, and return its version and number; None if it is not known."""
+        rows = yield LOCK(environment=name)
         return (rows[0][0], rows[0][1]) if rows else None
 
-    def arriving(self, arrival: Arrival, number: int) -> Transaction[bool]:
-        """Make a version current, under a number that follows the one that was taken. False if somebody else was first."""
+    def make_current(self, new: NewVersion, number: int) -> Transaction[bool]:
+        """Make a version current under the number after the locked one. False if another deployment was first."""
         put = yield PUT(
-            environment=arrival.environment,
-            version=arrival.version,
+            environment=new.environment,
+            version=new.version,
             number=number,
             policy=MANUAL,
             now=to_micros(self._database.clock.now()),
@@ -186,45 +186,45 @@ class Environments:
         if not put:
             return False
         yield ADD_VERSION(
-            environment=arrival.environment,
+            environment=new.environment,
             number=number,
-            version=arrival.version,
-            source=arrival.source,
-            commit_id=arrival.commit_id,
-            deployed_by=arrival.deployed_by,
+            version=new.version,
+            source=new.source,
+            commit_id=new.commit_id,
+            deployed_by=new.deployed_by,
             now=to_micros(self._database.clock.now()),
         )
         yield Wake(TOPIC)
         return True
 
-    def setting_policy(self, name: str, policy: str) -> Transaction[bool]:
-        """False if it is so already, or there is no such environment."""
+    def set_policy(self, name: str, policy: str) -> Transaction[bool]:
+        """Set the release policy; False if it is set already, or the environment does not exist."""
         return bool((yield SET_POLICY(environment=name, policy=policy)))
 
-    def oldest(self, name: str, keep: int, limit: int) -> Transaction[list[int]]:
-        """Numbers beyond those that are kept, the oldest first."""
+    def list_oldest(self, name: str, keep: int, limit: int) -> Transaction[list[int]]:
+        """List the numbers beyond the newest `keep`, the oldest first."""
         return [row[0] for row in (yield OLDEST(environment=name, keep=keep, limit=limit))]
 
-    def forgetting(self, name: str, number: int) -> Transaction[str | None]:
-        """A number is no more, unless it is the current one; the version that it had."""
-        rows = yield FORGET_VERSION(environment=name, number=number)
+    def delete_version(self, name: str, number: int) -> Transaction[str | None]:
+        """Delete a number, unless it is the current one. Returns its version, or None."""
+        rows = yield DELETE_VERSION(environment=name, number=number)
         return str(rows[0][0]) if rows else None
 
-    def deployed(self, name: str, version: str) -> Transaction[datetime | None]:
-        """When a version came first, of those that are retained."""
+    def find_first_deployment(self, name: str, version: str) -> Transaction[datetime | None]:
+        """Find when a version was first deployed, as far as that is retained."""
         ((at,),) = yield DEPLOYED(environment=name, version=version)
         return None if at is None else from_micros(at)
 
     def is_retained(self, version: str) -> Transaction[bool]:
-        """Whether some environment still has this version under a number."""
+        """Whether any environment retains this version."""
         return bool((yield IS_RETAINED(version=version)))
 
-    def versions(self, name: str, limit: int) -> Transaction[list[str]]:
-        """All versions that an environment retains."""
+    def list_versions(self, name: str, limit: int) -> Transaction[list[str]]:
+        """List the versions that an environment retains."""
         return [row[0] for row in (yield VERSIONS_OF(environment=name, limit=limit))]
 
     async def list(self, after: str = "", limit: int = 100) -> list[Environment]:
-        return await self._database.read(self.listing, after, limit)
+        return await self._database.read(self.list_page, after, limit)
 
 
 def _version(row: Row) -> EnvironmentVersion:

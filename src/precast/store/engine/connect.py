@@ -1,4 +1,4 @@
-"""Opens a database by its location. The PostgreSQL driver is loaded only when it is asked for."""
+"""Opens a database by its location. The PostgreSQL driver is imported only when it is needed."""
 
 from pathlib import Path
 
@@ -14,17 +14,17 @@ from precast.store.engine.wakeups import Wakeups
 
 
 async def connect(
-    location: Location, *, may_create: bool = False, clock: Clock | None = None, room: Path | None = None
+    location: Location, *, may_create: bool = False, clock: Clock | None = None, wakeup_directory: Path | None = None
 ) -> Database:
-    """Open the database as it is; its schema is looked at by `migrate`.
+    """Open the database without looking at its schema.
 
-    Without a clock of the caller's, SQLite uses the machine's and PostgreSQL its own, which all servers share. `room` is a
-    directory in which processes that share a SQLite file wake each other; PostgreSQL does that by itself.
+    If the caller passes no clock, SQLite uses the machine's and PostgreSQL its own, which all servers share. `wakeup_directory`
+    is where processes that share a SQLite file wake each other through sockets; PostgreSQL does not need it.
     """
     if isinstance(location, PostgresLocation):
         return await _connect_postgres(location, clock)
     engine = await SqliteEngine.open(location.path, may_create=may_create)
-    wakeups = Wakeups() if room is None else LocalWakeups(room)
+    wakeups = Wakeups() if wakeup_directory is None else LocalWakeups(wakeup_directory)
     return Database(engine, wakeups, clock or SystemClock(), committers=1)
 
 

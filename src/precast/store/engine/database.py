@@ -1,14 +1,14 @@
-"""The one small interface behind which SQLite and PostgreSQL are alike: write a unit, read a unit, be woken."""
+"""The one small interface that hides whether SQLite or PostgreSQL is used: write in a transaction, read on a snapshot, be woken."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from precast.base.clock import Clock
+from precast.store.engine.completion import Completion
 from precast.store.engine.group_commit import GroupCommit
-from precast.store.engine.interface import BatchUnit, Engine
+from precast.store.engine.interface import BatchTransaction, Engine
 from precast.store.engine.lookup import Lookup
-from precast.store.engine.promise import Promise
 from precast.store.engine.query import Dialect, Rows, Statement, Transaction
 from precast.store.engine.shared_reads import SharedReads
 from precast.store.engine.wakeups import Wakeups
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Database:
-    """An open database. Whoever opens it closes it."""
+    """An open database. The caller that opens it closes it."""
 
     def __init__(self, engine: Engine, wakeups: Wakeups, clock: Clock, committers: int) -> None:
         self.engine = engine
@@ -38,54 +38,54 @@ class Database:
         """Where the database is, without any password."""
         return self.engine.location
 
-    async def write(self, unit: Callable[P, Transaction[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a unit in a transaction; its value once that is durable.
+    async def write(self, transaction: Callable[P, Transaction[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a transaction and return its value once it is durable.
 
-        Raises what the unit raises, then nothing of it is stored; UnavailableError if the database is away or full.
+        Raises what the transaction raises, and then stores nothing of it; UnavailableError if the database is unreachable or full.
         Cancelling is safe: the write either happened or it did not.
         """
-        value: T = await self._group_commit.submit(partial(unit, *args, **kwargs))
+        value: T = await self._group_commit.submit(partial(transaction, *args, **kwargs))
         return value
 
-    async def write_apart(self, unit: Callable[P, Transaction[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `write`, for a unit that holds rows of many nodes: it shares its transaction with nobody where writers wait for rows.
+    async def write_alone(self, transaction: Callable[P, Transaction[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `write`, for a transaction that locks rows of many nodes: on PostgreSQL it is committed alone, not in a group.
 
-        So no transaction has two such units, and the order that each keeps is the order of all.
+        Each such transaction locks its rows in one order. Two of them in one group would break that order, and could deadlock.
         """
-        is_apart = self.dialect is Dialect.POSTGRESQL
-        value: T = await self._group_commit.submit(partial(unit, *args, **kwargs), is_apart=is_apart)
+        is_alone = self.dialect is Dialect.POSTGRESQL
+        value: T = await self._group_commit.submit(partial(transaction, *args, **kwargs), is_alone=is_alone)
         return value
 
-    async def read(self, unit: Callable[P, Transaction[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a unit that only reads, on one snapshot, without waiting for writers."""
-        value: T = await self.engine.read(partial(unit, *args, **kwargs))
+    async def read(self, transaction: Callable[P, Transaction[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a transaction that only reads, on one snapshot, without waiting for writers."""
+        value: T = await self.engine.read(partial(transaction, *args, **kwargs))
         return value
 
-    def write_item(self, batch: BatchUnit[Item, T], item: Item, promise: Promise[T]) -> None:
-        """As `write`, in one unit with everybody who writes such an item at this moment: few statements do for many.
+    def write_item(self, batch: BatchTransaction[Item, T], item: Item, completion: Completion[T]) -> None:
+        """As `write`, batched with the items that other callers write at the same time, so that few statements store many items.
 
-        What came of it is told to the promise: whoever has thousands of these under way need not have a task for each.
+        The completion receives the outcome: a caller with thousands of writes under way needs no task for each.
         """
-        self._group_commit.submit_item(batch, item, promise)
+        self._group_commit.submit_item(batch, item, completion)
 
-    def read_at_once(self, statement: Statement) -> Rows | None:
-        """A few rows by their key, within this call; None where that could mean to wait. Raises PrecastError."""
-        return self.engine.read_at_once(statement)
+    def read_immediately(self, statement: Statement) -> Rows | None:
+        """Look up a few rows by their key within this call; None where the call could block. Raises PrecastError."""
+        return self.engine.read_immediately(statement)
 
     async def find(self, lookup: Lookup[T], key: str) -> T | None:
-        """As `read`, for a row by its key: here and now, or in one statement with everybody who looks such a row up at this moment."""
-        rows = self.read_at_once(lookup.statement(key))
+        """As `read`, for a row by its key: within this call, or batched with the look-ups of other callers at the same time."""
+        rows = self.read_immediately(lookup.statement(key))
         if rows is not None:
-            return lookup.take(rows)
-        value: T | None = await self._shared_reads.read(lookup.finding_each, key)
+            return lookup.convert(rows)
+        value: T | None = await self._shared_reads.read(lookup.find_each, key)
         return value
 
     async def abandon(self) -> None:
-        """Drop the writes under way, as when their caller was interrupted: each is stored or it is not. Then close as ever."""
+        """Drop the writes under way, as when their caller was interrupted: each is stored or it is not. Call `close` afterwards."""
         await self._group_commit.abandon()
 
     async def close(self) -> None:
-        """Store what is under way, then let go of everything."""
+        """Commit the writes under way, then release everything."""
         await self._group_commit.close()
         await self.wakeups.close()
         await self.engine.close()

@@ -1,4 +1,4 @@
-"""Which settings of PostgreSQL our promises rest on. What is acknowledged must survive; a faster server that forgets is refused."""
+"""The PostgreSQL settings that durability depends on. An acknowledged write must survive a crash, so an unsafe server is refused."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from precast.store.engine.query import Query, Row, Transaction
 SETTINGS = Query(
     "durability.settings",
     """
-    -- What this session would commit with; a role or a database may have its own values.
+    -- The settings this session commits with; a role or a database may have its own values.
     SELECT name, setting FROM pg_settings
     WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'synchronous_standby_names', 'server_encoding')
     ORDER BY name
@@ -33,8 +33,8 @@ def read_now() -> Transaction[int]:
     return micros
 
 
-def unsafe_settings(settings: Mapping[str, str]) -> list[str]:
-    """Why this server must not be used; empty if it may."""
+def list_unsafe_settings(settings: Mapping[str, str]) -> list[str]:
+    """List the reasons why this server must not be used; empty if it may be used."""
     reasons = [
         f"{name} is off" for name in ("fsync", "synchronous_commit", "full_page_writes") if settings[name] == "off"
     ]

@@ -1,18 +1,19 @@
-"""Group commit: what arrives while one commit is on its way to the disk goes into the next one together.
+"""Group commit: writes that arrive while one commit is being flushed are committed together in the next one.
 
-A commit costs a flush of the disk, however much is in it. So writers queue, a committer takes all that wait (up to
-`MAX_GROUP`), runs them in one transaction and answers each after the commit. A lone writer is a group of one and waits for nobody. After a
-group of many, those who were just answered are about to come again: where the engine gains by it, the next group gives them a moment.
+A commit costs one disk flush, however much it contains. So writers queue, a committer takes all pending writes (up to
+`MAX_GROUP`), runs them in one database transaction and completes each after the commit. A single writer is a group of one and waits
+for nothing. After a large group, the writers that were just completed are about to write again: where the engine gains by it, the
+committer waits a short time for them before it takes the next group.
 
-A unit that holds many rows can ask for a transaction of its own: two groups with several such units each could wait for each other in
-a circle, whatever order each unit keeps for itself.
+A transaction that locks many rows can ask to be committed alone: two groups with several such transactions each could deadlock, even
+though each transaction locks its own rows in order.
 
-Writers that do the same thing to many items can share even the statements: of a *batch unit* a group has one, which is given
-the items of everybody who waits for it.
+Writers that do the same thing to many items can even share the statements: a group runs each *batch transaction* once, for the items
+of all writers that wait for it.
 
-A unit that fails does so alone: the group is rolled back, and what stood before it, the unit itself, and what stood after it
-are committed apart; a batch is halved until the item at fault is alone. If the database itself fails, everyone in the group is
-told so, and nobody is tried again behind their back.
+A failing transaction fails alone: the group is rolled back, and the transactions before it, the failing one, and those after it are
+committed separately; a batch is bisected until the failing item is alone. If the database itself fails, every writer of the group
+gets the error, and no write is retried.
 """
 
 import asyncio
@@ -25,71 +26,71 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from precast.store import issues
+from precast.store.engine.completion import Completion
 from precast.store.engine.interface import (
-    BatchUnit,
+    BatchTransaction,
     DatabaseFailed,
-    Done,
     Engine,
     TransactionFactory,
     TransactionFailed,
+    TransactionResult,
 )
-from precast.store.engine.promise import Promise
 from precast.store.engine.query import Transaction
 
 log = logging.getLogger("precast.store")
 
 MAX_GROUP = 256
-# A group of so many says that many more are coming.
+# A group of this size means that many more writes are about to arrive.
 MANY = 8
 GATHER_STEP_S = 0.001
-# A few large groups are less work than many small ones, so one committer waits for the other; but what takes longer than this should
-# not hold up everybody.
+# A few large groups are less work than many small ones, so one committer waits for the other; but a commit that takes longer than
+# this should not delay all other writers.
 TURN_S = 0.1
-# Writers beyond this many wait for a place, at most `PATIENCE_S`; then they are told STORE-005 and nothing of theirs is stored.
+# Writers beyond this many wait for a place in the queue, at most `PATIENCE_S`. Then they get STORE-005, and their write is not stored.
 MAX_PENDING = 4096
 PATIENCE_S = 30.0
 
 
-class _Job:
-    """A unit on its way, or an item of a batch unit, and whoever waits for it."""
+class _PendingWrite:
+    """A transaction, or an item of a batch transaction, and the completion that receives its outcome."""
 
-    __slots__ = ("batch", "is_apart", "item", "promise", "unit")
+    __slots__ = ("batch", "completion", "factory", "is_alone", "item")
 
     def __init__(
         self,
-        promise: Promise[Any],
-        unit: TransactionFactory | None,
-        batch: BatchUnit[Any, Any] | None = None,
+        completion: Completion[Any],
+        factory: TransactionFactory | None,
+        batch: BatchTransaction[Any, Any] | None = None,
         item: object = None,
         *,
-        is_apart: bool = False,
+        is_alone: bool = False,
     ) -> None:
-        self.promise = promise
-        self.unit = unit
-        self.is_apart = is_apart
+        self.completion = completion
+        self.factory = factory
+        self.is_alone = is_alone
         self.batch = batch
         self.item = item
 
     def succeed(self, value: object) -> None:
-        self._tell(self.promise.set_result, value)
+        self._complete(self.completion.set_result, value)
 
     def fail(self, error: BaseException) -> None:
-        self._tell(self.promise.set_exception, error)
+        self._complete(self.completion.set_exception, error)
 
-    def _tell(self, tell: Callable[[Any], None], what: object) -> None:
-        """A boundary: who cannot be told must not keep all others waiting for ever."""
+    def _complete(self, complete: Callable[[Any], None], outcome: object) -> None:
+        """A boundary: a completion that raises must not leave all other writers waiting for ever."""
         try:
-            if not self.promise.done():
-                tell(what)
+            if not self.completion.done():
+                complete(outcome)
         except Exception:
-            log.exception("a writer could not be told what became of its unit")
+            log.exception("a completion raised when it received the outcome of its write")
 
 
-class _Part(NamedTuple):
-    """What one unit of a transaction does: for one writer, or for all of a batch."""
+class _GroupMember(NamedTuple):
+    """One transaction of a group: of one writer, or of all writers of a batch."""
 
-    unit: TransactionFactory
-    jobs: list[_Job]
+    factory: TransactionFactory
+    writes: list[_PendingWrite]
 
 
 class GroupCommit:
@@ -98,15 +99,15 @@ class GroupCommit:
     def __init__(self, engine: Engine, wake: Callable[[frozenset[str]], None], committers: int) -> None:
         self._engine = engine
         self._wake = wake
-        self._pending: deque[_Job] = deque()
-        self._has_come = asyncio.Event()  # something is pending, or it is time to stop
+        self._pending: deque[_PendingWrite] = deque()
+        self._has_work = asyncio.Event()  # a write is pending, or it is time to stop
         self._has_room = asyncio.Event()
         self._committers = committers
         self._tasks: list[asyncio.Task[None]] = []
-        self._late: set[asyncio.Task[None]] = set()  # who waits for a place
-        self._begun_s: list[float] = []  # when each group that is under way began
-        self._turn = asyncio.Event()
-        self._taking = asyncio.Lock()
+        self._late: set[asyncio.Task[None]] = set()  # tasks that wait for a place in the queue
+        self._started_s: list[float] = []  # when each group that is being committed started
+        self._idle = asyncio.Event()  # no group is being committed
+        self._take_lock = asyncio.Lock()
         self._is_closing = False
         self._is_closed = False
 
@@ -115,169 +116,169 @@ class GroupCommit:
             asyncio.create_task(self._commit_groups(), name="precast-commit") for _ in range(self._committers)
         ]
 
-    async def submit(self, unit: TransactionFactory, *, is_apart: bool = False) -> Any:
-        """Run the unit in a group, or apart from all others; its value once it is durable.
+    async def submit(self, factory: TransactionFactory, *, is_alone: bool = False) -> Any:
+        """Commit the transaction in a group, or alone, and return its value once it is durable.
 
-        Cancelling before its group starts drops the unit; after that it may or may not be stored.
+        Cancelling before its group starts drops the transaction; after that it may or may not be stored.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._put(_Job(future, unit, is_apart=is_apart))
+        self._put(_PendingWrite(future, factory, is_alone=is_alone))
         return await future
 
-    def submit_item(self, batch: BatchUnit[Any, Any], item: object, promise: Promise[Any]) -> None:
-        """Run the batch unit for this item and all others that wait; the value for this one is told once it is durable."""
-        self._put(_Job(promise, None, batch, item))
+    def submit_item(self, batch: BatchTransaction[Any, Any], item: object, completion: Completion[Any]) -> None:
+        """Commit the item in one batch transaction with all other pending items; the completion gets its value once it is durable."""
+        self._put(_PendingWrite(completion, None, batch, item))
 
-    def _put(self, job: _Job) -> None:
+    def _put(self, write: _PendingWrite) -> None:
         if self._is_closing:
-            job.fail(issues.CLOSED.error())
+            write.fail(issues.CLOSED.error())
             return
         if len(self._pending) < MAX_PENDING:
-            self._pending.append(job)
-            self._has_come.set()
+            self._pending.append(write)
+            self._has_work.set()
         else:
-            waiting = asyncio.create_task(self._put_patiently(job), name="precast-commit-late")
-            self._late.add(waiting)
-            waiting.add_done_callback(self._late.discard)
+            late = asyncio.create_task(self._put_patiently(write), name="precast-commit-late")
+            self._late.add(late)
+            late.add_done_callback(self._late.discard)
 
     async def close(self) -> None:
-        """Commit what is waiting, then end the committers. New units are refused from now on."""
+        """Commit the pending writes, then end the committers. New writes are refused from now on."""
         self._is_closing = True
-        self._has_come.set()
+        self._has_work.set()
         await asyncio.gather(*self._tasks)
-        # Who waited for a place in the queue gets it now, too late, and is told so by `_put_patiently`.
+        # Writers that waited for a place in the queue get it now, too late; `_put_patiently` fails them.
         self._is_closed = True
         self._has_room.set()
         while self._pending:
             self._pending.popleft().fail(issues.CLOSED.error())
 
     async def abandon(self) -> None:
-        """End at once, without waiting for locks or the network: what is under way is stored or it is not, and its writers
-        are told STORE-013."""
+        """End at once, without waiting for locks or the network: each write under way is stored or it is not, and its writer
+        gets STORE-013."""
         self._is_closing = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
 
-    async def _put_patiently(self, job: _Job) -> None:
+    async def _put_patiently(self, write: _PendingWrite) -> None:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 while len(self._pending) >= MAX_PENDING:
                     self._has_room.clear()
                     await self._has_room.wait()
         except TimeoutError:
-            job.fail(issues.BUSY.error(waited_s=PATIENCE_S))
+            write.fail(issues.BUSY.error(waited_s=PATIENCE_S))
             return
         if self._is_closed:
-            job.fail(issues.CLOSED.error())
+            write.fail(issues.CLOSED.error())
         else:
-            self._pending.append(job)
-            self._has_come.set()
+            self._pending.append(write)
+            self._has_work.set()
 
     async def _commit_groups(self) -> None:
         while group := await self._take_group():
-            begun_s = time.monotonic()
-            self._begun_s.append(begun_s)
-            self._turn.clear()
+            started_s = time.monotonic()
+            self._started_s.append(started_s)
+            self._idle.clear()
             try:
-                await self._commit(deque(_transactions(group)))
+                await self._commit(deque(_split_alone(group)))
             finally:
-                self._begun_s.remove(begun_s)
-                if not self._begun_s:
-                    self._turn.set()
+                self._started_s.remove(started_s)
+                if not self._started_s:
+                    self._idle.set()
             if len(group) >= MANY:
                 await self._gather(len(group))
 
-    async def _take_group(self) -> list[_Job]:
-        """Who waits by now; nobody when it is time to stop."""
-        async with self._taking:
-            # One that has been at it for long enough is waited for no more, whoever comes.
-            if self._begun_s and (left_s := self._begun_s[-1] + TURN_S - time.monotonic()) > 0:
+    async def _take_group(self) -> list[_PendingWrite]:
+        """Wait for pending writes and take them; an empty list when it is time to stop."""
+        async with self._take_lock:
+            # A commit that has taken `TURN_S` already is not waited for any longer.
+            if self._started_s and (left_s := self._started_s[-1] + TURN_S - time.monotonic()) > 0:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(left_s):
-                        await self._turn.wait()
+                        await self._idle.wait()
             while not self._pending and not self._is_closing:
-                self._has_come.clear()
-                await self._has_come.wait()
+                self._has_work.clear()
+                await self._has_work.wait()
             group = [self._pending.popleft() for _ in range(min(len(self._pending), MAX_GROUP))]
             self._has_room.set()
             return group
 
     async def _gather(self, count: int) -> None:
-        """Wait until so many have come again, for as long as the engine gains by it."""
+        """Wait until this many writes are pending, at most for the engine's `gather_s`."""
         for _ in range(round(self._engine.gather_s / GATHER_STEP_S)):
             if len(self._pending) >= count or self._is_closing:
                 return
             await asyncio.sleep(GATHER_STEP_S)
 
-    async def _commit(self, groups: "deque[list[_Job]]") -> None:
-        """Commit the groups in turn; one that fails by a unit's fault is split around that unit."""
+    async def _commit(self, groups: "deque[list[_PendingWrite]]") -> None:
+        """Commit the groups one after the other; a group in which one transaction fails is split around that transaction."""
         while groups:
-            group = [job for job in groups.popleft() if not job.promise.done()]
+            group = [write for write in groups.popleft() if not write.completion.done()]
             if not group:
                 continue
-            parts = _parts(group)
+            members = _group_members(group)
             try:
-                done = await self._engine.transact([part.unit for part in parts])
+                results = await self._engine.transact([member.factory for member in members])
             except TransactionFailed as failure:
                 if len(group) == 1:
                     group[0].fail(failure.__cause__ or failure)
                     continue
                 at = failure.index
-                before, faulty, after = parts[:at], parts[at].jobs, parts[at + 1 :]
+                before, faulty, after = members[:at], members[at].writes, members[at + 1 :]
                 half = len(faulty) // 2
-                groups.extendleft([_jobs(after), faulty[half:], faulty[:half], _jobs(before)])
+                groups.extendleft([_writes(after), faulty[half:], faulty[:half], _writes(before)])
             except DatabaseFailed as failure:
-                for job in group:
-                    job.fail(failure.error)
+                for write in group:
+                    write.fail(failure.error)
             except asyncio.CancelledError:
-                for job in [*group, *(job for later in groups for job in later)]:
-                    job.fail(issues.CLOSED.error())
+                for write in [*group, *(write for later in groups for write in later)]:
+                    write.fail(issues.CLOSED.error())
                 raise
             except Exception as error:  # noqa: BLE001 - a boundary: a bug must not leave writers waiting for ever
-                for job in group:
-                    job.fail(issues.FAILED.error(query="of a commit", reason=f"{type(error).__name__}: {error}"))
+                for write in group:
+                    write.fail(issues.FAILED.error(query="of a commit", reason=f"{type(error).__name__}: {error}"))
             else:
-                self._answer(parts, done)
+                self._complete(members, results)
 
-    def _answer(self, parts: list[_Part], done: list[Done]) -> None:
+    def _complete(self, members: list[_GroupMember], results: list[TransactionResult]) -> None:
         topics: set[str] = set()
-        for part, result in zip(parts, done, strict=True):
+        for member, result in zip(members, results, strict=True):
             topics |= result.topics
-            values = [result.value] if part.jobs[0].batch is None else result.value
-            for job, value in zip(part.jobs, values, strict=True):
-                job.succeed(value)
+            values = [result.value] if member.writes[0].batch is None else result.value
+            for write, value in zip(member.writes, values, strict=True):
+                write.succeed(value)
         if topics:
             self._wake(frozenset(topics))
 
 
-def _transactions(group: list[_Job]) -> list[list[_Job]]:
-    """What has to be committed apart, each by itself, after all that need not."""
-    apart = [[job] for job in group if job.is_apart]
-    return [[job for job in group if not job.is_apart], *apart]
+def _split_alone(group: list[_PendingWrite]) -> list[list[_PendingWrite]]:
+    """Split a group: first all writes that can share a commit, then each write that must be committed alone."""
+    alone = [[write] for write in group if write.is_alone]
+    return [[write for write in group if not write.is_alone], *alone]
 
 
-def _parts(group: list[_Job]) -> list[_Part]:
-    """The units of a transaction. Nobody in a group waits for anybody else in it, so a batch may stand where its first item does."""
-    parts: list[_Part] = []
-    batches: dict[BatchUnit[Any, Any], list[_Job]] = {}
-    for job in group:
-        if job.batch is None:
-            assert job.unit is not None, "a job has a unit or a batch"
-            parts.append(_Part(job.unit, [job]))
-        elif job.batch in batches:
-            batches[job.batch].append(job)
+def _group_members(group: list[_PendingWrite]) -> list[_GroupMember]:
+    """Make the transactions of a group. No writer of a group waits for another one, so a batch may run where its first item stands."""
+    members: list[_GroupMember] = []
+    batches: dict[BatchTransaction[Any, Any], list[_PendingWrite]] = {}
+    for write in group:
+        if write.batch is None:
+            assert write.factory is not None, "a write has a transaction or a batch"
+            members.append(_GroupMember(write.factory, [write]))
+        elif write.batch in batches:
+            batches[write.batch].append(write)
         else:
-            jobs = batches[job.batch] = [job]
+            writes = batches[write.batch] = [write]
             # The list grows until the transaction begins.
-            parts.append(_Part(partial(_run_batch, job.batch, jobs), jobs))
-    return parts
+            members.append(_GroupMember(partial(_run_batch, write.batch, writes), writes))
+    return members
 
 
-def _run_batch(batch: BatchUnit[Any, Any], jobs: list[_Job]) -> Transaction[Any]:
-    return batch([job.item for job in jobs])
+def _run_batch(batch: BatchTransaction[Any, Any], writes: list[_PendingWrite]) -> Transaction[Any]:
+    return batch([write.item for write in writes])
 
 
-def _jobs(parts: list[_Part]) -> list[_Job]:
-    return [job for part in parts for job in part.jobs]
+def _writes(members: list[_GroupMember]) -> list[_PendingWrite]:
+    return [write for member in members for write in member.writes]

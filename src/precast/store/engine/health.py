@@ -1,4 +1,4 @@
-"""What a database says about itself to whoever looks after it."""
+"""What a database reports about itself to its operator."""
 
 from typing import NamedTuple
 
@@ -8,26 +8,26 @@ from precast.store.engine.query import Dialect, Query, Transaction
 REPLICAS = Query(
     "health.replicas",
     """
-    -- How many copies there are, and how far the slowest is behind; unknown without the rights to see it.
+    -- The number of replicas, and the lag of the slowest; the lag is NULL without the rights to see it.
     SELECT count(*), EXTRACT(EPOCH FROM max(replay_lag)) FROM pg_stat_replication
     """,
 )
 
 
 class Replicas(NamedTuple):
-    """Copies of the database."""
+    """Replicas of the database."""
 
     number: int
     behind_s: float | None
 
 
-async def replicas(database: Database) -> Replicas:
-    """None for SQLite: whoever copies its file is not known to it."""
+async def read_replicas(database: Database) -> Replicas:
+    """Count the replicas. SQLite always has 0: it does not know which programs copy its file."""
     if database.dialect is Dialect.SQLITE:
         return Replicas(0, None)
-    return await database.read(_reading)
+    return await database.read(_read_replicas)
 
 
-def _reading() -> Transaction[Replicas]:
+def _read_replicas() -> Transaction[Replicas]:
     ((count, behind),) = yield REPLICAS()
     return Replicas(count, None if behind is None else float(behind))

@@ -1,29 +1,29 @@
-"""What a database must be able to do for us, and what both do alike."""
+"""The interface of a database engine, and the code that both engines share."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from precast.base.errors import PrecastError
-from precast.store.engine.query import Dialect, ManyRows, Rows, Statement, Step, Think, Transaction, Wake
+from precast.store.engine.query import Computation, Dialect, ManyRows, Rows, Statement, Step, Transaction, Wake
 
 Item = TypeVar("Item")
 T = TypeVar("T")
 
-# Makes the unit afresh for each try.
+# Makes a new generator for each attempt.
 TransactionFactory = Callable[[], Transaction[Any]]
-# Makes a unit for many items, which gives a value for each, in their order.
-BatchUnit = Callable[[Sequence[Item]], Transaction[Sequence[T]]]
+# Makes one transaction for many items. It returns a value for each item, in their order.
+BatchTransaction = Callable[[Sequence[Item]], Transaction[Sequence[T]]]
 
 
-class Done(NamedTuple):
-    """A unit that ran to its end: what it returned and whom it wants woken after the commit."""
+class TransactionResult(NamedTuple):
+    """A transaction that ran to its end: its return value, and the topics to wake after the commit."""
 
     value: Any
     topics: frozenset[str]
 
 
 class TransactionFailed(Exception):
-    """One unit of a group raised; nothing of the group was stored. The error is the cause."""
+    """One transaction of a group raised, and nothing of the group was stored. The error is the cause."""
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
@@ -31,7 +31,7 @@ class TransactionFailed(Exception):
 
 
 class DatabaseFailed(Exception):
-    """The database is away, full or broken; it is no unit's fault, and the whole group was not stored."""
+    """The database is unreachable, full or damaged. No transaction is at fault, and nothing of the group was stored."""
 
     def __init__(self, error: PrecastError) -> None:
         super().__init__(str(error))
@@ -39,55 +39,55 @@ class DatabaseFailed(Exception):
 
 
 class Engine(Protocol):
-    """A database. Errors of the driver leave it as PrecastErrors."""
+    """A database. It translates the errors of its driver to PrecastErrors."""
 
     dialect: Dialect
     location: str
-    gather_s: float  # how long the next group of writers is waited for while there are many of them
+    gather_s: float  # after a large group, how long the committer waits for the next group to grow
 
-    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
-        """Run the units in order in one durable transaction: all of them or none.
+    async def transact(self, factories: Sequence[TransactionFactory]) -> list[TransactionResult]:
+        """Run the transactions of a group in order inside one durable database transaction: all of them or none.
 
-        Raises TransactionFailed if it is one unit's fault, DatabaseFailed if it is the database's.
+        Raises TransactionFailed if one of them is at fault, DatabaseFailed if the database is.
         Cancelling may or may not store the group.
         """
 
-    async def read(self, unit: TransactionFactory) -> Any:
-        """Run a unit that only reads, on one consistent snapshot, beside the writers. Raises PrecastError."""
+    async def read(self, factory: TransactionFactory) -> Any:
+        """Run a transaction that only reads, on one consistent snapshot, beside the writers. Raises PrecastError."""
 
-    def read_at_once(self, statement: Statement) -> Rows | None:
-        """Look up a few rows by their key, within this call; None where that could mean to wait.
+    def read_immediately(self, statement: Statement) -> Rows | None:
+        """Look up a few rows by their key within this call; None where the call could block.
 
         Raises PrecastError.
         """
 
     async def close(self) -> None:
-        """Give back threads, connections and files."""
+        """Release threads, connections and files."""
 
 
-class Progress:
-    """Steps through one unit, keeping the wake-ups apart from what is to be done for it."""
+class TransactionStepper:
+    """Steps through one transaction, and collects its wake-ups."""
 
-    def __init__(self, unit: Transaction[T]) -> None:
-        self._unit = unit
+    def __init__(self, transaction: Transaction[T]) -> None:
+        self._transaction = transaction
         self._topics: set[str] = set()
-        self.done: Done | None = None
+        self.result: TransactionResult | None = None
 
-    def first(self) -> Statement | ManyRows | Think | None:
-        return self._settle(None)
+    def first(self) -> Statement | ManyRows | Computation | None:
+        return self._advance(None)
 
-    def next(self, came: Any) -> Statement | ManyRows | Think | None:
-        """Hand in the rows of the last statement, or what was thought out; the next step, or None when the unit has ended and `done`
-        is set."""
-        return self._settle(came)
+    def next(self, outcome: Any) -> Statement | ManyRows | Computation | None:
+        """Send the rows of the last statement, or the value of the last computation. Returns the next step, or None once the
+        transaction has ended and `result` is set."""
+        return self._advance(outcome)
 
-    def _settle(self, came: Any) -> Statement | ManyRows | Think | None:
+    def _advance(self, outcome: Any) -> Statement | ManyRows | Computation | None:
         try:
-            step: Step = next(self._unit) if came is None else self._unit.send(came)
+            step: Step = next(self._transaction) if outcome is None else self._transaction.send(outcome)
             while isinstance(step, Wake):
                 self._topics.add(step.topic)
-                step = self._unit.send(())
+                step = self._transaction.send(())
         except StopIteration as end:
-            self.done = Done(end.value, frozenset(self._topics))
+            self.result = TransactionResult(end.value, frozenset(self._topics))
             return None
         return step

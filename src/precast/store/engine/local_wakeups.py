@@ -1,6 +1,6 @@
-"""Carries wake-ups between the processes that share one SQLite file, by datagrams in a directory of theirs.
+"""Sends wake-ups between the processes that share one SQLite file, as datagrams over sockets in a shared directory.
 
-Each has a socket there and writes to all it finds. Nothing waits: what a full or dead socket does not take is lost, and costs a
+Each process binds a socket there and sends to all others. Nothing blocks: a datagram to a full or dead socket is lost, and costs a
 poll interval like every lost wake-up.
 """
 
@@ -20,19 +20,19 @@ _END = b"\0"
 
 
 class LocalWakeups(Wakeups):
-    """Wakes this process at once and its neighbours by their sockets."""
+    """Wakes this process at once and the other processes through their sockets."""
 
-    def __init__(self, room: Path) -> None:
-        """Made where an event loop runs. Raises OSError if the directory cannot be used."""
+    def __init__(self, directory: Path) -> None:
+        """Bind the socket. Needs a running event loop. Raises OSError if the directory cannot be used."""
         super().__init__()
         self._name = f"wake-{os.getpid()}-{secrets.token_hex(4)}"
-        # Addresses of sockets are short; by its handle a directory is, wherever it lies.
-        self._handle = os.open(room, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._room = Path(f"/proc/self/fd/{self._handle}")
+        # The path of a socket has at most 108 bytes; through its file descriptor every directory has a short path.
+        self._handle = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._directory = Path(f"/proc/self/fd/{self._handle}")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
-        self._socket.bind(str(self._room / self._name))
+        self._socket.bind(str(self._directory / self._name))
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._socket.fileno(), self._hear)
+        self._loop.add_reader(self._socket.fileno(), self._receive)
 
     def publish(self, topics: Iterable[str]) -> None:
         topics = list(topics)
@@ -40,33 +40,33 @@ class LocalWakeups(Wakeups):
         if not topics:
             return
         for message in _messages(topics):
-            for neighbour in self._neighbours():
+            for peer in self._list_peers():
                 try:
-                    self._socket.sendto(message, neighbour)
+                    self._socket.sendto(message, peer)
                 except (ConnectionRefusedError, FileNotFoundError):
-                    Path(neighbour).unlink(missing_ok=True)  # nobody is behind it any more
+                    Path(peer).unlink(missing_ok=True)  # its process has ended
                 except OSError:
-                    continue  # full: it is being woken already
+                    continue  # full: the process is being woken already
 
     async def close(self) -> None:
         self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
-        (self._room / self._name).unlink(missing_ok=True)
+        (self._directory / self._name).unlink(missing_ok=True)
         os.close(self._handle)
 
-    def _neighbours(self) -> list[str]:
-        with os.scandir(self._room) as found:
-            return [one.path for one in found if one.name.startswith("wake-") and one.name != self._name]
+    def _list_peers(self) -> list[str]:
+        with os.scandir(self._directory) as entries:
+            return [entry.path for entry in entries if entry.name.startswith("wake-") and entry.name != self._name]
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while True:
-                heard = self._socket.recv(65_536)
-                super().publish(topic.decode(errors="replace") for topic in heard.split(_END))
+                message = self._socket.recv(65_536)
+                super().publish(topic.decode(errors="replace") for topic in message.split(_END))
 
 
 def _messages(topics: list[str]) -> Iterator[bytes]:
-    """The topics in as few datagrams as they fit; one that is too long for any is left out."""
+    """Pack the topics into as few datagrams as possible; a topic that is too long for a datagram is left out."""
     batch = b""
     for topic in {topic.encode(errors="replace"): None for topic in topics}:
         if len(topic) > MAX_BYTES:

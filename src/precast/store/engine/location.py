@@ -1,4 +1,4 @@
-"""Where a database is, as people write it: a path, `sqlite:///PATH` or `postgresql://…`. Passwords are never shown."""
+"""Locations of databases as operators write them: a path, `sqlite:///PATH` or `postgresql://…`. Passwords are never shown."""
 
 import re
 from pathlib import Path
@@ -7,15 +7,15 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from precast.store import issues
 
-# What of the query part may be shown. Any other name may be a misspelt "password".
+# The query parameters that may be shown. Any other name may be a misspelt "password".
 _SHOWN = {"host", "port", "user", "dbname", "database", "sslmode", "target_session_attrs"}
 _HOST = re.compile(r"(\[[^]]*\]|[^]:[]*)(:[0-9]*)?")
-# The form that psql takes besides addresses.
+# psql also accepts this form.
 _KEYWORD_PASSWORD = re.compile(r"\bpass(word|file)\s*=", re.IGNORECASE)
 
 
 class SqliteLocation(NamedTuple):
-    """A file."""
+    """A SQLite file."""
 
     path: Path
 
@@ -43,7 +43,7 @@ Location = SqliteLocation | PostgresLocation
 
 
 def parse(text: str) -> Location:
-    """Read a location. Raises InputError STORE-001 for anything else."""
+    """Parse a location. Raises InputError STORE-001 if the text is not a location."""
     scheme, colon, rest = text.partition(":")
     if scheme in ("postgresql", "postgres") and colon:
         return _parse_server(text)
@@ -59,16 +59,16 @@ def parse(text: str) -> Location:
 
 def _parse_server(text: str) -> PostgresLocation:
     try:
-        is_sound = "://" in text and _is_sound(urlsplit(text))
+        is_valid = "://" in text and _is_valid(urlsplit(text))
     except ValueError:
-        is_sound = False
-    if not is_sound:
+        is_valid = False
+    if not is_valid:
         raise issues.BAD_LOCATION.error(location="the given postgresql:// address")
     return PostgresLocation(text)
 
 
-def _is_sound(parts: SplitResult) -> bool:
-    """Whether each part is what it seems: with a bare / ? # in the password, the rest of it becomes host, path or query."""
+def _is_valid(parts: SplitResult) -> bool:
+    """Whether no part belongs to the password: after an unescaped / ? # the rest of a password becomes host, path or query."""
     _, at, hosts = parts.netloc.rpartition("@")
-    is_torn = bool(parts.fragment) or "@" in parts.path or ("@" in parts.query and not at)
-    return not is_torn and all(_HOST.fullmatch(host) for host in hosts.split(","))
+    is_split = bool(parts.fragment) or "@" in parts.path or ("@" in parts.query and not at)
+    return not is_split and all(_HOST.fullmatch(host) for host in hosts.split(","))

@@ -1,8 +1,8 @@
 """PostgreSQL: a pool of connections, group commit over some of them, snapshots for reading.
 
-Several servers share one database, so a group can meet another's locks: what PostgreSQL ends as a deadlock or a serialisation
-failure is run again, and so is a group whose connection was gone before its commit. When it goes *during* the commit nobody can
-know, and we say so.
+Several servers share one database, so a group can meet the locks of another server. A group that PostgreSQL ends with a deadlock or a
+serialisation failure is retried, and so is one that lost its connection before the commit. If the connection is lost *during* the
+commit, the outcome is unknown, and the error says so.
 """
 
 import asyncio
@@ -14,9 +14,15 @@ import asyncpg
 
 from precast.store import issues
 from precast.store.engine import durability, postgres_errors
-from precast.store.engine.interface import DatabaseFailed, Done, Progress, TransactionFactory, TransactionFailed
+from precast.store.engine.interface import (
+    DatabaseFailed,
+    TransactionFactory,
+    TransactionFailed,
+    TransactionResult,
+    TransactionStepper,
+)
 from precast.store.engine.location import PostgresLocation
-from precast.store.engine.query import Dialect, ManyRows, Rows, Statement, Think
+from precast.store.engine.query import Computation, Dialect, ManyRows, Rows, Statement
 
 if TYPE_CHECKING:  # generic in its stubs only
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
@@ -38,127 +44,127 @@ class PostgresEngine:
     def __init__(self, location: PostgresLocation, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.location = str(location)
         self._pool = pool
-        self._kept: Connection | None = None  # for whoever commits next
+        self._idle_committer: Connection | None = None  # cached for the next group
 
     @classmethod
     async def open(cls, location: PostgresLocation) -> "PostgresEngine":
-        """Connect. Raises UnavailableError STORE-003, and InputError where the server could not keep our promises."""
+        """Connect. Raises UnavailableError STORE-003, and InputError if the server is too old or not durable."""
         try:
-            # One connection now tells what is wrong; the pool itself makes none before it needs one, and keeps
-            # no floor of them: while the server is away, its attempts would only fill the log.
+            # One connection now shows what is wrong. The pool itself connects on demand and has no minimum size: while the
+            # server is unreachable, its attempts would only fill the log.
             first = await asyncpg.connect(location.url, timeout=CONNECT_S)
             version = first.get_server_version()
             await first.close(timeout=CONNECT_S)
         except (ValueError, *postgres_errors.DRIVER_ERRORS) as error:
             raise issues.CANNOT_OPEN.error(location=location, reason=postgres_errors.reason(error)) from error
         if version.major < NEEDED_VERSION:
-            found = f"{version.major}.{version.minor}"
-            raise issues.TOO_OLD_ENGINE.error(engine="PostgreSQL", version=found, needed=NEEDED_VERSION)
+            installed = f"{version.major}.{version.minor}"
+            raise issues.TOO_OLD_ENGINE.error(engine="PostgreSQL", version=installed, needed=NEEDED_VERSION)
         pool = await asyncpg.create_pool(
             location.url,
             min_size=0,
             max_size=COMMITTERS + READERS,
             timeout=CONNECT_S,
             command_timeout=COMMAND_S,
-            reset=_keep,
+            reset=_skip_reset,
             server_settings={"application_name": "precast", "timezone": "UTC"},
         )
         engine = cls(location, pool)
         try:
-            await engine._refuse_forgetful_server()
+            await engine._refuse_unsafe_server()
         except BaseException:
             await engine.close()
             raise
         return engine
 
-    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
+    async def transact(self, factories: Sequence[TransactionFactory]) -> list[TransactionResult]:
         for remaining in reversed(range(TRIES)):
             try:
-                return await self._transact(units)
+                return await self._transact(factories)
             except DatabaseFailed as failure:
                 if not remaining or not postgres_errors.is_worth_another_try(failure):
                     raise
         raise AssertionError("the last try returns or raises")
 
-    async def read(self, unit: TransactionFactory) -> Any:
+    async def read(self, factory: TransactionFactory) -> Any:
         try:
             async with self._connection() as connection, self._transaction(connection, is_snapshot=True):
-                return (await self._run(connection, unit)).value
+                return (await self._run(connection, factory)).value
         except DatabaseFailed as failure:
             raise failure.error from failure
 
-    def read_at_once(self, statement: Statement) -> Rows | None:
-        return None  # there is a network between us
+    def read_immediately(self, statement: Statement) -> Rows | None:
+        return None  # the network could block
 
     async def close(self) -> None:
         try:
             async with asyncio.timeout(CONNECT_S):
-                if self._kept is not None:
-                    await self._give_back(self._kept)
+                if self._idle_committer is not None:
+                    await self._release(self._idle_committer)
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()
 
-    async def _refuse_forgetful_server(self) -> None:
+    async def _refuse_unsafe_server(self) -> None:
         settings = dict(await self.read(durability.read_settings))
-        if unsafe := durability.unsafe_settings(settings):
+        if unsafe := durability.list_unsafe_settings(settings):
             raise issues.NOT_DURABLE.error(reason=", ".join(unsafe))
 
-    async def _transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
-        done: list[Done] = []
-        async with self._committing() as connection, self._transaction(connection, is_snapshot=False):
-            for index, unit in enumerate(units):
+    async def _transact(self, factories: Sequence[TransactionFactory]) -> list[TransactionResult]:
+        results: list[TransactionResult] = []
+        async with self._commit_connection() as connection, self._transaction(connection, is_snapshot=False):
+            for index, factory in enumerate(factories):
                 try:
-                    done.append(await self._run(connection, unit))
+                    results.append(await self._run(connection, factory))
                 except DatabaseFailed:
                     raise
                 except Exception as error:
                     raise TransactionFailed(index) from error
-        return done
+        return results
 
     @contextlib.asynccontextmanager
     async def _connection(self) -> Any:
-        connection = await self._take()
+        connection = await self._acquire()
         try:
             yield connection
         except DatabaseFailed:
-            _break_off(connection)
+            _terminate(connection)
             raise
         finally:
-            await self._give_back(connection)
+            await self._release(connection)
 
     @contextlib.asynccontextmanager
-    async def _committing(self) -> Any:
-        """The same, but where all went well one is kept for the next group: to take it from the pool and give it back costs as much as a
-        statement does. No more than one: that is never idle for so long that somebody on the way forgets it."""
-        connection = await self._take_kept()
+    async def _commit_connection(self) -> Any:
+        """As `_connection`, but a connection that worked is cached for the next group: acquiring and releasing one costs as much as a
+        statement. At most one is cached: it is never idle for so long that a firewall would drop it."""
+        connection = await self._acquire_for_commit()
         try:
             yield connection
         except BaseException as error:
             if isinstance(error, DatabaseFailed):
-                _break_off(connection)
-            await self._give_back(connection)
+                _terminate(connection)
+            await self._release(connection)
             raise
-        if self._kept is None:
-            self._kept = connection
+        if self._idle_committer is None:
+            self._idle_committer = connection
         else:
-            await self._give_back(connection)
+            await self._release(connection)
 
-    async def _take_kept(self) -> "Connection":
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            if _is_open(kept):
-                return kept
-            await self._give_back(kept)
-        return await self._take()
+    async def _acquire_for_commit(self) -> "Connection":
+        cached, self._idle_committer = self._idle_committer, None
+        if cached is not None:
+            if _is_open(cached):
+                return cached
+            await self._release(cached)
+        return await self._acquire()
 
-    async def _take(self) -> "Connection":
+    async def _acquire(self) -> "Connection":
         try:
             return await self._pool.acquire(timeout=CONNECT_S)
         except postgres_errors.DRIVER_ERRORS as error:
-            raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
+            raise DatabaseFailed(postgres_errors.connection_lost(error, self.location)) from error
 
-    async def _give_back(self, connection: "Connection") -> None:
+    async def _release(self, connection: "Connection") -> None:
         # The pool replaces a connection that was terminated.
         with contextlib.suppress(*postgres_errors.DRIVER_ERRORS):
             await self._pool.release(connection, timeout=CONNECT_S)
@@ -173,7 +179,7 @@ class PostgresEngine:
             )
             await transaction.start()
         except postgres_errors.DRIVER_ERRORS as error:
-            raise DatabaseFailed(postgres_errors.lost(error, self.location)) from error
+            raise DatabaseFailed(postgres_errors.connection_lost(error, self.location)) from error
         try:
             yield
         except BaseException:
@@ -183,24 +189,24 @@ class PostgresEngine:
         try:
             await transaction.commit()
         except postgres_errors.DRIVER_ERRORS as error:
-            raise DatabaseFailed(postgres_errors.at_commit(error, self.location)) from error
+            raise DatabaseFailed(postgres_errors.translate_commit_error(error, self.location)) from error
 
-    async def _run(self, connection: "Connection", unit: TransactionFactory) -> Done:
-        progress = Progress(unit())
-        step = progress.first()
+    async def _run(self, connection: "Connection", factory: TransactionFactory) -> TransactionResult:
+        stepper = TransactionStepper(factory())
+        step = stepper.first()
         while step is not None:
-            if isinstance(step, Think):
-                await asyncio.sleep(0)  # others first: it takes long
-                step = progress.next(step.work())
+            if isinstance(step, Computation):
+                await asyncio.sleep(0)  # lets other tasks run before this long computation
+                step = stepper.next(step.work())
             else:
-                step = progress.next(await self._execute(connection, step))
-        assert progress.done is not None, "a unit without a next statement has ended"
-        return progress.done
+                step = stepper.next(await self._execute(connection, step))
+        assert stepper.result is not None, "a transaction without a next step has ended"
+        return stepper.result
 
     async def _execute(self, connection: "Connection", statement: Statement | ManyRows) -> Rows:
         query = statement.query
         try:
-            # Without a limit of its own a statement has that of the pool.
+            # A statement without a limit of its own has that of the pool.
             if isinstance(statement, Statement):
                 return await connection.fetch(query.postgresql, *statement.positional(), timeout=query.limit_s)
             values: Sequence[object]
@@ -213,25 +219,25 @@ class PostgresEngine:
                 return ()
             if not statement.is_counted:
                 return await connection.fetch(text, *values, timeout=query.limit_s)
-            done = await connection.execute(text, *values, timeout=query.limit_s)
-            return [(int(done.rpartition(" ")[2]),)]  # such as UPDATE 7
+            tag = await connection.execute(text, *values, timeout=query.limit_s)
+            return [(int(tag.rpartition(" ")[2]),)]  # such as UPDATE 7
         except postgres_errors.DRIVER_ERRORS as error:
-            raise postgres_errors.fault(error, self.location, query.name) from error
+            raise postgres_errors.translate_statement_error(error, self.location, query.name) from error
 
 
 def _is_open(connection: "Connection") -> bool:
-    """Whether the server has not gone meanwhile. The pool lets go of one that was lost, which then says nothing any more."""
+    """Whether the connection is still open. A connection that the pool has already discarded raises instead of answering."""
     try:
         return not connection.is_closed()
     except asyncpg.InterfaceError:
         return False
 
 
-def _break_off(connection: "Connection") -> None:
-    """Whatever state it is in, nobody else should get it; the pool may have found out by itself."""
+def _terminate(connection: "Connection") -> None:
+    """Close a connection in an unknown state, so that it is not used again; the pool may have discarded it already."""
     with contextlib.suppress(asyncpg.InterfaceError):
         connection.terminate()
 
 
-async def _keep(connection: object) -> None:
-    """Nothing to reset when a connection goes back: units leave no session state, and the question would cost a round trip."""
+async def _skip_reset(connection: object) -> None:
+    """Reset nothing when a connection is released: transactions leave no session state, and the reset would cost a round trip."""

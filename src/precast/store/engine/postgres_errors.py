@@ -1,4 +1,4 @@
-"""What an error of PostgreSQL means: whose fault it is, what to say, whether to try again at once."""
+"""Translates errors of PostgreSQL: who is at fault, which issue to raise, and whether to retry at once."""
 
 import asyncpg
 
@@ -6,33 +6,33 @@ from precast.base.errors import PrecastError
 from precast.store import issues
 from precast.store.engine.interface import DatabaseFailed
 
-# All that the driver raises.
+# Every exception class that the driver raises.
 DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
-# The server ended the transaction for another's sake; the same work may succeed now.
+# The server ended the transaction in favour of another one; the same work may succeed now.
 _YIELDED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 _AWAY = (
     OSError,  # TimeoutError and the ConnectionErrors among them
     asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # a connection used at the moment it is being ended
+    asyncpg.InternalClientError,  # a connection used while it is being closed
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,  # shut down, crashed, starting up, cancelled by an operator
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.InsufficientResourcesError,  # too many connections, out of memory
     asyncpg.ReadOnlySQLTransactionError,  # a standby, or a primary that just became one
 )
-# What the administrator has to grant or set: since PostgreSQL 15 a role may not create tables unless it is told so.
+# The administrator has to grant something: since PostgreSQL 15 a role may not create tables by default.
 _NOT_ALLOWED = (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidSchemaNameError)
 _DAMAGED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
 
 
 def reason(error: Exception) -> str:
-    """The error in one line."""
+    """Return the error in one line."""
     text = str(error).strip().splitlines()
     return text[0] if text else type(error).__name__
 
 
-def fault(error: Exception, location: str, query: str) -> Exception:
-    """What to raise for an error of a statement: DatabaseFailed unless it is the unit's own fault."""
+def translate_statement_error(error: Exception, location: str, query: str) -> Exception:
+    """Return what to raise for an error of a statement: DatabaseFailed unless the transaction itself is at fault."""
     if isinstance(error, _YIELDED):
         return DatabaseFailed(issues.BUSY.error(waited_s=1.0))
     if isinstance(error, asyncpg.DiskFullError):
@@ -45,18 +45,18 @@ def fault(error: Exception, location: str, query: str) -> Exception:
         return DatabaseFailed(issues.CANNOT_OPEN.error(location=location, reason=reason(error)))
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         return issues.CONSTRAINT.error(reason=reason(error))
-    # A wrong use of the driver is an InterfaceError too; only a connection that is gone is the database's fault.
+    # Wrong use of the driver is an InterfaceError too; only a lost connection is the database's fault.
     if isinstance(error, _AWAY) and not isinstance(error, asyncpg.DataError):
-        return DatabaseFailed(lost(error, location))
+        return DatabaseFailed(connection_lost(error, location))
     return issues.FAILED.error(query=query, reason=reason(error))
 
 
-def lost(error: Exception, location: str) -> PrecastError:
+def connection_lost(error: Exception, location: str) -> PrecastError:
     return issues.CONNECTION_LOST.error(location=location, reason=reason(error))
 
 
-def at_commit(error: Exception, location: str) -> PrecastError:
-    """What to say when COMMIT itself failed: a refusal is certain, silence is not."""
+def translate_commit_error(error: Exception, location: str) -> PrecastError:
+    """Return what to raise when COMMIT itself failed: after a refusal nothing is stored, after a lost connection that is unknown."""
     if isinstance(error, _YIELDED):
         return issues.BUSY.error(waited_s=1.0)
     if isinstance(error, asyncpg.DiskFullError):
@@ -65,5 +65,5 @@ def at_commit(error: Exception, location: str) -> PrecastError:
 
 
 def is_worth_another_try(failure: DatabaseFailed) -> bool:
-    """Whether nothing was stored for certain and a new connection or a new order of locks may help."""
+    """Whether certainly nothing was stored, and a new connection or another order of locks may help."""
     return issues.CONNECTION_LOST.matches(failure.error) or issues.BUSY.matches(failure.error)

@@ -1,8 +1,7 @@
-"""Carries wake-ups between servers by LISTEN and NOTIFY, on one connection of its own.
+"""Sends wake-ups between servers by LISTEN and NOTIFY, on one connection of its own.
 
-NOTIFY takes a lock of the whole instance at commit, so it never sits in a data transaction: topics are collected after the
-commit and sent together, one NOTIFY for many. The connection may be lost at any time; until it is back, sleepers look once a
-second by themselves.
+NOTIFY takes an instance-wide lock at commit, so it is never part of a data transaction: topics are collected after the commit and
+sent together, one NOTIFY for many. The connection may be lost at any time; until it is restored, subscribers poll once a second.
 """
 
 import asyncio
@@ -20,19 +19,19 @@ CHANNEL = "precast_wake"
 # PostgreSQL refuses payloads of 8,000 bytes and more.
 MAX_PAYLOAD_BYTES = 7_000
 RECONNECT_S = 1.0
-# The connection is looked after this often: a dead peer is noticed and the database's clock read anew.
-TEND_S = 60.0
+# The connection is checked this often: that detects a dead peer and reads the database's clock again.
+CHECK_S = 60.0
 
 
 class PostgresWakeups(Wakeups):
-    """Wakes this process at once and the others through the database. Owns its task until `close`."""
+    """Wakes this process at once and the other servers through the database. Owns its task until `close`."""
 
     def __init__(self, location: PostgresLocation, server_id: str, clock: AnchoredClock | None) -> None:
         super().__init__()
         self._location = location
         self._server_id = server_id
         self._clock = clock
-        # Topics, not messages: the set is as bounded as the topics are.
+        # A set of topics, not of messages, so the number of topics bounds it.
         self._outgoing: set[str] = set()
         self._is_due = asyncio.Event()
         self._is_listening = asyncio.Event()
@@ -44,7 +43,7 @@ class PostgresWakeups(Wakeups):
         self._outgoing.update(topics)
         self._is_due.set()
 
-    async def listening(self) -> None:
+    async def wait_until_listening(self) -> None:
         await self._is_listening.wait()
 
     async def close(self) -> None:
@@ -59,28 +58,28 @@ class PostgresWakeups(Wakeups):
             await asyncio.sleep(RECONNECT_S)
 
     async def _serve(self) -> None:
-        """Listen and send until the connection breaks."""
+        """Connect, then listen and send until the connection breaks."""
         connection = await asyncpg.connect(self._location.url, timeout=10, command_timeout=10)
         try:
             connection.add_termination_listener(lambda _: self._is_due.set())
-            await connection.add_listener(CHANNEL, self._hear)
-            await self._tend(connection)
-            # What was sent while we were away is unknown: let everyone look.
+            await connection.add_listener(CHANNEL, self._receive)
+            await self._check(connection)
+            # Wake-ups that were sent while we were disconnected are lost, so wake all subscribers.
             super().publish(list(self._by_topic))
             self._is_listening.set()
             while not connection.is_closed():
                 self._is_due.clear()
                 await self._send(connection)
                 try:
-                    async with asyncio.timeout(TEND_S):
+                    async with asyncio.timeout(CHECK_S):
                         await self._is_due.wait()
                 except TimeoutError:
-                    await self._tend(connection)
+                    await self._check(connection)
         finally:
             self._is_listening.clear()
             connection.terminate()
 
-    async def _tend(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    async def _check(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         micros = await connection.fetchval(durability.NOW.postgresql)
         if self._clock is not None:
             self._clock.anchor(from_micros(micros))
@@ -97,7 +96,7 @@ class PostgresWakeups(Wakeups):
         if payload != self._server_id:
             await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, payload)
 
-    def _hear(self, connection: object, pid: int, channel: str, payload: object) -> None:
+    def _receive(self, connection: object, pid: int, channel: str, payload: object) -> None:
         sender, *topics = str(payload).split("\n")
         if sender != self._server_id:
             super().publish(topics)

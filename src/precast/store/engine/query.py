@@ -3,10 +3,10 @@
 A query has a name and a text in the subset of SQL that SQLite and PostgreSQL share; where they must differ, PostgreSQL gets a
 text of its own. Parameters are written `:name` in both.
 
-A *unit* is what happens in one transaction: a generator that yields statements and is sent their rows. It knows nothing of
-threads, event loops or drivers, so one text serves the thread that owns SQLite and the coroutine that talks to PostgreSQL,
-units can be joined with `yield from`, and a unit can be run again from its start when the group it was in is rolled back. For
-that it must change nothing but the database.
+A *transaction* is a generator that yields statements, is sent their rows, and runs inside one database transaction. It knows
+nothing of threads, event loops or drivers. So the same function serves the thread that owns SQLite and the coroutine that talks to
+PostgreSQL; transactions can be composed with `yield from`; and a transaction can be run again from its start when the group it was
+committed with is rolled back. For that reason it must have no side effect outside the database.
 """
 
 import enum
@@ -21,17 +21,17 @@ import msgspec
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-# So many are thought about at a time.
-THOUGHTS = 16
+# How many items one computation handles.
+COMPUTE_BATCH = 16
 # A colon that begins a parameter: not the second of `::`, and followed by a name.
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)\b")
-# A change that takes one row: what stands before its values, the values, what stands behind them.
+# A statement that writes one row: the text before its values, the values, the text after them.
 _ROW = re.compile(r"(.*\bVALUES\s*)(\((?:[^()]|\([^()]*\))*\))(.*)", re.DOTALL)
 _CHANGE = re.compile(r"\b(?:INSERT|UPDATE)\b")
-# Rows that one statement takes on SQLite, if it can take several: few sizes, because each is a statement to be kept.
-_TOGETHER = (64, 16, 4, 1)
+# How many rows one multi-row statement writes on SQLite: few sizes, because each is a prepared statement to cache.
+_ROWS_AT_ONCE = (64, 16, 4, 1)
 
-# A row unpacks like a tuple; what its columns are is between the query and the one module that uses it.
+# A row unpacks like a tuple; only the one module that uses the query knows its columns.
 Row = Any
 Rows = Sequence[Row]
 
@@ -42,16 +42,16 @@ class Dialect(enum.Enum):
 
 
 class Wake(NamedTuple):
-    """Yielded by a unit: once it is committed, whoever listens to the topic is woken."""
+    """Yielded by a transaction: the commit wakes the subscribers of the topic."""
 
     topic: str
 
 
-class Think(NamedTuple):
-    """Yielded by a unit: something that takes long to work out and needs no database; the unit is sent what comes of it.
+class Computation(NamedTuple):
+    """Yielded by a transaction: CPU-bound work that needs no database. The transaction is sent its return value.
 
-    Where a thread of its own runs the unit, it is worked out by the event loop meanwhile: two threads that both have much to do in
-    Python hand the interpreter to each other all the time, and are slower than one.
+    Where a thread of its own runs the transaction, the event loop runs the work: two threads that both have much to do in Python
+    contend for the interpreter lock and are slower than one.
     """
 
     work: Callable[[], Any]
@@ -60,8 +60,8 @@ class Think(NamedTuple):
 class Query:
     """One named statement. Calling it binds its parameters.
 
-    `limit_s` is for statements that may take longer than others, on a database that limits them. `columns` is for PostgreSQL, where many
-    rows are cheaper as one statement.
+    `limit_s` replaces the engine's time limit for a statement that may take longer than others. `columns` is the form for PostgreSQL
+    that writes many rows with one statement.
     """
 
     def __init__(
@@ -87,19 +87,19 @@ class Query:
         return Statement(self, values)
 
     def many(self, rows: Iterable[Mapping[str, object]]) -> "ManyRows":
-        """The same statement for each of these rows, sent together; what it returns are those of all, if it takes many at once."""
+        """Bind the statement to many rows that are sent together. It returns the rows of all of them if it has a multi-row form."""
         batch = []
         for values in rows:
             self._verify(values)
             batch.append(tuple([values[name] for name in self.parameters]))
         return ManyRows(self, batch)
 
-    def in_order(self, rows: Sequence[tuple[object, ...]]) -> "ManyRows":
-        """The same for rows that have their values in the order of the parameters; for those of which there are very many."""
+    def many_tuples(self, rows: Sequence[tuple[object, ...]]) -> "ManyRows":
+        """As `many`, for rows whose values stand in the order of the parameters: cheaper where there are very many."""
         return ManyRows(self, rows)
 
-    def counting(self, rows: Sequence[tuple[object, ...]]) -> "ManyRows":
-        """The same for a query that returns no rows: how many it has changed, as the one column of the one row that comes of it."""
+    def count_changed(self, rows: Sequence[tuple[object, ...]]) -> "ManyRows":
+        """As `many_tuples`, for a query without RETURNING: it returns one row with one column, the number of changed rows."""
         return ManyRows(self, rows, is_counted=True)
 
     def _verify(self, values: Mapping[str, object]) -> None:
@@ -108,19 +108,19 @@ class Query:
 
     @cached_property
     def numbered(self) -> str:
-        """For SQLite, with the values in their order."""
+        """The text for SQLite, with positional parameters."""
         return self._number(self.sqlite, 0)
 
     @cached_property
-    def together(self) -> Mapping[int, str]:
-        """For SQLite: texts that take so many rows at once, the greatest first; none if it is not a change that takes a row."""
+    def multi_row_sql(self) -> Mapping[int, str]:
+        """For SQLite: the text by the number of rows it writes, the largest first; empty if the statement does not write one row."""
         form = _ROW.fullmatch(self.sqlite)
         if form is None or not _CHANGE.search(form[1] + form[3]) or _PARAMETER.search(form[1] + form[3]):
             return {}
-        places = range(0, _TOGETHER[0] * len(self.parameters), len(self.parameters) or 1)
+        places = range(0, _ROWS_AT_ONCE[0] * len(self.parameters), len(self.parameters) or 1)
         return {
             count: form[1] + ", ".join(self._number(form[2], first) for first in places[:count]) + form[3]
-            for count in _TOGETHER
+            for count in _ROWS_AT_ONCE
         }
 
     def _number(self, text: str, first: int) -> str:
@@ -147,41 +147,41 @@ class ManyRows(NamedTuple):
     is_counted: bool = False
 
     def by_column(self, columns: "Columns") -> Sequence[object]:
-        """For PostgreSQL: the values of several rows, column by column. Raises ValueError for a word that is none."""
+        """For PostgreSQL: the values of several rows, column by column. Raises ValueError if a `word` contains a blank."""
         return [
             values if join is None else join(values)
             for join, values in zip(columns.joins, zip(*self.rows, strict=True), strict=True)
         ]
 
-    def together(self) -> Iterable[tuple[str, list[object]]]:
-        """For SQLite: statements that take several rows each, with their values. Each lets others have their turn, which costs
-        more than a row does."""
-        at = 0
-        for count, text in self.query.together.items():
-            while len(self.rows) - at >= count:
-                yield text, list(chain.from_iterable(self.rows[at : at + count]))
-                at += count
+    def multi_row_statements(self) -> Iterable[tuple[str, list[object]]]:
+        """For SQLite: statements that write several rows each, with their values. Few statements are cheaper: each one releases and
+        takes the interpreter lock, which costs more than a row does."""
+        first = 0
+        for count, text in self.query.multi_row_sql.items():
+            while len(self.rows) - first >= count:
+                yield text, list(chain.from_iterable(self.rows[first : first + count]))
+                first += count
 
 
-Step = Statement | ManyRows | Wake | Think
-# It is sent rows, or what it has thought out.
+Step = Statement | ManyRows | Wake | Computation
+# It is sent the rows of a statement, or the value of a computation.
 Transaction = Generator[Step, Any, T]
 
 
 def _each(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
-    return [work(one) for one in items]
+    return [work(item) for item in items]
 
 
-def thinking(items: Sequence[Item], work: Callable[[Item], T]) -> Transaction[list[T]]:
-    """What comes of each of these, worked out a few at a time: where one thread does everything, others go first in between."""
-    found: list[T] = []
-    for first in range(0, len(items), THOUGHTS):
-        found += yield Think(partial(_each, work, items[first : first + THOUGHTS]))
-    return found
+def compute_each(items: Sequence[Item], work: Callable[[Item], T]) -> Transaction[list[T]]:
+    """Call `work` for each item, a few at a time, so that the event loop can run other tasks in between."""
+    values: list[T] = []
+    for first in range(0, len(items), COMPUTE_BATCH):
+        values += yield Computation(partial(_each, work, items[first : first + COMPUTE_BATCH]))
+    return values
 
 
 class Columns(NamedTuple):
-    """For PostgreSQL: a statement for many rows. Each parameter holds the values of one column: as an array, or joined to one text."""
+    """For PostgreSQL: a statement for many rows. Each parameter holds the values of one column, as an array or joined to one text."""
 
     sql: str
     joins: Sequence[Callable[[Sequence[Any]], str] | None]
@@ -190,7 +190,7 @@ class Columns(NamedTuple):
 def _join_words(words: Sequence[str]) -> str:
     joined = " ".join(words)
     if joined.count(" ") != len(words) - 1:
-        raise ValueError("a word has a blank in it")
+        raise ValueError("a word contains a blank")
     return joined
 
 
@@ -199,14 +199,14 @@ def _join_numbers(numbers: Sequence[int]) -> str:
 
 
 class _Kind(NamedTuple):
-    """What a column holds: its type on PostgreSQL, and how many values become one parameter."""
+    """The kind of a column: its type on PostgreSQL, and how its values are joined to one parameter."""
 
     type: str
     join: Callable[[Sequence[Any]], str] | None = None
 
 
-# The driver takes a good look at each element of an array, and none into a text, which the database splits. A `word` is a text without
-# blanks, a `number` an integer; neither is ever absent.
+# The driver encodes each element of an array by itself, but a joined text at once; the database splits it again. A `word` is a text
+# without blanks, a `number` an integer; neither is ever NULL.
 _KINDS = {
     "text": _Kind("TEXT"),
     "int": _Kind("BIGINT"),
@@ -217,8 +217,8 @@ _KINDS = {
 
 
 def insert(name: str, table: str, columns: str, then: str = "") -> Query:
-    """The INSERT of a row, which also takes many at once: columns with their kinds (`text`, `int`, `bytes`, `word`, `number`), each a
-    parameter of the same name. What follows its values may speak of `excluded`."""
+    """Make an INSERT of one row that can also write many rows at once. `columns` lists the columns with their kinds (`text`, `int`,
+    `bytes`, `word`, `number`); each is a parameter of the same name. `then` follows the values and may refer to `excluded`."""
     kinds = _kinds(columns)
     head = f"INSERT INTO {table} ({', '.join(kinds)})"
     return Query(
@@ -229,10 +229,11 @@ def insert(name: str, table: str, columns: str, then: str = "") -> Query:
 
 
 def batch(name: str, columns: str, sql: str) -> Query:
-    """A change that is made for a row and also takes many at once: it speaks of them as the table `came`, which has these columns."""
+    """Make a statement for one row of input that can also handle many at once: it refers to them as the table `input`, which has these
+    columns."""
     kinds = _kinds(columns)
     casts = ", ".join(f"CAST(:{column} AS {kind.type})" for column, kind in kinds.items())
-    head = f"WITH came ({', '.join(kinds)}) AS"
+    head = f"WITH input ({', '.join(kinds)}) AS"
     return Query(
         name,
         f"{head} (VALUES ({_parameters(kinds)})) {sql}",
@@ -250,7 +251,7 @@ def _parameters(kinds: Iterable[str]) -> str:
 
 
 def _columns(kinds: Mapping[str, _Kind], before: str, after: str) -> Columns:
-    """The statement that has the rows between these words."""
+    """Make the statement that has the rows between these two texts."""
     arrays = [
         f"${at}::{kind.type}[]" if kind.join is None else f"CAST(string_to_array(${at}, ' ') AS {kind.type}[])"
         for at, kind in enumerate(kinds.values(), start=1)
@@ -259,10 +260,10 @@ def _columns(kinds: Mapping[str, _Kind], before: str, after: str) -> Columns:
 
 
 def json_list(values: Iterable[object]) -> str:
-    """Many values as one parameter: SQLite reads it with json_each, PostgreSQL with jsonb_array_elements_text."""
+    """Encode many values as one parameter: SQLite reads it with json_each, PostgreSQL with jsonb_array_elements_text."""
     return msgspec.json.encode(list(values)).decode()
 
 
 def named_queries(namespace: Mapping[str, object]) -> list[Query]:
-    """The queries a module declares, for the tests that look at all of them."""
+    """List the queries that a module declares, for the tests that check all of them."""
     return [value for value in namespace.values() if isinstance(value, Query)]

@@ -1,8 +1,8 @@
-"""SQLite: one writer thread with group commit, readers beside it.
+"""SQLite: one writer thread with group commit, and reader threads beside it.
 
-WAL lets readers go on while the writer writes; `synchronous=FULL` flushes the log at every commit, so what is acknowledged is
-on the disk. Every connection belongs to one thread at a time: the writer's to the writer thread, a reader's to whoever took it
-from the shelf. Other processes may use the same file; a writer waits for them up to ten seconds.
+WAL lets readers go on while the writer writes; `synchronous=FULL` flushes the log at every commit, so an acknowledged write is
+on the disk. Every connection belongs to one thread at a time: the writer's to the writer thread, a reader's to the thread that took it
+from the list of idle ones. Other processes may use the same file; a writer waits for their lock up to ten seconds.
 """
 
 import asyncio
@@ -21,36 +21,42 @@ from typing import Any, TypeVar
 
 from precast.store import issues
 from precast.store.engine import sqlite_errors
-from precast.store.engine.interface import DatabaseFailed, Done, Progress, TransactionFactory, TransactionFailed
-from precast.store.engine.query import Dialect, ManyRows, Rows, Statement, Think
+from precast.store.engine.interface import (
+    DatabaseFailed,
+    TransactionFactory,
+    TransactionFailed,
+    TransactionResult,
+    TransactionStepper,
+)
+from precast.store.engine.query import Computation, Dialect, ManyRows, Rows, Statement
 
 T = TypeVar("T")
-# Has something worked out that a unit needs.
-Thinking = Callable[[Callable[[], Any]], Any]
+# Runs a computation that a transaction needs, and returns its value.
+Compute = Callable[[Callable[[], Any]], Any]
 
 READERS = 4
 NEEDED_VERSION = (3, 37, 0)  # STRICT tables
 APPLICATION_ID = 0x50434153  # "PCAS", so that `file` and we know the file as ours
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
-# What a group changes should fit: a page that has to make room is written once more at the commit.
+# The pages that a group changes should fit into the cache: a page that is evicted early is written a second time at the commit.
 WRITER_CACHE_KB = 16 * 1024
-# How long the log becomes before it is brought into the file: pages that many groups change are written there once.
+# How long the log grows before a checkpoint: pages that many groups change are then written to the file once.
 CHECKPOINT_PAGES = 4_000
-# A writer waits for other processes in steps of this length: SQLite's own grow to a tenth of a second, while the lock may be free.
+# A writer polls the lock of other processes in steps of this length: SQLite's own steps grow to 100 ms, in which the lock may be free.
 BUSY_STEP_S = 0.001
-# Who waits for a thought looks so often whether the engine is being closed.
+# While the writer thread waits for a computation, it checks this often whether the engine is being closed.
 CLOSING_STEP_S = 0.2
 
 
-def think_at_once(work: Callable[[], Any]) -> Any:
+def compute_here(work: Callable[[], Any]) -> Any:
     return work()
 
 
 class SqliteEngine:
-    """One database file, open. Reads beyond `READERS` at once wait for a connection; each is short."""
+    """One open database file. Reads beyond `READERS` at the same time wait for a connection; each is short."""
 
     dialect = Dialect.SQLITE
-    # A page that many writers of a group change is written once: under load that is a quarter less of everything.
+    # A page that many writers of a group change is written once: under load, larger groups save a quarter of all work.
     gather_s = 0.002
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +64,7 @@ class SqliteEngine:
         self.location = str(path)
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
-        self._at_once: sqlite3.Connection | None = None
+        self._immediate_reader: sqlite3.Connection | None = None
         self._free_reader = asyncio.Semaphore(READERS)
         self._is_closing = threading.Event()
         self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="precast-writer")
@@ -75,81 +81,83 @@ class SqliteEngine:
             raise issues.TOO_OLD_ENGINE.error(engine="SQLite", version=sqlite3.sqlite_version, needed=needed)
         engine = cls(path)
         try:
-            await engine._in(engine._writer_thread, engine._prepare, may_create)
+            await engine._run_in(engine._writer_thread, engine._prepare, may_create)
         except BaseException:
             await engine.close()
             raise
         return engine
 
-    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
-        think = partial(self._have_thought, asyncio.get_running_loop())
-        return await self._in(self._writer_thread, self._transact, units, think)
+    async def transact(self, factories: Sequence[TransactionFactory]) -> list[TransactionResult]:
+        compute = partial(self._compute_in_loop, asyncio.get_running_loop())
+        return await self._run_in(self._writer_thread, self._transact, factories, compute)
 
-    async def read(self, unit: TransactionFactory) -> Any:
+    async def read(self, factory: TransactionFactory) -> Any:
         async with self._free_reader:
-            return await self._in(self._reader_threads, self._read, unit)
+            return await self._run_in(self._reader_threads, self._read, factory)
 
-    def read_at_once(self, statement: Statement) -> Rows | None:
-        # Rows by their key are a few pages, nearly always in memory: a thread's turn takes longer than to read them. Nobody waits
-        # here: whoever finds the file locked, while its log is being recovered, does so in a thread.
+    def read_immediately(self, statement: Statement) -> Rows | None:
+        # Rows by their key are a few pages, nearly always in memory: switching to a thread takes longer than reading them. This never
+        # blocks: if the file is locked, while its log is being recovered, the caller reads in a thread instead.
         if self._is_closing.is_set():
             return None
         try:
-            if self._at_once is None:
-                self._at_once = self._connect_reader(busy_s=0.0)
-            # A lone statement is its own snapshot.
-            return self._execute(self._at_once, statement)
+            if self._immediate_reader is None:
+                self._immediate_reader = self._connect_reader(busy_s=0.0)
+            # A single statement is its own snapshot.
+            return self._execute(self._immediate_reader, statement)
         except DatabaseFailed as failure:
             if issues.BUSY.matches(failure.error):
                 return None
             raise failure.error from failure
 
     async def close(self) -> None:
-        """Give back everything. Work that its caller has cancelled is waited for, but not for locks of other processes."""
+        """Release everything. This waits for work whose caller was cancelled, but not for locks of other processes."""
         self._is_closing.set()
         await asyncio.to_thread(self._shut_down)
 
-    async def _in(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: object) -> T:
+    async def _run_in(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(threads, call, *args)
 
-    # What follows runs in a thread of ours.
+    # The methods below run in a thread of ours.
 
     def _shut_down(self) -> None:
-        # Threads first: one that is still at work has taken a connection and puts it back.
+        # Threads first: one that is still busy has taken a connection and puts it back.
         self._writer_thread.shutdown()
         self._reader_threads.shutdown()
-        for connection in (self._writer, self._at_once, *self._readers):
+        for connection in (self._writer, self._immediate_reader, *self._readers):
             if connection is not None:
                 connection.close()
-        self._writer = self._at_once = None
+        self._writer = self._immediate_reader = None
         self._readers.clear()
 
     def _prepare(self, may_create: bool) -> None:
         try:
-            self._find(may_create)
+            self._find_or_create(may_create)
             self._writer = self._connect()
             self._refuse_foreign_file(self._writer)
-            # The mode stays with the file: asking first spares the lock that setting it takes.
+            # The mode is stored in the file: reading it first avoids the lock that setting it takes.
             if self._writer.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 self._writer.execute("PRAGMA journal_mode = WAL")
             (mode,) = self._writer.execute("PRAGMA journal_mode").fetchone()
             self._writer.execute(f"PRAGMA busy_timeout = {min(BUSY_STEP_S, sqlite_errors.BUSY_S) * 1000:.0f}")
         except sqlite3.Error as error:
-            raise sqlite_errors.opening(error, self._path) from error
+            raise sqlite_errors.translate_open_error(error, self._path) from error
         except OSError as error:
             raise issues.CANNOT_OPEN.error(location=self._path, reason=error.strerror) from error
         if mode != "wal":
-            raise issues.CANNOT_OPEN.error(location=self._path, reason="its file system cannot hold a write-ahead log")
+            raise issues.CANNOT_OPEN.error(
+                location=self._path, reason="its file system does not support a write-ahead log"
+            )
 
-    def _find(self, may_create: bool) -> None:
-        """See that there is a file, or make it; SQLite takes anything else for a broken disk."""
+    def _find_or_create(self, may_create: bool) -> None:
+        """Find the file or create it; SQLite reports anything but a regular file as a failing disk."""
         try:
             is_file = stat.S_ISREG(self._path.stat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
             if not may_create:
                 raise issues.NO_DATABASE.error(location=self._path) from None
-            # Ours alone from its first moment; the log and its index take the mode of the file. An existing file is not
-            # opened here: to close it would drop every lock that this process has on it.
+            # Private from the start; the log and its index inherit the mode of the file. An existing file is not opened
+            # here: closing it would drop every POSIX lock that this process has on it.
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             return
@@ -183,7 +191,7 @@ class SqliteEngine:
         return connection
 
     def _refuse_foreign_file(self, connection: sqlite3.Connection) -> None:
-        # On one snapshot: another process may be making this very database.
+        # On one snapshot: another process may be creating this very database.
         connection.execute("BEGIN")
         try:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -196,15 +204,15 @@ class SqliteEngine:
             raise issues.NOT_OURS.error(location=self._path)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _transact(self, units: Sequence[TransactionFactory], think: Thinking) -> list[Done]:
+    def _transact(self, factories: Sequence[TransactionFactory], compute: Compute) -> list[TransactionResult]:
         connection = self._writer
         assert connection is not None, "open() has prepared the writer"
-        done: list[Done] = []
+        results: list[TransactionResult] = []
         try:
             self._begin(connection)
-            for index, unit in enumerate(units):
+            for index, factory in enumerate(factories):
                 try:
-                    done.append(self._run(connection, unit, think))
+                    results.append(self._run(connection, factory, compute))
                 except DatabaseFailed:
                     raise
                 except Exception as error:
@@ -213,16 +221,16 @@ class SqliteEngine:
         except BaseException:
             self._roll_back(connection)
             raise
-        return done
+        return results
 
     def _begin(self, connection: sqlite3.Connection) -> None:
-        """Take the write lock, waiting for other processes up to `BUSY_S`."""
-        until_s = time.monotonic() + sqlite_errors.BUSY_S
+        """Acquire the write lock; wait for other processes up to `BUSY_S`."""
+        deadline_s = time.monotonic() + sqlite_errors.BUSY_S
         while True:
             try:
                 return self._command(connection, "BEGIN IMMEDIATE")
             except DatabaseFailed as failure:
-                is_over = time.monotonic() > until_s or self._is_closing.is_set()
+                is_over = time.monotonic() > deadline_s or self._is_closing.is_set()
                 if is_over or not issues.BUSY.matches(failure.error):
                     raise
 
@@ -230,14 +238,14 @@ class SqliteEngine:
         try:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise DatabaseFailed(sqlite_errors.at_commit(error, self._path)) from error
+            raise DatabaseFailed(sqlite_errors.translate_commit_error(error, self._path)) from error
 
-    def _read(self, unit: TransactionFactory) -> Any:
+    def _read(self, factory: TransactionFactory) -> Any:
         try:
             connection = self._readers.pop() if self._readers else self._connect_reader()
             try:
                 self._command(connection, "BEGIN")
-                return self._run(connection, unit).value
+                return self._run(connection, factory).value
             finally:
                 self._roll_back(connection)
                 self._readers.append(connection)
@@ -250,44 +258,50 @@ class SqliteEngine:
         except sqlite3.Error as error:
             raise DatabaseFailed(sqlite_errors.translate(error, self._path, "opening")) from error
 
-    def _have_thought(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> Any:
-        """Have the event loop work something out."""
-        thought: Future[Any] = Future()
+    def _compute_in_loop(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> Any:
+        """Run a computation on the event loop and wait for its value."""
+        future: Future[Any] = Future()
 
         def run() -> None:
             try:
-                thought.set_result(work())
-            except Exception as error:  # noqa: BLE001 - for whoever waits
-                thought.set_exception(error)
+                future.set_result(work())
+            except Exception as error:  # noqa: BLE001 - the writer thread raises it
+                future.set_exception(error)
 
         loop.call_soon_threadsafe(run)
-        while not thought.done():
+        while not future.done():
             if self._is_closing.is_set():
                 raise issues.CLOSED.error()
-            wait([thought], CLOSING_STEP_S)
-        return thought.result()
+            wait([future], CLOSING_STEP_S)
+        return future.result()
 
-    def _run(self, connection: sqlite3.Connection, unit: TransactionFactory, think: Thinking = think_at_once) -> Done:
-        progress = Progress(unit())
-        step = progress.first()
+    def _run(
+        self, connection: sqlite3.Connection, factory: TransactionFactory, compute: Compute = compute_here
+    ) -> TransactionResult:
+        stepper = TransactionStepper(factory())
+        step = stepper.first()
         while step is not None:
-            step = progress.next(think(step.work) if isinstance(step, Think) else self._execute(connection, step))
-        assert progress.done is not None, "a unit without a next statement has ended"
-        return progress.done
+            step = stepper.next(
+                compute(step.work) if isinstance(step, Computation) else self._execute(connection, step)
+            )
+        assert stepper.result is not None, "a transaction without a next step has ended"
+        return stepper.result
 
     def _execute(self, connection: sqlite3.Connection, statement: Statement | ManyRows) -> Rows:
         try:
             if isinstance(statement, Statement):
                 return connection.execute(statement.query.sqlite, statement.values).fetchall()
-            if not statement.query.together:
+            if not statement.query.multi_row_sql:
                 connection.executemany(statement.query.numbered, statement.rows)
                 return ()
             before = connection.total_changes
-            rows = [row for text, values in statement.together() for row in connection.execute(text, values)]
+            rows = [
+                row for text, values in statement.multi_row_statements() for row in connection.execute(text, values)
+            ]
             return [(connection.total_changes - before,)] if statement.is_counted else rows
         except sqlite3.Error as error:
-            raise sqlite_errors.fault(error, self._path, statement.query.name) from error
-        except (UnicodeEncodeError, OverflowError) as error:  # a value that has no form in the file
+            raise sqlite_errors.translate_statement_error(error, self._path, statement.query.name) from error
+        except (UnicodeEncodeError, OverflowError) as error:  # a value that SQLite cannot store
             raise issues.FAILED.error(query=statement.query.name, reason=error) from error
 
     def _command(self, connection: sqlite3.Connection, command: str) -> None:
@@ -297,8 +311,8 @@ class SqliteEngine:
             raise DatabaseFailed(sqlite_errors.translate(error, self._path, command)) from error
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
-        # SQLite has rolled back by itself after some errors; and where the disk fails, ROLLBACK may fail too and
-        # the next BEGIN says so.
+        # SQLite rolls back by itself after some errors. Where the disk fails, ROLLBACK may fail too, and the next
+        # BEGIN reports it.
         if connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")

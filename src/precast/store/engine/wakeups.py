@@ -1,7 +1,7 @@
-"""Wake-ups: a hint that something is there to read. Losing one costs a poll interval, never a result.
+"""Wake-ups: a hint to a subscriber that there is something to read. A lost wake-up costs a poll interval, never a result.
 
-A subscription is one flag, so a thousand wake-ups before the sleeper looks are one. One process needs no more than
-this; neighbours on one SQLite file wake each other by sockets (`local_wakeups`), servers through PostgreSQL (`postgres_wakeups`).
+A subscription is one flag, so a thousand wake-ups before the subscriber looks count as one. A single process needs no more than
+this; processes on one SQLite file wake each other by sockets (`local_wakeups`), servers through PostgreSQL (`postgres_wakeups`).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ POLL_S = 1.0
 
 
 class Subscription:
-    """One sleeper, from entering to leaving its `with` block."""
+    """One subscriber, from entering to leaving its `with` block."""
 
     def __init__(self, wakeups: "Wakeups", topics: frozenset[str]) -> None:
         self._wakeups = wakeups
@@ -34,7 +34,7 @@ class Subscription:
         self._flag.set()
 
     async def wait(self, timeout_s: float = POLL_S) -> bool:
-        """Sleep until woken or until it is time to look anyway; whether it was a wake-up. Clears the flag."""
+        """Sleep until a wake-up or until the poll interval is over. Returns whether it was a wake-up, and clears the flag."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._flag.wait()
@@ -45,36 +45,36 @@ class Subscription:
 
 
 class Wakeups:
-    """Wakes the sleepers of this process. Used from the event loop only."""
+    """Wakes the subscribers of this process. Used from the event loop only."""
 
     def __init__(self) -> None:
         self._by_topic: dict[str, set[Subscription]] = {}
-        self._taps: list[tuple[str, Callable[[str], None]]] = []
+        self._by_prefix: list[tuple[str, Callable[[str], None]]] = []
 
     def subscribe(self, *topics: str) -> Subscription:
-        """A sleeper for these topics. Subscribe first, look second, sleep third: then nothing falls in between."""
+        """Subscribe to topics. Subscribe first, then look, then sleep: then no change is missed in between."""
         return Subscription(self, frozenset(topics))
 
     @contextlib.contextmanager
-    def tap(self, prefix: str, hear: Callable[[str], None]) -> Iterator[None]:
-        """Inside, `hear` is called with the rest of every topic that begins so: for one sleeper with thousands of topics.
+    def prefix_subscription(self, prefix: str, receive: Callable[[str], None]) -> Iterator[None]:
+        """Call `receive` with the rest of every published topic that has this prefix: for one subscriber with thousands of topics.
 
-        Topics that were missed are not repeated: who taps looks once in a while.
+        Missed topics are not repeated, so the subscriber also polls from time to time.
         """
-        entry = (prefix, hear)
-        self._taps.append(entry)
+        entry = (prefix, receive)
+        self._by_prefix.append(entry)
         try:
             yield
         finally:
-            self._taps.remove(entry)
+            self._by_prefix.remove(entry)
 
     def publish(self, topics: Iterable[str]) -> None:
         for topic in topics:
             for subscription in self._by_topic.get(topic, ()):
                 subscription.wake()
-            for prefix, hear in self._taps:
+            for prefix, receive in self._by_prefix:
                 if topic.startswith(prefix):
-                    hear(topic.removeprefix(prefix))
+                    receive(topic.removeprefix(prefix))
 
     def add(self, subscription: Subscription) -> None:
         for topic in subscription.topics:
@@ -82,13 +82,13 @@ class Wakeups:
 
     def remove(self, subscription: Subscription) -> None:
         for topic in subscription.topics:
-            sleepers = self._by_topic[topic]
-            sleepers.discard(subscription)
-            if not sleepers:
+            subscribers = self._by_topic[topic]
+            subscribers.discard(subscription)
+            if not subscribers:
                 del self._by_topic[topic]
 
-    async def listening(self) -> None:
-        """Wait until wake-ups of other servers are heard. In one process there are none."""
+    async def wait_until_listening(self) -> None:
+        """Wait until wake-ups of other servers are received. A single process has none to wait for."""
 
     async def close(self) -> None:
-        """Nothing to give back in one process."""
+        """Release connections and sockets; a single process has none."""

@@ -1,69 +1,78 @@
-"""Facts of nodes: an inbox for what nothing was decided upon yet, the stored set, its volatile part apart, and the history of the rest.
+"""Stores fact sets: an inbox of sets without a decision, the newest decided set of each node, its volatile part, and its history.
 
-What is done for every submission is a batch: everybody who writes or asks at the same moment shares its statements. Documents come
-and go packed (`packing`): who does not look into one should not pay for that.
+Every statement of the submission path is a batch, so all writers of one commit share it. Documents are stored compressed and
+passed on compressed, so a caller that does not read a document does not pay for decompressing it.
+
+One set has three types on its way: `FactUpload` is the body that travels, `ReceivedFacts` is the set that a server took in or that
+waits in the inbox, and `FactSet` is the set that was decided upon and is stored.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
 
 from precast.base.clock import from_micros, to_micros
-from precast.store.engine.compression import pack, unpack
+from precast.store.engine.compression import compress, decompress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction, json_list
 from precast.store.facts import queries as queries
-from precast.store.facts.volatile_parts import volatile_part
+from precast.store.facts.volatile_parts import read_volatile_part
 
-# A path that has been quiet for so long begins anew when it flaps again.
+# A path that did not flap for this long is counted from 1 again when it flaps the next time.
 QUIET = queries.QUIET
 
 
 class FactChange(msgspec.Struct, frozen=True):
-    """How one path changed: JSON; None where there is nothing."""
+    """How one path changed: both values as JSON; None where the fact does not exist."""
 
     path: str
     before: bytes | None
     after: bytes | None
 
 
-class Compared(NamedTuple):
-    """How a stable part differs from the one that was stored, of this digest."""
+class StableComparison(NamedTuple):
+    """How a received stable part differs from the stored stable part that has this digest."""
 
     digest: str
     changes: Sequence[FactChange]
 
 
-# A stable part as it was brought, or how it differs, if somebody has looked.
-Brought = bytes | Compared
+# The time of a received set before a transaction stamps it.
+UNSTAMPED = datetime.min.replace(tzinfo=UTC)
 
 
-class Received(msgspec.Struct, frozen=True):
-    """A set as it came, both parts packed: the stable one is canonical JSON, the other as the node has it. `brought` is what is at hand of
-    the stable part besides."""
+class ReceivedFacts(msgspec.Struct, frozen=True, gc=False):
+    """A set as a server received it, both parts compressed: `stable` is canonical JSON, `volatile` is as the node wrote it.
+
+    `stable` is empty if the node sent only the digest. `stable_json` or `comparison` spares the transaction decompressing `stable`.
+    """
 
     node: str
     digest: str
     stable: bytes
     volatile: bytes
-    received_at: datetime
-    brought: Brought | None = None
+    received_at: datetime = UNSTAMPED
+    stable_json: bytes | None = None
+    comparison: StableComparison | None = None
 
-
-class Volatile(msgspec.Struct, frozen=True):
-    """The part that came with a known digest, packed."""
-
-    node: str
-    body: bytes
-    received_at: datetime
+    def stamp(self, received_at: datetime) -> "ReceivedFacts":
+        """The same set with the time of the transaction that takes it in: times of one node have to follow the order of its commits."""
+        return ReceivedFacts(
+            self.node, self.digest, self.stable, self.volatile, received_at, self.stable_json, self.comparison
+        )
 
 
 class FactSet(msgspec.Struct, frozen=True):
-    """A set that was looked at, and what came of it. `recent` says which paths changed lately."""
+    """A set with its decision, as it is stored. `allowed_at` is the time until which the node's compiles are accounted for, `recent`
+    says which paths changed lately, `submissions` counts the sets that the node had sent when the row was locked.
 
+    A set that was just decided upon carries what is written beside it: the changes for the history, and the paths that changed too often.
+    """
+
+    node: str
     digest: str
     stable: bytes
     received_at: datetime
@@ -71,32 +80,13 @@ class FactSet(msgspec.Struct, frozen=True):
     decided_at: datetime
     allowed_at: datetime
     recent: bytes
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """A set that is to be decided upon, what is stored of its node, and how often that has sent facts before."""
-
-    came: Received
-    stored: FactSet | None
-    submissions: int
-
-
-class Decided(msgspec.Struct, frozen=True):
-    """What came of a set: the decision, until when compiles are paid for, the changes that go into the history, and paths
-    whose changes have to wait because there were too many.
-    """
-
-    came: Received
-    decision: str
-    decided_at: datetime
-    allowed_at: datetime
-    recent: bytes
-    changes: Sequence[FactChange]
+    submissions: int = 0
+    changes: Sequence[FactChange] = ()
     flapping: Sequence[str] = ()
 
 
 class Flap(msgspec.Struct, frozen=True):
-    """A path that changed more often than its node may ask for."""
+    """A path that changed more often than its node's compile allowance permits."""
 
     node: str
     path: str
@@ -105,15 +95,15 @@ class Flap(msgspec.Struct, frozen=True):
     last_at: datetime
 
 
-class Step(msgspec.Struct, frozen=True):
-    """What changed at one moment."""
+class HistoryStep(msgspec.Struct, frozen=True):
+    """The changes of the stable part that one fact set brought."""
 
     at: datetime
     changes: list[FactChange]
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """A change inside a stored step; absent is not null."""
+    """A change inside a stored step. An unset value means that the fact did not exist, which differs from null."""
 
     path: str
     before: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -126,10 +116,10 @@ class Facts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def receiving(self, sets: Sequence[Received]) -> Transaction[None]:
-        """Keep sets until they are looked at; of one node the last."""
-        newest = {one.node: one for one in sets}
-        # Always in the order of names, so that two servers wait for each other and never in a circle.
+    def receive(self, sets: Sequence[ReceivedFacts]) -> Transaction[None]:
+        """Put sets into the inbox; of several sets of one node the last."""
+        newest = {received.node: received for received in sets}
+        # Always in the order of names, so that two servers cannot deadlock.
         yield queries.RECEIVE.many(
             {
                 "node": node,
@@ -141,174 +131,187 @@ class Facts:
             for node in sorted(newest)
         )
 
-    def storing_volatile(self, parts: Sequence[Volatile]) -> Transaction[None]:
-        """Store volatile parts, in the order of names; of one node the newest, and how many there were."""
-        times = Counter([one.node for one in parts])
-        newest: dict[str, Volatile] = {}
-        for one in parts:
-            if (other := newest.setdefault(one.node, one)) is not one and other.received_at <= one.received_at:
-                newest[one.node] = one
-        # Nearly all came at one moment.
-        moments = {at: to_micros(at) for at in {one.received_at for one in newest.values()}}
+    def store_volatile(self, sets: Sequence[ReceivedFacts]) -> Transaction[None]:
+        """Store the volatile parts of sets in the order of names: the newest of each node, and how many sets it sent."""
+        times = Counter([received.node for received in sets])
+        newest: dict[str, ReceivedFacts] = {}
+        for received in sets:
+            earlier = newest.setdefault(received.node, received)
+            if earlier is not received and earlier.received_at <= received.received_at:
+                newest[received.node] = received
+        # Nearly all sets of a batch have the same time.
+        micros = {at: to_micros(at) for at in {received.received_at for received in newest.values()}}
         if newest:
-            yield queries.STORE_VOLATILE.in_order(
-                [(node, one.body, moments[one.received_at], times[node]) for node, one in sorted(newest.items())]
+            yield queries.STORE_VOLATILE.many_tuples(
+                [
+                    (node, received.volatile, micros[received.received_at], times[node])
+                    for node, received in sorted(newest.items())
+                ]
             )
 
-    def refreshing_volatile(
-        self, parts: Sequence[tuple[str, str, bytes]], received_at: datetime
-    ) -> Transaction[set[str]]:
-        """Store volatile parts, each with its node and a digest, of those whose newest set, looked at or not, has that: which nodes."""
-        moment = to_micros(received_at)
-        rows = yield queries.REFRESH_VOLATILE.in_order(
-            [(node, body, moment, digest) for node, digest, body in sorted(parts)]
+    def refresh_volatile(self, parts: Sequence[tuple[str, str, bytes]], received_at: datetime) -> Transaction[set[str]]:
+        """Store volatile parts (node, digest, part) of the nodes whose newest set, in the inbox or decided, has this digest. Returns
+        those nodes."""
+        now = to_micros(received_at)
+        rows = yield queries.REFRESH_VOLATILE.many_tuples(
+            [(node, body, now, digest) for node, digest, body in sorted(parts)]
         )
         return {node for (node,) in rows}
 
-    def waiting(self, nodes: Sequence[str]) -> Transaction[list[Received]]:
-        """What waits of these nodes, by name."""
+    def find_waiting(self, nodes: Sequence[str]) -> Transaction[list[ReceivedFacts]]:
+        """Find the sets of these nodes in the inbox, by name."""
         rows = yield queries.WAITING(nodes=json_list(nodes))
         return [
-            Received(node, digest, bytes(stable), bytes(volatile), from_micros(received))
+            ReceivedFacts(node, digest, bytes(stable), bytes(volatile), from_micros(received))
             for node, digest, stable, volatile, received in rows
         ]
 
-    def queued(self, nodes: Sequence[str]) -> Transaction[set[str]]:
-        """Those of these nodes of which something waits."""
-        return {node for (node,) in (yield queries.QUEUED(nodes=json_list(nodes)))}
+    def filter_waiting(self, nodes: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the nodes that have a set in the inbox."""
+        return {node for (node,) in (yield queries.FILTER_WAITING(nodes=json_list(nodes)))}
 
-    def holding(self, sets: Sequence[Received]) -> Transaction[list[Waiting]]:
-        """Sets beside what is stored of their nodes, which stays so until the commit."""
-        rows = yield queries.HOLD(nodes=json_list(one.node for one in sets))
-        stored = {node: (_fact_set(*columns), submissions or 0) for node, submissions, *columns in rows}
-        return [Waiting(one, *stored.get(one.node, (None, 0))) for one in sets]
+    def lock_stored(self, sets: Sequence[ReceivedFacts]) -> Transaction[list[tuple[ReceivedFacts, FactSet | None]]]:
+        """Lock the stored sets of the nodes of these sets until the commit: each received set beside the stored one."""
+        rows = yield queries.LOCK_STORED(nodes=json_list(received.node for received in sets))
+        stored = {row[0]: _fact_set(*row) for row in rows}
+        return [(received, stored.get(received.node)) for received in sets]
 
-    def stable_at_once(self, node: str) -> tuple[str, bytes] | None:
-        """The digest and the stable part, packed, of what is stored of a node; None where there is nothing, or that could mean to wait."""
-        rows = self._database.read_at_once(queries.STABLE(node=node))
+    def read_stable_immediately(self, node: str) -> tuple[str, bytes] | None:
+        """Read the digest and the compressed stable part of a node's stored set; None if there is none, or the read could block."""
+        rows = self._database.read_immediately(queries.STABLE(node=node))
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
-    def clearing(self, sets: Sequence[Received]) -> Transaction[None]:
-        """Take sets out of the inbox, unless a newer one came."""
+    def clear_inbox(self, sets: Sequence[ReceivedFacts]) -> Transaction[None]:
+        """Delete sets from the inbox, unless a newer set of the node replaced them."""
         yield queries.CLEAR.many(
-            {"node": one.node, "digest": one.digest, "received_at": to_micros(one.received_at)} for one in sets
+            {"node": received.node, "digest": received.digest, "received_at": to_micros(received.received_at)}
+            for received in sets
         )
 
-    def storing(self, sets: Sequence[Decided]) -> Transaction[None]:
-        """Store sets with what came of them, and note how they differ; in the order of names. Their volatile parts are apart."""
+    def store(self, sets: Sequence[FactSet]) -> Transaction[None]:
+        """Store decided sets with their history and flapping paths, in the order of names. Their volatile parts are stored apart."""
         if not sets:
             return
-        yield queries.STORE.in_order(
+        yield queries.STORE.many_tuples(
             [
                 (
-                    one.came.node,
-                    one.came.digest,
-                    one.came.stable,
-                    to_micros(one.came.received_at),
-                    one.decision,
-                    to_micros(one.decided_at),
-                    to_micros(one.allowed_at),
-                    one.recent,
+                    decided.node,
+                    decided.digest,
+                    decided.stable,
+                    to_micros(decided.received_at),
+                    decided.decision,
+                    to_micros(decided.decided_at),
+                    to_micros(decided.allowed_at),
+                    decided.recent,
                 )
-                for one in sets
+                for decided in sets
             ]
         )
         steps = [
-            (one.came.node, to_micros(one.decided_at), len(one.changes), _pack_changes(one.changes))
-            for one in sets
-            if one.changes
+            (decided.node, to_micros(decided.decided_at), len(decided.changes), _compress_changes(decided.changes))
+            for decided in sets
+            if decided.changes
         ]
         if steps:
-            yield queries.ADD_STEP.in_order(steps)
+            yield queries.ADD_STEP.many_tuples(steps)
         flaps = [
-            (one.came.node, path, 1, at, at)
-            for one in sets
-            for at in [to_micros(one.decided_at)]
-            for path in one.flapping
+            (decided.node, path, 1, at, at)
+            for decided in sets
+            for at in [to_micros(decided.decided_at)]
+            for path in decided.flapping
         ]
         if flaps:
-            yield queries.FLAP.in_order(flaps)
+            yield queries.FLAP.many_tuples(flaps)
 
-    def flapping(self, since: datetime, after: tuple[str, str], limit: int) -> Transaction[list[Flap]]:
-        """Paths that had to wait since a moment, by node and path, from after one on."""
+    def list_flaps(self, since: datetime, after: tuple[str, str], limit: int) -> Transaction[list[Flap]]:
+        """List paths that flapped since a time, by node and path, after the given one."""
         rows = yield queries.FLAPS(since=to_micros(since), after_node=after[0], after=after[1], limit=limit)
         return [
             Flap(node, path, times, from_micros(first), from_micros(last)) for node, path, times, first, last in rows
         ]
 
     async def trim_flaps(self, before: datetime, limit: int) -> int:
-        """Forget some of those that have been quiet since a moment; how many."""
-        return await self._database.write(_trimming_flaps, before, limit)
+        """Delete up to `limit` paths that did not flap since `before`. Returns how many."""
+        return await self._database.write(_trim_flaps, before, limit)
 
-    def newest(self, node: str) -> Transaction[str | None]:
-        """The digest of the newest set, looked at or not."""
-        (digest,) = yield from reading_newest([node])
+    def find_newest_digest(self, node: str) -> Transaction[str | None]:
+        """Find the digest of the newest set, in the inbox or decided."""
+        (digest,) = yield from find_newest_digests([node])
         return digest
 
-    def stored(self, node: str) -> Transaction[FactSet | None]:
+    def find_stored(self, node: str) -> Transaction[FactSet | None]:
         rows = yield queries.STORED(node=node)
         return _fact_set(*rows[0]) if rows else None
 
-    async def show(self, node: str) -> tuple[FactSet, bytes] | None:
-        """The stored set and its volatile part, as JSON."""
-        return await self._database.read(self._showing, node)
+    async def read_set(self, node: str) -> tuple[FactSet, bytes] | None:
+        """Read the stored set and its volatile part, which is JSON."""
+        return await self._database.read(self._find_with_volatile, node)
 
-    async def history(self, node: str, before: datetime, limit: int = 100) -> list[Step]:
-        """How the stable facts changed, newest step first, before a moment."""
-        return await self._database.read(_reading_history, node, before, limit)
+    async def list_history(self, node: str, before: datetime, limit: int = 100) -> list[HistoryStep]:
+        """List the changes of the stable facts before a time, the newest step first."""
+        return await self._database.read(_list_history, node, before, limit)
 
     async def trim_old(self, before: datetime, limit: int) -> int:
-        """Remove some of the oldest steps before a moment; how many."""
-        return await self._database.write(_trimming_old, before, limit)
+        """Delete up to `limit` of the oldest steps before a time. Returns how many."""
+        return await self._database.write(_trim_old, before, limit)
 
     async def trim_node(self, node: str, keep: int, limit: int) -> int:
-        """Remove some of the oldest steps of a node beyond those that are kept; how many."""
-        return await self._database.write(_trimming_node, node, keep, limit)
+        """Delete up to `limit` of the oldest steps of a node beyond `keep`. Returns how many."""
+        return await self._database.write(_trim_node, node, keep, limit)
 
-    async def crowded(self, keep: int, after: str, limit: int) -> list[str]:
-        """Nodes that have more steps than are kept of one, by name."""
-        return await self._database.read(_reading_crowded, keep, after, limit)
+    async def list_crowded(self, keep: int, after: str, limit: int) -> list[str]:
+        """List nodes that have more than `keep` steps, by name."""
+        return await self._database.read(_list_crowded, keep, after, limit)
 
-    def _showing(self, node: str) -> Transaction[tuple[FactSet, bytes] | None]:
-        stored = yield from self.stored(node)
+    def _find_with_volatile(self, node: str) -> Transaction[tuple[FactSet, bytes] | None]:
+        stored = yield from self.find_stored(node)
         if stored is None:
             return None
         rows = yield queries.VOLATILE(node=node)
-        return stored, volatile_part(node, rows[0][0] if rows else None)
+        return stored, read_volatile_part(node, rows[0][0] if rows else None)
 
 
-def reading_newest(nodes: Sequence[str]) -> Transaction[Sequence[str | None]]:
-    """The digest of the newest set of each, looked at or not."""
+def find_newest_digests(nodes: Sequence[str]) -> Transaction[Sequence[str | None]]:
+    """Find the digest of each node's newest set, in the inbox or decided."""
     rows = yield queries.NEWEST(nodes=json_list(nodes))
-    found = {row[0]: row[1] for row in rows}
-    return [found.get(node) for node in nodes]
+    digests = {row[0]: row[1] for row in rows}
+    return [digests.get(node) for node in nodes]
 
 
-def _reading_history(node: str, before: datetime, limit: int) -> Transaction[list[Step]]:
+def _list_history(node: str, before: datetime, limit: int) -> Transaction[list[HistoryStep]]:
     rows = yield queries.HISTORY(node=node, before_at=to_micros(before), limit=limit)
-    return [Step(from_micros(at), _unpack_changes(changes)) for at, changes in rows]
+    return [HistoryStep(from_micros(at), _decompress_changes(changes)) for at, changes in rows]
 
 
-def _trimming_old(before: datetime, limit: int) -> Transaction[int]:
+def _trim_old(before: datetime, limit: int) -> Transaction[int]:
     return len((yield queries.TRIM_OLD(before_at=to_micros(before), limit=limit)))
 
 
-def _trimming_flaps(before: datetime, limit: int) -> Transaction[int]:
+def _trim_flaps(before: datetime, limit: int) -> Transaction[int]:
     return len((yield queries.TRIM_FLAPS(before_at=to_micros(before), limit=limit)))
 
 
-def _trimming_node(node: str, keep: int, limit: int) -> Transaction[int]:
+def _trim_node(node: str, keep: int, limit: int) -> Transaction[int]:
     return len((yield queries.TRIM_NODE(node=node, keep=keep, limit=limit)))
 
 
-def _reading_crowded(keep: int, after: str, limit: int) -> Transaction[list[str]]:
+def _list_crowded(keep: int, after: str, limit: int) -> Transaction[list[str]]:
     return [row[0] for row in (yield queries.CROWDED(keep=keep, after_node=after, limit=limit))]
 
 
 def _fact_set(
-    digest: str, stable: bytes, received: int, decision: str, decided: int, allowed: int, recent: bytes | None
+    node: str,
+    digest: str,
+    stable: bytes,
+    received: int,
+    decision: str,
+    decided: int,
+    allowed: int,
+    recent: bytes | None,
+    submissions: int | None = None,
 ) -> FactSet:
     return FactSet(
+        node,
         digest,
         bytes(stable),
         from_micros(received),
@@ -316,16 +319,18 @@ def _fact_set(
         from_micros(decided),
         from_micros(allowed),
         b"{}" if recent is None else bytes(recent),
+        submissions or 0,
     )
 
 
-def _pack_changes(changes: Sequence[FactChange]) -> bytes:
-    return pack(msgspec.json.encode([_Change(one.path, _raw(one.before), _raw(one.after)) for one in changes]))
+def _compress_changes(changes: Sequence[FactChange]) -> bytes:
+    stored = [_Change(change.path, _raw(change.before), _raw(change.after)) for change in changes]
+    return compress(msgspec.json.encode(stored))
 
 
-def _unpack_changes(stored: bytes) -> list[FactChange]:
-    found = msgspec.json.decode(unpack(stored), type=list[_Change])
-    return [FactChange(one.path, _bytes(one.before), _bytes(one.after)) for one in found]
+def _decompress_changes(stored: bytes) -> list[FactChange]:
+    changes = msgspec.json.decode(decompress(stored), type=list[_Change])
+    return [FactChange(change.path, _bytes(change.before), _bytes(change.after)) for change in changes]
 
 
 def _raw(value: bytes | None) -> msgspec.Raw | msgspec.UnsetType:

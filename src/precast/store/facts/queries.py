@@ -1,7 +1,7 @@
 """The SQL of facts. Only `facts` uses it.
 
-Documents (`stable`, `volatile`, `body`, `recent`, `changes`) are packed JSON. What is done for many nodes at once takes their names
-as one JSON list.
+Documents (`stable`, `volatile`, `body`, `recent`, `changes`) are compressed JSON. Statements for many nodes take their names as one JSON
+list.
 """
 
 from datetime import timedelta
@@ -11,7 +11,7 @@ from precast.store.engine.query import Query, batch, insert
 RECEIVE = Query(
     "facts.receive",
     """
-    -- A newer set replaces one that nobody has looked at yet.
+    -- A newer set replaces one that is not decided yet.
     INSERT INTO fact_inbox (node, digest, stable, volatile, received_at)
     VALUES (:node, :digest, :stable, :volatile, :now)
     ON CONFLICT (node) DO UPDATE SET
@@ -21,7 +21,7 @@ RECEIVE = Query(
 NEWEST = Query(
     "facts.newest",
     """
-    -- The digest of the newest set of each node: the one that waits, else the one that is stored.
+    -- The digest of the newest set of each node: the one in the inbox, else the stored one.
     SELECT names.value, COALESCE(fact_inbox.digest, fact_set.digest)
     FROM json_each(:nodes) AS names
     LEFT JOIN fact_inbox ON fact_inbox.node = names.value
@@ -44,24 +44,24 @@ WAITING = Query(
     WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) ORDER BY node
     """,
 )
-QUEUED = Query(
+FILTER_WAITING = Query(
     "facts.queued",
     "SELECT node FROM fact_inbox WHERE node IN (SELECT value FROM json_each(:nodes))",
     postgresql="""
     SELECT node FROM fact_inbox WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
-HOLD = Query(
-    "facts.hold",
+LOCK_STORED = Query(
+    "facts.lock_stored",
     """
-    -- What is stored of some nodes, and how often they have sent facts; the rows are ours until the commit.
-    SELECT node, (SELECT submissions FROM fact_volatile WHERE fact_volatile.node = fact_set.node),
-        digest, stable, received_at, decision, decided_at, allowed_at, recent
+    -- The stored sets of some nodes, and how often the nodes have sent facts; the rows stay locked until the commit.
+    SELECT node, digest, stable, received_at, decision, decided_at, allowed_at, recent,
+        (SELECT submissions FROM fact_volatile WHERE fact_volatile.node = fact_set.node)
     FROM fact_set WHERE node IN (SELECT value FROM json_each(:nodes)) ORDER BY node
     """,
     postgresql="""
-    SELECT node, (SELECT submissions FROM fact_volatile WHERE fact_volatile.node = fact_set.node),
-        digest, stable, received_at, decision, decided_at, allowed_at, recent
+    SELECT node, digest, stable, received_at, decision, decided_at, allowed_at, recent,
+        (SELECT submissions FROM fact_volatile WHERE fact_volatile.node = fact_set.node)
     FROM fact_set WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     ORDER BY node FOR UPDATE
     """,
@@ -72,7 +72,7 @@ CLEAR = Query(
 )
 STORED = Query(
     "facts.stored",
-    "SELECT digest, stable, received_at, decision, decided_at, allowed_at, recent FROM fact_set WHERE node = :node",
+    "SELECT node, digest, stable, received_at, decision, decided_at, allowed_at, recent FROM fact_set WHERE node = :node",
 )
 STORE = insert(
     "facts.store",
@@ -85,7 +85,7 @@ STORE = insert(
         recent = excluded.recent
     """,
 )
-# Every submission counts; of two the one that came later is kept.
+# Every submission is counted; of two volatile parts the one received later is kept.
 _KEEP_LATER = """
     ON CONFLICT (node) DO UPDATE SET
         body = CASE WHEN excluded.received_at < fact_volatile.received_at THEN fact_volatile.body ELSE excluded.body END,
@@ -103,14 +103,14 @@ REFRESH_VOLATILE = batch(
     "facts.refresh_volatile",
     "node word, body bytes, received_at number, digest word",
     f"""
-    -- The same for nodes whose newest set is the one that is named: who they are.
+    -- As facts.store_volatile, but only for nodes whose newest set has the given digest; returns those nodes.
     INSERT INTO fact_volatile (node, body, received_at, submissions)
-    SELECT node, body, received_at, 1 FROM came WHERE digest = COALESCE(
-        (SELECT digest FROM fact_inbox WHERE fact_inbox.node = came.node),
-        (SELECT digest FROM fact_set WHERE fact_set.node = came.node))
+    SELECT node, body, received_at, 1 FROM input WHERE digest = COALESCE(
+        (SELECT digest FROM fact_inbox WHERE fact_inbox.node = input.node),
+        (SELECT digest FROM fact_set WHERE fact_set.node = input.node))
     {_KEEP_LATER}
     RETURNING node
-    """,  # noqa: S608 - made of our own words
+    """,  # noqa: S608 - made of constants
 )
 VOLATILE = Query("facts.volatile", "SELECT body FROM fact_volatile WHERE node = :node")
 ADD_STEP = insert("facts.add_step", "fact_history", "node word, at number, count number, changes bytes")
@@ -123,7 +123,7 @@ HISTORY = Query(
 TRIM_OLD = Query(
     "facts.trim_old",
     """
-    -- The oldest steps before a moment, some at a time: a writer never waits long.
+    -- The oldest steps before a time, a few at a time, so that no writer waits long.
     DELETE FROM fact_history WHERE (node, at) IN (
         SELECT node, at FROM fact_history WHERE at < :before_at ORDER BY at, node LIMIT :limit
     )
@@ -133,14 +133,14 @@ TRIM_OLD = Query(
 CROWDED = Query(
     "facts.crowded",
     """
-    -- Nodes with more steps than are kept of one. Reads the index of the history: for now and then.
+    -- Nodes with more steps than `keep`. Reads the whole index of the history, so it runs rarely.
     SELECT node FROM fact_history WHERE node > :after_node GROUP BY node HAVING count(*) > :keep ORDER BY node LIMIT :limit
     """,
 )
 TRIM_NODE = Query(
     "facts.trim_node",
     """
-    -- The oldest steps of a node beyond those that are kept, some at a time.
+    -- The oldest steps of a node beyond `keep`, a few at a time.
     DELETE FROM fact_history WHERE node = :node AND at IN (
         SELECT at FROM fact_history WHERE node = :node AND at <= (
             SELECT at FROM fact_history WHERE node = :node ORDER BY at DESC LIMIT 1 OFFSET :keep
@@ -152,7 +152,7 @@ TRIM_NODE = Query(
 )
 QUIET = timedelta(hours=1)
 _QUIET_MICROS = QUIET // timedelta(microseconds=1)
-# A path has changed more often than the node may ask for. After a time of rest it is counted anew.
+# A path changed more often than the node's compile allowance permits. After a quiet time it is counted from 1 again.
 FLAP = insert(
     "facts.flap",
     "fact_flap",

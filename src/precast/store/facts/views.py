@@ -6,14 +6,14 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import from_micros
-from precast.store.engine.compression import pack, unpack
-from precast.store.engine.query import Query, Row, Transaction, json_list, thinking
-from precast.store.facts.volatile_parts import volatile_part
+from precast.store.engine.compression import compress, decompress
+from precast.store.engine.query import Query, Row, Transaction, compute_each, json_list
+from precast.store.facts.volatile_parts import read_volatile_part
 
 TIMES = Query(
     "facts.times",
     """
-    -- When the nodes after one name, through another, last sent facts. Whatever changed, the volatile part is written.
+    -- When the nodes in a range of names last sent facts. Every submission writes the volatile part.
     SELECT node, received_at FROM fact_volatile WHERE node > :after_node AND node <= :until_node ORDER BY node LIMIT :limit
     """,
 )
@@ -32,7 +32,7 @@ SOME = Query(
 BRIEFS = Query(
     "facts.briefs",
     """
-    -- What is kept in short of the nodes after one name, through another, if it is of the facts they have.
+    -- The briefs of the nodes in a range of names; NULL where the brief was made from older facts.
     SELECT fact_set.node, fact_brief.body, fact_volatile.body FROM fact_set
     LEFT JOIN fact_brief ON fact_brief.node = fact_set.node AND fact_brief.digest = fact_set.digest
     LEFT JOIN fact_volatile ON fact_volatile.node = fact_set.node
@@ -42,17 +42,17 @@ BRIEFS = Query(
 STORE_BRIEF = Query(
     "facts.store_brief",
     """
-    -- Of a node that is forgotten meanwhile nothing is kept.
+    -- Writes nothing if the node was deleted meanwhile.
     INSERT INTO fact_brief (node, digest, body) SELECT node, :digest, :body FROM fact_set WHERE node = :node
     ON CONFLICT (node) DO UPDATE SET digest = excluded.digest, body = excluded.body
     """,
 )
-FORGET_BRIEF = Query("facts.forget_brief", "DELETE FROM fact_brief WHERE node = :node")
-FORGET_INBOX = Query("facts.forget_inbox", "DELETE FROM fact_inbox WHERE node = :node")
-FORGET_SET = Query("facts.forget_set", "DELETE FROM fact_set WHERE node = :node")
-FORGET_VOLATILE = Query("facts.forget_volatile", "DELETE FROM fact_volatile WHERE node = :node")
-FORGET_HISTORY = Query("facts.forget_history", "DELETE FROM fact_history WHERE node = :node")
-FORGET_FLAPS = Query("facts.forget_flaps", "DELETE FROM fact_flap WHERE node = :node")
+DELETE_BRIEF = Query("facts.delete_brief", "DELETE FROM fact_brief WHERE node = :node")
+DELETE_INBOX = Query("facts.delete_inbox", "DELETE FROM fact_inbox WHERE node = :node")
+DELETE_SET = Query("facts.delete_set", "DELETE FROM fact_set WHERE node = :node")
+DELETE_VOLATILE = Query("facts.delete_volatile", "DELETE FROM fact_volatile WHERE node = :node")
+DELETE_HISTORY = Query("facts.delete_history", "DELETE FROM fact_history WHERE node = :node")
+DELETE_FLAPS = Query("facts.delete_flaps", "DELETE FROM fact_flap WHERE node = :node")
 DIGESTS = Query(
     "facts.digests",
     "SELECT node, digest FROM fact_set WHERE node IN (SELECT value FROM json_each(:nodes))",
@@ -60,69 +60,69 @@ DIGESTS = Query(
     SELECT node, digest FROM fact_set WHERE node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB))))
     """,
 )
-# Of programs before it; nobody writes it any more.
-FORGET_CHANGES = Query("facts.forget_changes", "DELETE FROM fact_change WHERE node = :node")
+# No program writes this table; `fact_history` replaced it.
+DELETE_CHANGES = Query("facts.delete_changes", "DELETE FROM fact_change WHERE node = :node")
 
 
-class StoredFacts(msgspec.Struct, frozen=True):
-    """Both parts of a node's facts, as JSON."""
+class FactDocuments(msgspec.Struct, frozen=True):
+    """The JSON of both parts of a node's facts, decompressed, and the digest of the stable part."""
 
     stable: bytes
     volatile: bytes
     digest: str = ""
 
 
-def reading_times(after: str, until: str, limit: int) -> Transaction[dict[str, datetime]]:
-    """When each of some nodes last sent facts."""
+def find_received_times(after: str, until: str, limit: int) -> Transaction[dict[str, datetime]]:
+    """Find when each node in a range of names last sent facts."""
     return {node: from_micros(at) for node, at in (yield TIMES(after_node=after, until_node=until, limit=limit))}
 
 
-def reading_time(node: str) -> Transaction[datetime | None]:
+def find_received_time(node: str) -> Transaction[datetime | None]:
     rows = yield TIME(node=node)
     return from_micros(rows[0][0]) if rows else None
 
 
-def reading_briefs(after: str, until: str, limit: int) -> Transaction[dict[str, tuple[bytes, bytes] | None]]:
-    """Of some nodes what is kept in short with the volatile part, or neither; absent where there are no facts."""
+def read_briefs(after: str, until: str, limit: int) -> Transaction[dict[str, tuple[bytes, bytes] | None]]:
+    """Read the brief and the volatile part of each node in a range of names; None without a current brief, absent without facts."""
     rows = yield BRIEFS(after_node=after, until_node=until, limit=limit)
-    return dict((yield from thinking(rows, _brief)))
+    return dict((yield from compute_each(rows, _brief)))
 
 
-def storing_briefs(briefs: Sequence[tuple[str, str, bytes]]) -> Transaction[None]:
-    """Keep facts in short: node, digest of what they were made from, JSON."""
-    yield STORE_BRIEF.many({"node": node, "digest": digest, "body": pack(body)} for node, digest, body in briefs)
+def store_briefs(briefs: Sequence[tuple[str, str, bytes]]) -> Transaction[None]:
+    """Store briefs: node, digest of the stable part that the brief was made from, JSON."""
+    yield STORE_BRIEF.many({"node": node, "digest": digest, "body": compress(body)} for node, digest, body in briefs)
 
 
-def reading_some(nodes: Sequence[str]) -> Transaction[dict[str, StoredFacts]]:
-    """The facts of these nodes with the digests of their stable parts; absent where there are none."""
+def read_documents(nodes: Sequence[str]) -> Transaction[dict[str, FactDocuments]]:
+    """Read the facts of these nodes with the digests of their stable parts; a node without facts is absent."""
     rows = yield SOME(nodes=json_list(nodes))
-    return dict((yield from thinking(rows, _stored)))
+    return dict((yield from compute_each(rows, _stored)))
 
 
-def reading_digests(nodes: Sequence[str]) -> Transaction[dict[str, str]]:
-    """The digests of the stored facts of these nodes."""
+def find_digests(nodes: Sequence[str]) -> Transaction[dict[str, str]]:
+    """Find the digests of the stored facts of these nodes."""
     return dict((yield DIGESTS(nodes=json_list(nodes))))
 
 
 def _brief(row: Row) -> tuple[str, tuple[bytes, bytes] | None]:
     node, brief, body = row
-    return node, None if brief is None else (unpack(brief), volatile_part(node, body))
+    return node, None if brief is None else (decompress(brief), read_volatile_part(node, body))
 
 
-def _stored(row: Row) -> tuple[str, StoredFacts]:
+def _stored(row: Row) -> tuple[str, FactDocuments]:
     node, digest, stable, body = row
-    return node, StoredFacts(unpack(stable), volatile_part(node, body), digest)
+    return node, FactDocuments(decompress(stable), read_volatile_part(node, body), digest)
 
 
-def forgetting(node: str) -> Transaction[None]:
-    """Remove everything that a node has ever said."""
+def delete_node_facts(node: str) -> Transaction[None]:
+    """Delete all facts of a node, with their history."""
     for query in (
-        FORGET_INBOX,
-        FORGET_BRIEF,
-        FORGET_SET,
-        FORGET_VOLATILE,
-        FORGET_HISTORY,
-        FORGET_FLAPS,
-        FORGET_CHANGES,
+        DELETE_INBOX,
+        DELETE_BRIEF,
+        DELETE_SET,
+        DELETE_VOLATILE,
+        DELETE_HISTORY,
+        DELETE_FLAPS,
+        DELETE_CHANGES,
     ):
         yield query(node=node)

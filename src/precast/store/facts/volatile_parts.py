@@ -1,50 +1,50 @@
-"""Volatile parts of facts as they are read.
+"""Decodes the volatile parts of facts when they are read.
 
-A node packs its own, and nobody looks at that when it comes: it is replaced far more often than it is read. So it is here that is found
-out whether it is facts at all, and whatever else it is, it is nobody else's trouble.
+A node compresses its volatile part, and the server stores it without decoding it: it is replaced far more often than it is read. So an
+invalid part is detected only here, and counts as an empty one.
 """
 
 import logging
 
 from precast.base import canonical
 from precast.base.errors import PrecastError
-from precast.store.engine.compression import unpack_within
+from precast.store.engine.compression import decompress_bounded
 from precast.wire.sessions import MAX_FRAME_BYTES
 
 log = logging.getLogger("precast.facts")
 
 NOTHING = b"{}"
-# Nodes that the log has told of; when it is so many, it tells of them anew.
-MAX_TOLD = 20_000
-_told: set[str] = set()
-# What is wrong with one that is none; msgspec's errors and UnicodeDecodeError are ValueErrors.
+# Nodes about which a warning was logged. When the set is full it is cleared, and they are logged again.
+MAX_WARNED = 20_000
+_warned: set[str] = set()
+# The exceptions of an invalid part; msgspec's errors and UnicodeDecodeError are ValueErrors.
 UNREADABLE = (ValueError, RecursionError, PrecastError)
 
 
-def volatile_part(node: str, stored: bytes | None) -> bytes:
-    """What a node has said last, as JSON that is a mapping; an empty one where that is no facts."""
+def read_volatile_part(node: str, stored: bytes | None) -> bytes:
+    """Return a node's stored volatile part as a JSON mapping; an empty mapping if there is none or it is invalid."""
     if stored is None:
         return NOTHING
     try:
-        return read_part(stored)
+        return decode_part(stored)
     except UNREADABLE as error:
         _warn(node, str(error))
         return NOTHING
 
 
-def read_part(stored: bytes) -> bytes:
-    """The same of one that is there. Raises one of `UNREADABLE` where that is no facts."""
-    # As much as a record may be large: who packs gets no more in than who does not.
-    part = bytes(stored) if stored[:1] == b"{" else unpack_within(stored, MAX_FRAME_BYTES)
+def decode_part(stored: bytes) -> bytes:
+    """Decode a stored volatile part to a JSON mapping. Raises one of `UNREADABLE` if it is invalid."""
+    # Bounded by the size of a frame, so that a compressed part cannot hold more than an uncompressed one.
+    part = bytes(stored) if stored[:1] == b"{" else decompress_bounded(stored, MAX_FRAME_BYTES)
     canonical.decode_mapping(part)
     return part
 
 
 def _warn(node: str, reason: str) -> None:
-    """Once for a node: whoever looks at a whole fleet reads this again and again."""
-    if node in _told:
+    """Log a warning once for each node: a query over the whole fleet reads the part again and again."""
+    if node in _warned:
         return
-    if len(_told) >= MAX_TOLD:
-        _told.clear()
-    _told.add(node)
-    log.warning("what %s sends as its volatile facts is none, and counts as nothing: %s", node, reason)
+    if len(_warned) >= MAX_WARNED:
+        _warned.clear()
+    _warned.add(node)
+    log.warning("the volatile facts of %s are invalid and count as empty: %s", node, reason)

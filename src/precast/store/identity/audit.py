@@ -1,4 +1,4 @@
-"""The audit log: who did what, in the same transaction as the deed. Rows are added, never changed."""
+"""The audit log: each action with its actor, written in the transaction of the action itself. Rows are added, never changed."""
 
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ ADD = Query(
 LATEST = Query(
     "audit.latest",
     """
-    -- The newest first, from below an id on.
+    -- The newest first, below an id.
     SELECT id, at, actor, action, target, detail FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit
     """,
 )
@@ -28,8 +28,8 @@ LATEST = Query(
 END = "~"
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """One deed."""
+class AuditEntry(msgspec.Struct, frozen=True):
+    """One action."""
 
     id: str
     at: datetime
@@ -46,8 +46,8 @@ class AuditLog:
         self._database = database
         self._ids = ids
 
-    def adding(self, actor: str, action: str, target: str, **detail: object) -> Transaction[None]:
-        """Note a deed; part of the transaction that does it. The detail holds no secret: that is the caller's care."""
+    def add(self, actor: str, action: str, target: str, **detail: object) -> Transaction[None]:
+        """Record an action in the transaction that performs it. The caller makes sure that the detail contains no secret."""
         yield ADD(
             id=self._ids.new(),
             now=to_micros(self._database.clock.now()),
@@ -57,13 +57,13 @@ class AuditLog:
             detail=canonical.encode(detail),
         )
 
-    async def latest(self, before: str = END, limit: int = 100) -> list[Entry]:
-        return await self._database.read(_reading, before, limit)
+    async def read_latest(self, before: str = END, limit: int = 100) -> list[AuditEntry]:
+        return await self._database.read(_read_latest, before, limit)
 
 
-def _reading(before: str, limit: int) -> Transaction[list[Entry]]:
+def _read_latest(before: str, limit: int) -> Transaction[list[AuditEntry]]:
     rows = yield LATEST(before=before, limit=limit)
     return [
-        Entry(id_, from_micros(at), actor, action, target, msgspec.json.decode(detail))
+        AuditEntry(id_, from_micros(at), actor, action, target, msgspec.json.decode(detail))
         for id_, at, actor, action, target, detail in rows
     ]

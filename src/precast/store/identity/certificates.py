@@ -1,7 +1,7 @@
-"""Nodes and their certificates.
+"""Certificates of nodes.
 
-Everything about a node's certificates happens under the node's row, so two requests for one name cannot both be granted, also
-on two servers.
+Every change of a node's certificates locks the node's row first, so two requests for one name cannot both be granted, even on two
+servers.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from precast.store.engine.database import Database
 from precast.store.engine.lookup import Lookup
 from precast.store.engine.query import Query, Transaction, Wake
 
-# Woken when certificates were taken back: connections that rest on them end.
+# Woken when certificates are revoked: servers close the connections that use them.
 REVOKED_TOPIC = "revoked"
 
-TAKE = Query(
-    "nodes.take",
+LOCK_OR_CREATE = Query(
+    "nodes.lock_or_create",
     """
-    -- The node's row, made if need be, ours until the commit.
+    -- Creates the node's row if it does not exist, and locks it until the commit.
     INSERT INTO node (name, created_at) VALUES (:node, :now) ON CONFLICT (name) DO UPDATE SET name = excluded.name
     RETURNING created_at
     """,
@@ -31,7 +31,7 @@ KNOWN = Query("nodes.known", "SELECT 1 FROM node WHERE name = :node AND deactiva
 LIVE = Query(
     "nodes.live",
     """
-    -- Certificates that are good, or could still be renewed.
+    -- The newest certificate that is valid, or expired so recently that it can be renewed.
     SELECT key_digest, extensions FROM certificate WHERE node = :node AND revoked_at IS NULL AND not_after > :since
     ORDER BY issued_at DESC, serial LIMIT 1
     """,
@@ -50,7 +50,7 @@ _CERTIFICATE = """
 CERTIFICATE = Query("nodes.certificate", f"{_CERTIFICATE} WHERE serial = :serial")
 CERTIFICATES_BY_SERIAL = Query(
     "nodes.certificates_by_serial",
-    f"{_CERTIFICATE} WHERE serial IN (SELECT value FROM json_each(:serials))",  # noqa: S608 - made of our own words
+    f"{_CERTIFICATE} WHERE serial IN (SELECT value FROM json_each(:serials))",  # noqa: S608 - made of constants
     postgresql=f"{_CERTIFICATE} WHERE serial = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:serials AS JSONB))))",
 )
 CERTIFICATES = Query(
@@ -70,7 +70,7 @@ REVOKE = Query(
 REVOKED = Query(
     "nodes.revoked",
     """
-    -- Certificates that were taken back since, and those of nodes that were deactivated since.
+    -- Certificates that were revoked since a time, and those of nodes that were deactivated since then.
     SELECT serial FROM certificate WHERE revoked_at >= :since
     UNION
     SELECT serial FROM certificate JOIN node ON node.name = certificate.node WHERE deactivated_at >= :since
@@ -88,17 +88,17 @@ IMPORT_NODE = Query(
 IMPORT_CERTIFICATE = Query(
     "nodes.import_certificate",
     """
-    -- Of another authority's making. An import that was cut off is done again.
+    -- Issued by another authority. An interrupted import can be repeated.
     INSERT INTO certificate
         (serial, node, key_digest, extensions, issued_at, not_after, authority, revoked_at, revoked_why)
     VALUES (:serial, :node, :key_digest, :extensions, :issued_at, :not_after, :authority, :revoked_at, :why)
     ON CONFLICT (serial) DO NOTHING
     """,
 )
-HOLD = Query(
-    "nodes.hold",
+LOCK = Query(
+    "nodes.lock",
     """
-    -- The row of a node that is known, ours until the commit; nothing of it changes.
+    -- Locks the row of a known node until the commit, without changing it.
     UPDATE node SET name = name WHERE name = :node RETURNING name
     """,
 )
@@ -113,7 +113,7 @@ SEE = Query(
 SUPERSEDE = Query(
     "nodes.supersede",
     """
-    -- Also those that were given and never shown: of several that came from one, the first that is used stays.
+    -- Includes certificates that were issued and never presented: of several renewals of one certificate, the first one used stays.
     UPDATE certificate SET superseded_at = :now
     WHERE node = :node AND serial <> :serial AND superseded_at IS NULL AND revoked_at IS NULL
     RETURNING serial
@@ -122,14 +122,14 @@ SUPERSEDE = Query(
 NAME_AUTHORITY = Query(
     "nodes.name_authority",
     """
-    -- Before there are two, what was given without a name gets that of the one there is.
+    -- Certificates without an authority get the name of the only one, before there is a second.
     UPDATE certificate SET authority = :authority WHERE authority = ''
     """,
 )
 LIVE_OF_OTHERS = Query(
     "nodes.live_of_others",
     """
-    -- Nodes with a certificate of another authority that opens connections: rare, and looked for by hand.
+    -- Nodes with a valid certificate of another authority. Reads all certificates; operators ask for it rarely.
     SELECT DISTINCT node FROM certificate
     WHERE authority NOT IN ('', :authority) AND revoked_at IS NULL AND superseded_at IS NULL AND not_after > :now
     ORDER BY node LIMIT :limit
@@ -146,7 +146,7 @@ REVOKE_OTHERS = Query(
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """A certificate that was given to a node."""
+    """A certificate that was issued to a node."""
 
     serial: str
     node: str
@@ -156,69 +156,70 @@ class Certificate(msgspec.Struct, frozen=True):
     not_after: datetime
     revoked_at: datetime | None = None
     revoked_why: str | None = None
-    authority: str = ""  # its fingerprint; empty for what was given when there could be only one
+    authority: str = ""  # its fingerprint; empty if it was issued when there was only one
     seen_at: datetime | None = None
     superseded_at: datetime | None = None
-    deactivated_at: datetime | None = None  # of its node: then it opens nothing, until that is undone
+    deactivated_at: datetime | None = None  # of its node: the certificate is refused until the node is reactivated
 
 
 class LiveKey(msgspec.Struct, frozen=True):
-    """Whose a name is now: the digest of its key, and what was certified with it."""
+    """The key that owns a node's name now: its digest, and the extensions certified with it."""
 
     digest: str
     extensions: dict[str, str]
 
 
-class Nodes:
-    """All nodes of one database."""
+class NodeCertificates:
+    """The certificates of all nodes of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def taking(self, node: str) -> Transaction[None]:
-        """Make the node known and hold its row until the commit."""
-        yield TAKE(node=node, now=to_micros(self._database.clock.now()))
+    def lock_or_create(self, node: str) -> Transaction[None]:
+        """Create the node if it does not exist, and lock its row until the commit."""
+        yield LOCK_OR_CREATE(node=node, now=to_micros(self._database.clock.now()))
 
-    def holding(self, node: str) -> Transaction[None]:
-        """Hold the node's row until the commit, if there is one."""
-        yield HOLD(node=node)
+    def lock(self, node: str) -> Transaction[None]:
+        """Lock the node's row until the commit, if it exists."""
+        yield LOCK(node=node)
 
-    def reactivating(self, node: str) -> Transaction[bool]:
-        """The node is a target again; False if it was one."""
+    def reactivate(self, node: str) -> Transaction[bool]:
+        """Make the node a target again; False if it is one already."""
         return bool((yield REACTIVATE(node=node)))
 
-    def knowing(self, node: str) -> Transaction[bool]:
-        """Whether there is an active node of this name."""
+    def is_active(self, node: str) -> Transaction[bool]:
+        """Whether an active node of this name exists."""
         return bool((yield KNOWN(node=node)))
 
-    def live_key(self, node: str, grace_s: float) -> Transaction[LiveKey | None]:
-        """The key in the newest certificate that is good, or expired so recently that it can be renewed."""
+    def find_live_key(self, node: str, grace_s: float) -> Transaction[LiveKey | None]:
+        """Find the key of the newest certificate that is valid, or expired at most `grace_s` ago, so that it can be renewed."""
         since = self._database.clock.now() - timedelta(seconds=grace_s)
         rows = yield LIVE(node=node, since=to_micros(since))
         return LiveKey(rows[0][0], msgspec.json.decode(rows[0][1], type=dict[str, str])) if rows else None
 
-    def is_good(self, serial: str) -> Transaction[bool]:
-        """Whether a certificate exists, is not revoked and not superseded, of an active node, whatever its age."""
-        found = yield from BY_SERIAL.finding(serial)
+    def is_valid(self, serial: str) -> Transaction[bool]:
+        """Whether a certificate exists, is neither revoked nor superseded, and its node is active. Its age does not matter."""
+        certificate = yield from BY_SERIAL.find(serial)
         return (
-            found is not None
-            and found.revoked_at is None
-            and found.superseded_at is None
-            and found.deactivated_at is None
+            certificate is not None
+            and certificate.revoked_at is None
+            and certificate.superseded_at is None
+            and certificate.deactivated_at is None
         )
 
-    def seeing(self, certificate: Certificate) -> Transaction[list[str] | None]:
-        """Note that a certificate is in use; the serials of those that give way to it. None if it has given way itself."""
-        yield HOLD(node=certificate.node)
+    def mark_seen(self, certificate: Certificate) -> Transaction[list[str] | None]:
+        """Record that a certificate is in use, which supersedes all others of its node. Returns their serials; None if this one is
+        superseded itself."""
+        yield LOCK(node=certificate.node)
         now = to_micros(self._database.clock.now())
         if not (yield SEE(serial=certificate.serial, now=now)):
-            # Someone else may have noted it a moment ago.
-            known = yield from BY_SERIAL.finding(certificate.serial)
+            # Another request may have recorded it just before.
+            known = yield from BY_SERIAL.find(certificate.serial)
             return [] if known is not None and known.seen_at is not None and known.superseded_at is None else None
         rows = yield SUPERSEDE(node=certificate.node, serial=certificate.serial, now=now)
         return [row[0] for row in rows]
 
-    def adding(self, certificate: Certificate) -> Transaction[None]:
+    def add(self, certificate: Certificate) -> Transaction[None]:
         yield ADD_CERTIFICATE(
             serial=certificate.serial,
             node=certificate.node,
@@ -229,71 +230,72 @@ class Nodes:
             authority=certificate.authority,
         )
 
-    def revoking(self, node: str, why: str) -> Transaction[list[str]]:
-        """Revoke every certificate of the name; their serials."""
+    def revoke(self, node: str, why: str) -> Transaction[list[str]]:
+        """Revoke every certificate of a node. Returns their serials."""
         rows = yield REVOKE(node=node, now=to_micros(self._database.clock.now()), why=why)
         yield Wake(REVOKED_TOPIC)
         return [row[0] for row in rows]
 
-    def importing(self, found: Sequence[Certificate]) -> Transaction[None]:
-        """Put certificates in that another authority has given; what is known stays as it is."""
+    def import_certificates(self, certificates: Sequence[Certificate]) -> Transaction[None]:
+        """Add certificates that another authority has issued; known ones stay as they are."""
         now = to_micros(self._database.clock.now())
-        yield IMPORT_NODE.many({"node": node, "now": now} for node in sorted({one.node for one in found}))
+        nodes = sorted({certificate.node for certificate in certificates})
+        yield IMPORT_NODE.many({"node": node, "now": now} for node in nodes)
         yield IMPORT_CERTIFICATE.many(
             {
-                "serial": one.serial,
-                "node": one.node,
-                "key_digest": one.key_digest,
-                "extensions": canonical.encode(one.extensions),
-                "issued_at": to_micros(one.issued_at),
-                "not_after": to_micros(one.not_after),
-                "authority": one.authority,
-                "revoked_at": None if one.revoked_at is None else to_micros(one.revoked_at),
-                "why": one.revoked_why,
+                "serial": certificate.serial,
+                "node": certificate.node,
+                "key_digest": certificate.key_digest,
+                "extensions": canonical.encode(certificate.extensions),
+                "issued_at": to_micros(certificate.issued_at),
+                "not_after": to_micros(certificate.not_after),
+                "authority": certificate.authority,
+                "revoked_at": None if certificate.revoked_at is None else to_micros(certificate.revoked_at),
+                "why": certificate.revoked_why,
             }
-            for one in found
+            for certificate in certificates
         )
 
-    def naming_authority(self, authority: str) -> Transaction[None]:
-        """Say of which authority those certificates are that do not say it."""
+    def set_missing_authority(self, authority: str) -> Transaction[None]:
+        """Set the authority of the certificates that have none."""
         yield NAME_AUTHORITY(authority=authority)
 
-    def reading_live_of_others(self, authority: str, limit: int) -> Transaction[list[str]]:
-        """Nodes with a certificate of any other authority that is still in use, or could be."""
+    def list_nodes_of_other_authorities(self, authority: str, limit: int) -> Transaction[list[str]]:
+        """List nodes with a certificate of another authority that is still valid."""
         now = to_micros(self._database.clock.now())
         return [row[0] for row in (yield LIVE_OF_OTHERS(authority=authority, now=now, limit=limit))]
 
-    def revoking_others(self, authority: str, why: str) -> Transaction[list[str]]:
-        """Revoke every certificate of any other authority; their serials."""
+    def revoke_other_authorities(self, authority: str, why: str) -> Transaction[list[str]]:
+        """Revoke every certificate of other authorities. Returns their serials."""
         rows = yield REVOKE_OTHERS(authority=authority, now=to_micros(self._database.clock.now()), why=why)
         yield Wake(REVOKED_TOPIC)
         return [row[0] for row in rows]
 
-    async def live_of_others(self, authority: str, limit: int) -> list[str]:
-        return await self._database.read(self.reading_live_of_others, authority, limit)
+    async def read_nodes_of_other_authorities(self, authority: str, limit: int) -> list[str]:
+        return await self._database.read(self.list_nodes_of_other_authorities, authority, limit)
 
-    async def certificate(self, serial: str) -> Certificate | None:
+    async def find(self, serial: str) -> Certificate | None:
         return await self._database.find(BY_SERIAL, serial)
 
-    async def certificates(self, after: Certificate | None = None, limit: int = 100) -> list[Certificate]:
-        return await self._database.read(_listing_certificates, after, limit)
+    async def list_certificates(self, after: Certificate | None = None, limit: int = 100) -> list[Certificate]:
+        return await self._database.read(_list_certificates, after, limit)
 
-    async def revoked(self, since: datetime, limit: int = 10_000) -> list[str]:
-        """Serials of certificates that open nothing any more since: taken back, or of a deactivated node."""
-        return await self._database.read(_reading_revoked, since, limit)
+    async def list_revoked(self, since: datetime, limit: int = 10_000) -> list[str]:
+        """List the serials of certificates that are refused since then: they were revoked, or their node was deactivated."""
+        return await self._database.read(_list_revoked, since, limit)
 
 
-def _listing_certificates(after: Certificate | None, limit: int) -> Transaction[list[Certificate]]:
-    place = ("", 0, "") if after is None else (after.node, to_micros(after.issued_at), after.serial)
-    rows = yield CERTIFICATES(after_node=place[0], after_at=place[1], after_serial=place[2], limit=limit)
+def _list_certificates(after: Certificate | None, limit: int) -> Transaction[list[Certificate]]:
+    node, at, serial = ("", 0, "") if after is None else (after.node, to_micros(after.issued_at), after.serial)
+    rows = yield CERTIFICATES(after_node=node, after_at=at, after_serial=serial, limit=limit)
     return [_certificate(*row) for row in rows]
 
 
-def _reading_revoked(since: datetime, limit: int) -> Transaction[list[str]]:
+def _list_revoked(since: datetime, limit: int) -> Transaction[list[str]]:
     return [row[0] for row in (yield REVOKED(since=to_micros(since), limit=limit))]
 
 
-# The same row comes with every request of a node.
+# The same row is read for every request of a node.
 @lru_cache(maxsize=20_000)
 def _certificate(
     serial: str,
@@ -325,5 +327,5 @@ def _certificate(
     )
 
 
-# Asked for with every request of a node.
+# Read for every request of a node.
 BY_SERIAL = Lookup(CERTIFICATE, CERTIFICATES_BY_SERIAL, lambda row: _certificate(*row))

@@ -1,7 +1,7 @@
-"""Requests for certificates that wait for an operator.
+"""Enrolment requests that wait for an operator.
 
-They come from anyone, so there is a bound on how many may wait, in all and from one address, and each goes by itself. A row is
-known by name and key: strangers who ask for the same name do not push each other out, and an operator tells them apart.
+Anyone can send them, so the number of waiting requests is bounded, in total and for each address, and each request expires. A row
+is identified by name and key: two machines that ask for the same name do not displace each other, and an operator can compare their keys.
 """
 
 from datetime import datetime
@@ -41,15 +41,15 @@ WAITING_FOR_NAME = Query(
 COUNT = Query(
     "requests.count",
     """
-    -- How many wait, in all and from one address. On PostgreSQL each of those who ask at the same moment may come one beyond
-    -- the bound: nobody waits for a lock here.
+    -- How many wait, in total and from one address. On PostgreSQL concurrent requests may exceed the bound by one each, because
+    -- this takes no lock.
     SELECT count(*), coalesce(sum(CASE WHEN address = :address THEN 1 ELSE 0 END), 0)
     FROM enrolment_request WHERE certificate IS NULL AND rejected_at IS NULL
     """,
 )
-FORGET = Query("requests.forget", "DELETE FROM enrolment_request WHERE expires_at <= :now")
-FORGET_SIGNED = Query(
-    "requests.forget_signed", "DELETE FROM enrolment_request WHERE node = :node AND certificate IS NOT NULL"
+DELETE = Query("requests.delete", "DELETE FROM enrolment_request WHERE expires_at <= :now")
+DELETE_SIGNED = Query(
+    "requests.delete_signed", "DELETE FROM enrolment_request WHERE node = :node AND certificate IS NOT NULL"
 )
 ADD = Query(
     "requests.add",
@@ -76,12 +76,12 @@ REJECT = Query(
     RETURNING node
     """,
 )
-# More for one name than anybody compares by eye.
+# More requests for one name than an operator would compare by eye.
 MAX_FOR_NAME = 20
 
 
 class EnrolmentRequest(msgspec.Struct, frozen=True):
-    """A machine asks to be a node."""
+    """A machine's request for a certificate."""
 
     node: str
     key_digest: str
@@ -93,8 +93,8 @@ class EnrolmentRequest(msgspec.Struct, frozen=True):
     rejected_at: datetime | None = None
 
 
-class Requests:
-    """All requests of one database."""
+class EnrolmentRequests:
+    """All enrolment requests of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -103,21 +103,21 @@ class Requests:
     def _now(self) -> int:
         return to_micros(self._database.clock.now())
 
-    def forgetting(self) -> Transaction[None]:
-        """Remove what is over."""
-        yield FORGET(now=self._now)
+    def delete_expired(self) -> Transaction[None]:
+        """Delete the requests that have expired."""
+        yield DELETE(now=self._now)
 
-    def forgetting_signed(self, node: str) -> Transaction[None]:
-        """Remove certificates that lie ready for a name."""
-        yield FORGET_SIGNED(node=node)
+    def delete_signed(self, node: str) -> Transaction[None]:
+        """Delete the requests for a name whose certificate is ready but was not fetched."""
+        yield DELETE_SIGNED(node=node)
 
-    def counting(self, address: str) -> Transaction[tuple[int, int]]:
-        """How many wait: in all, and from this address."""
+    def count_waiting(self, address: str) -> Transaction[tuple[int, int]]:
+        """Count the waiting requests: in total, and from this address."""
         ((total, here),) = yield COUNT(address=address)
         return int(total), int(here)
 
-    def adding(self, request: EnrolmentRequest) -> Transaction[bool]:
-        """Put it in; False if it is there."""
+    def add(self, request: EnrolmentRequest) -> Transaction[bool]:
+        """Add a request; False if it exists already."""
         rows = yield ADD(
             node=request.node,
             key_digest=request.key_digest,
@@ -128,8 +128,8 @@ class Requests:
         )
         return bool(rows)
 
-    def signing(self, node: str, key_digest: str, certificate: bytes, expires_at: datetime) -> Transaction[bool]:
-        """Lay the certificate ready until then; False if the request does not wait any more."""
+    def mark_signed(self, node: str, key_digest: str, certificate: bytes, expires_at: datetime) -> Transaction[bool]:
+        """Store the certificate for the machine to fetch until `expires_at`; False if the request does not wait any longer."""
         rows = yield SIGN(
             node=node,
             key_digest=key_digest,
@@ -139,26 +139,26 @@ class Requests:
         )
         return bool(rows)
 
-    def rejecting(self, node: str, key_digest: str) -> Transaction[bool]:
+    def mark_rejected(self, node: str, key_digest: str) -> Transaction[bool]:
         return bool((yield REJECT(node=node, key_digest=key_digest, now=self._now)))
 
-    def waiting_for_name(self, node: str) -> Transaction[list[EnrolmentRequest]]:
+    def list_waiting_for_name(self, node: str) -> Transaction[list[EnrolmentRequest]]:
         rows = yield WAITING_FOR_NAME(node=node, now=self._now, limit=MAX_FOR_NAME)
         return [_request(*row) for row in rows]
 
     async def find(self, node: str, key_digest: str) -> EnrolmentRequest | None:
-        return await self._database.read(_finding, node, key_digest, self._now)
+        return await self._database.read(_find, node, key_digest, self._now)
 
-    async def waiting(self, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[EnrolmentRequest]:
-        return await self._database.read(_listing, after, limit, self._now)
+    async def list_waiting(self, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[EnrolmentRequest]:
+        return await self._database.read(_list_waiting, after, limit, self._now)
 
 
-def _finding(node: str, key_digest: str, now: int) -> Transaction[EnrolmentRequest | None]:
+def _find(node: str, key_digest: str, now: int) -> Transaction[EnrolmentRequest | None]:
     rows = yield FIND(node=node, key_digest=key_digest, now=now)
     return _request(*rows[0]) if rows else None
 
 
-def _listing(after: tuple[str, str], limit: int, now: int) -> Transaction[list[EnrolmentRequest]]:
+def _list_waiting(after: tuple[str, str], limit: int, now: int) -> Transaction[list[EnrolmentRequest]]:
     rows = yield WAITING(after_node=after[0], after_digest=after[1], limit=limit, now=now)
     return [_request(*row) for row in rows]
 

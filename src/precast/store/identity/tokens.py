@@ -1,4 +1,4 @@
-"""Tokens: of people, and for enrolling nodes. Only a hash of the secret is kept; what is shown once cannot be shown again."""
+"""Tokens of people and enrolment tokens. Only a hash of the secret is stored, so a token can be shown only once."""
 
 from datetime import datetime
 
@@ -57,7 +57,7 @@ ENROLMENTS = Query(
 USE_ENROLMENT = Query(
     "tokens.use_enrolment",
     """
-    -- Take one of its uses, if there is one left and it is still good.
+    -- Consumes one use, if one is left and the token is still valid.
     UPDATE enrolment_token SET uses_left = uses_left - 1
     WHERE id = :id AND uses_left > 0 AND expires_at > :now AND revoked_at IS NULL
     RETURNING id
@@ -70,7 +70,7 @@ REVOKE_ENROLMENT = Query(
 
 
 class PersonToken(msgspec.Struct, frozen=True):
-    """What a person shows to be known."""
+    """A token that identifies a person."""
 
     id: str
     secret_hash: bytes
@@ -82,7 +82,7 @@ class PersonToken(msgspec.Struct, frozen=True):
 
 
 class EnrolmentToken(msgspec.Struct, frozen=True):
-    """What a node shows to be given a certificate."""
+    """A token with which a machine gets its first certificate."""
 
     id: str
     secret_hash: bytes
@@ -99,7 +99,7 @@ class Tokens:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def adding_person(self, token: PersonToken, created_by: str) -> Transaction[None]:
+    def add_person_token(self, token: PersonToken, created_by: str) -> Transaction[None]:
         yield ADD_PERSON(
             id=token.id,
             secret_hash=token.secret_hash,
@@ -111,7 +111,7 @@ class Tokens:
             created_by=created_by,
         )
 
-    def adding_enrolment(self, token: EnrolmentToken, created_by: str) -> Transaction[None]:
+    def add_enrolment_token(self, token: EnrolmentToken, created_by: str) -> Transaction[None]:
         yield ADD_ENROLMENT(
             id=token.id,
             secret_hash=token.secret_hash,
@@ -123,46 +123,46 @@ class Tokens:
             created_by=created_by,
         )
 
-    def using_enrolment(self, token_id: str) -> Transaction[bool]:
-        """Take one use; False if none is left or the token is over."""
+    def use_enrolment_token(self, token_id: str) -> Transaction[bool]:
+        """Consume one use; False if none is left, or the token has expired or was revoked."""
         return bool((yield USE_ENROLMENT(id=token_id, now=to_micros(self._database.clock.now()))))
 
-    def revoking(self, token_id: str) -> Transaction[bool]:
-        """Revoke a token of either sort; False if there is none that is still good."""
+    def revoke(self, token_id: str) -> Transaction[bool]:
+        """Revoke a token of either sort; False if no such token exists or it is revoked already."""
         now = to_micros(self._database.clock.now())
         for query in (REVOKE_PERSON, REVOKE_ENROLMENT):
             if (yield query(id=token_id, now=now)):
                 return True
         return False
 
-    async def person(self, token_id: str) -> PersonToken | None:
-        return await self._database.read(_reading_person, token_id)
+    async def find_person_token(self, token_id: str) -> PersonToken | None:
+        return await self._database.read(_find_person_token, token_id)
 
-    async def enrolment(self, token_id: str) -> EnrolmentToken | None:
-        return await self._database.read(_reading_enrolment, token_id)
+    async def find_enrolment_token(self, token_id: str) -> EnrolmentToken | None:
+        return await self._database.read(_find_enrolment_token, token_id)
 
-    async def people(self, after: str = "", limit: int = 100) -> list[PersonToken]:
-        return await self._database.read(_listing_people, after, limit)
+    async def list_person_tokens(self, after: str = "", limit: int = 100) -> list[PersonToken]:
+        return await self._database.read(_list_person_tokens, after, limit)
 
-    async def enrolments(self, after: str = "", limit: int = 100) -> list[EnrolmentToken]:
-        return await self._database.read(_listing_enrolments, after, limit)
+    async def list_enrolment_tokens(self, after: str = "", limit: int = 100) -> list[EnrolmentToken]:
+        return await self._database.read(_list_enrolment_tokens, after, limit)
 
 
-def _reading_person(token_id: str) -> Transaction[PersonToken | None]:
+def _find_person_token(token_id: str) -> Transaction[PersonToken | None]:
     rows = yield PERSON(id=token_id)
     return _person(*rows[0]) if rows else None
 
 
-def _reading_enrolment(token_id: str) -> Transaction[EnrolmentToken | None]:
+def _find_enrolment_token(token_id: str) -> Transaction[EnrolmentToken | None]:
     rows = yield ENROLMENT(id=token_id)
     return _enrolment(*rows[0]) if rows else None
 
 
-def _listing_people(after: str, limit: int) -> Transaction[list[PersonToken]]:
+def _list_person_tokens(after: str, limit: int) -> Transaction[list[PersonToken]]:
     return [_person(*row) for row in (yield PEOPLE(after=after, limit=limit))]
 
 
-def _listing_enrolments(after: str, limit: int) -> Transaction[list[EnrolmentToken]]:
+def _list_enrolment_tokens(after: str, limit: int) -> Transaction[list[EnrolmentToken]]:
     return [_enrolment(*row) for row in (yield ENROLMENTS(after=after, limit=limit))]
 
 
@@ -176,7 +176,7 @@ def _person(
 def _enrolment(
     id_: str, secret_hash: bytes, pattern: str, extensions: bytes, uses_left: int, expires: int, revoked: int | None
 ) -> EnrolmentToken:
-    given = msgspec.json.decode(extensions, type=dict[str, str])
+    decoded = msgspec.json.decode(extensions, type=dict[str, str])
     return EnrolmentToken(
-        id_, secret_hash, pattern, given, uses_left, from_micros(expires), from_optional_micros(revoked)
+        id_, secret_hash, pattern, decoded, uses_left, from_micros(expires), from_optional_micros(revoked)
     )

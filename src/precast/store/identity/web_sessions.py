@@ -1,4 +1,4 @@
-"""Sessions of browsers. Only a hash of the secret is kept; a session that is over is removed by whoever begins another."""
+"""Sessions of browsers. Only a hash of the secret is stored. Each new session deletes the expired ones."""
 
 from datetime import datetime
 
@@ -21,7 +21,7 @@ END_OLD = Query("web_sessions.end_old", "DELETE FROM web_session WHERE expires_a
 END_CROWD = Query(
     "web_sessions.end_crowd",
     """
-    -- Of one token so many are kept, the newest.
+    -- Deletes all but the newest `keep` sessions of a token.
     DELETE FROM web_session WHERE id IN (
         SELECT id FROM web_session WHERE token = :token ORDER BY created_at DESC, id DESC LIMIT 100 OFFSET :keep
     )
@@ -30,7 +30,7 @@ END_CROWD = Query(
 
 
 class WebSession(msgspec.Struct, frozen=True):
-    """What a browser shows in its cookie."""
+    """A browser session; the browser sends its id and secret in a cookie."""
 
     id: str
     secret_hash: bytes
@@ -39,13 +39,13 @@ class WebSession(msgspec.Struct, frozen=True):
 
 
 class WebSessions:
-    """All sessions of one database."""
+    """All browser sessions of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def adding(self, session: WebSession, keep: int) -> Transaction[None]:
-        """Begin a session; those that are over end, and the oldest of a token that has more than are kept."""
+    def add(self, session: WebSession, keep: int) -> Transaction[None]:
+        """Begin a session. Deletes expired sessions, and the oldest of this token beyond `keep`."""
         now = to_micros(self._database.clock.now())
         yield END_OLD(now=now)
         yield ADD(
@@ -58,14 +58,14 @@ class WebSessions:
         yield END_CROWD(token=session.token, keep=keep)
 
     async def find(self, session: str) -> WebSession | None:
-        return await self._database.read(_finding, session)
+        return await self._database.read(_find, session)
 
-    def ending(self, session: str) -> Transaction[bool]:
-        """End a session; False if there is none."""
+    def end(self, session: str) -> Transaction[bool]:
+        """End a session; False if it does not exist."""
         return bool((yield END(id=session)))
 
 
-def _finding(session: str) -> Transaction[WebSession | None]:
+def _find(session: str) -> Transaction[WebSession | None]:
     rows = yield FIND(id=session)
     if not rows:
         return None

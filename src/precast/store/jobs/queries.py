@@ -1,44 +1,44 @@
-"""The SQL of runs. Only `runs` uses it.
+"""The SQL of jobs. Only `jobs` uses it.
 
-A run is driven by one server at a time, which proves itself by owner and fence; everything it writes begins with that. What a node
-says changes only that node's step, under no lock of the run. Where the driver looks for such changes it passes over rows that
-somebody is writing: their writer wakes it once they are stored.
+One server at a time drives a job and proves that by owner and fence; each of its transactions checks them first. The answer of a node
+changes only that node's step, without a lock on the job. When the driver looks for such changes it skips rows that are being written:
+their writer wakes the driver after its commit.
 """
 
 from precast.store.engine.query import Query
 
 MAKE = Query(
-    "runs.make",
+    "jobs.make",
     """
     INSERT INTO run (id, kind, body, made_by, made_at, state, nodes, allowed, changes, fence, lease_until)
     VALUES (:run, :kind, :body, :actor, :now, 'going', :count, :allowed, 0, 0, 0)
     """,
 )
 MAKE_STEP = Query(
-    "runs.make_step",
+    "jobs.make_step",
     """
     INSERT INTO run_step (run, node, place, batch, state, ended_at, message)
     VALUES (:run, :node, :place, :batch, :state, :ended_at, :message)
     """,
 )
 SHOW = Query(
-    "runs.show",
+    "jobs.show",
     """
     SELECT id, kind, body, made_by, made_at, state, stopped_by, ended_at, nodes, changes FROM run WHERE id = :run
     """,
 )
 LIST = Query(
-    "runs.list",
+    "jobs.list",
     """
-    -- The newest first, from below an id on.
+    -- The newest first, below an id.
     SELECT id, kind, body, made_by, made_at, state, stopped_by, ended_at, nodes, changes FROM run
     WHERE id < :before ORDER BY id DESC LIMIT :limit
     """,
 )
 CLAIM = Query(
-    "runs.claim",
+    "jobs.claim",
     """
-    -- Runs that nobody drives, or whose driver is gone.
+    -- Jobs that no server drives, or whose driver's lease has ended.
     UPDATE run SET owner = :owner, fence = fence + 1, lease_until = :until WHERE id IN (
         SELECT id FROM run WHERE ended_at IS NULL AND (owner IS NULL OR lease_until < :now) ORDER BY id LIMIT :limit
     )
@@ -52,64 +52,64 @@ CLAIM = Query(
     RETURNING id, fence
     """,
 )
-HOLD = Query(
-    "runs.hold",
+RENEW_LEASE = Query(
+    "jobs.renew_lease",
     """
-    -- The run, ours until the commit and for another lease; no row if it is somebody else's by now.
+    -- Locks the job until the commit and renews its lease; no row if another server drives it by now.
     UPDATE run SET lease_until = :until
     WHERE id = :run AND owner = :owner AND fence = :fence AND ended_at IS NULL
     RETURNING id, kind, body, made_by, made_at, state, stopped_by, ended_at, nodes, changes
     """,
 )
-LET_GO = Query("runs.let_go", "UPDATE run SET owner = NULL WHERE owner = :owner AND ended_at IS NULL")
+RELEASE_ALL = Query("jobs.let_go", "UPDATE run SET owner = NULL WHERE owner = :owner AND ended_at IS NULL")
 ASK_TO_STOP = Query(
-    "runs.ask_to_stop",
+    "jobs.ask_to_stop",
     """
     UPDATE run SET state = 'stopping', stopped_by = :actor WHERE id = :run AND state IN ('going', 'halting') RETURNING id
     """,
 )
 SET_STATE = Query(
-    "runs.set_state",
+    "jobs.set_state",
     "UPDATE run SET state = :state, changes = :last, ended_at = :ended_at WHERE id = :run",
 )
-COUNTS = Query("runs.counts", "SELECT state, count(*) FROM run_step WHERE run = :run GROUP BY state")
+COUNTS = Query("jobs.counts", "SELECT state, count(*) FROM run_step WHERE run = :run GROUP BY state")
 RUNNING = Query(
-    "runs.running",
+    "jobs.running",
     """
-    -- The first batch in which somebody is at it, and how many are.
+    -- The first batch that has an active node, and how many nodes are active.
     SELECT min(batch), count(*) FROM run_step WHERE run = :run AND state IN ('ordered', 'began')
     """,
 )
 WAITING = Query(
-    "runs.waiting",
+    "jobs.waiting",
     "SELECT node, batch FROM run_step WHERE run = :run AND state = 'waiting' ORDER BY place LIMIT :limit",
 )
 ORDER = Query(
-    "runs.order",
+    "jobs.order",
     """
     UPDATE run_step SET state = 'ordered', ordered_at = :now, due_at = :due_at, number = NULL
     WHERE run = :run AND node = :node AND state = 'waiting'
     """,
 )
 LEAVE_OUT = Query(
-    "runs.leave_out",
+    "jobs.leave_out",
     """
-    -- One that was not ordered, and will not be.
+    -- A node that gets no order.
     UPDATE run_step SET state = :state, message = :message, ended_at = :now, number = NULL
     WHERE run = :run AND node = :node AND state = 'waiting'
     """,
 )
 LEAVE_OUT_ALL = Query(
-    "runs.leave_out_all",
+    "jobs.leave_out_all",
     """
     UPDATE run_step SET state = :state, message = :message, ended_at = :now, number = NULL
     WHERE run = :run AND state = 'waiting'
     """,
 )
 EXPIRE = Query(
-    "runs.expire",
+    "jobs.expire",
     """
-    -- Those who were waited for long enough.
+    -- Nodes that did not begin or end in time.
     UPDATE run_step SET ended_at = :now, due_at = NULL, number = NULL, state = 'silent',
         message = CASE state WHEN 'ordered' THEN :never_began ELSE :never_ended END
     WHERE run = :run AND node IN (
@@ -129,16 +129,16 @@ EXPIRE = Query(
     """,
 )
 BEGIN = Query(
-    "runs.begin",
+    "jobs.begin",
     """
-    -- A node has begun; from now on it may take as long as the run allows.
+    -- A node has begun; from now on it may take as long as the job allows.
     UPDATE run_step SET state = 'began', began_at = :now, report = :report, number = NULL,
         due_at = :now + (SELECT allowed FROM run WHERE run.id = run_step.run)
     WHERE run = :run AND node = :node AND state = 'ordered' RETURNING run
     """,
 )
 END = Query(
-    "runs.end",
+    "jobs.end",
     """
     UPDATE run_step SET state = :state, ended_at = :now, due_at = NULL, number = NULL,
         report = COALESCE(:report, report), message = :message, result = :result
@@ -146,56 +146,56 @@ END = Query(
     """,
 )
 ADD_LATE = Query(
-    "runs.add_late",
+    "jobs.add_late",
     """
-    -- What comes after it was given up is kept, and changes nothing of how the step ended.
+    -- An answer after the timeout is stored, but does not change the state of the step.
     UPDATE run_step SET report = COALESCE(:report, report), message = :message, result = :result, number = NULL
     WHERE run = :run AND node = :node AND state = 'silent' AND result IS NULL RETURNING run
     """,
 )
 UNSEEN = Query(
-    "runs.unseen",
+    "jobs.unseen",
     "SELECT node FROM run_step WHERE run = :run AND number IS NULL ORDER BY node LIMIT :limit",
     postgresql="""
     SELECT node FROM run_step WHERE run = :run AND number IS NULL ORDER BY node LIMIT :limit FOR UPDATE SKIP LOCKED
     """,
 )
 NUMBER = Query(
-    "runs.number",
+    "jobs.number",
     "UPDATE run_step SET number = :number WHERE run = :run AND node = :node AND number IS NULL",
 )
 UNSEEN_OUTPUT = Query(
-    "runs.unseen_output",
+    "jobs.unseen_output",
     "SELECT node, first FROM run_output WHERE run = :run AND number IS NULL ORDER BY node, first LIMIT :limit",
 )
 NUMBER_OUTPUT = Query(
-    "runs.number_output",
+    "jobs.number_output",
     "UPDATE run_output SET number = :number WHERE run = :run AND node = :node AND first = :first",
 )
 HAS_UNSEEN = Query(
-    "runs.has_unseen",
+    "jobs.has_unseen",
     """
     SELECT 1 WHERE EXISTS (SELECT 1 FROM run_step WHERE run = :run AND number IS NULL)
         OR EXISTS (SELECT 1 FROM run_output WHERE run = :run AND number IS NULL)
     """,
 )
-COUNT_OPEN = Query("runs.count_open", "SELECT count(*) FROM run WHERE ended_at IS NULL")
+COUNT_OPEN = Query("jobs.count_open", "SELECT count(*) FROM run WHERE ended_at IS NULL")
 STEPS_AFTER = Query(
-    "runs.steps_after",
+    "jobs.steps_after",
     """
     SELECT node, batch, state, number, ordered_at, began_at, ended_at, report, message, result FROM run_step
     WHERE run = :run AND number > :number ORDER BY number LIMIT :limit
     """,
 )
 STEPS = Query(
-    "runs.steps",
+    "jobs.steps",
     """
     SELECT node, batch, state, number, ordered_at, began_at, ended_at, report, message, result FROM run_step
     WHERE run = :run AND node > :after_node ORDER BY node LIMIT :limit
     """,
 )
 ADD_OUTPUT = Query(
-    "runs.add_output",
+    "jobs.add_output",
     """
     INSERT INTO run_output (run, node, first, lines, size, at)
     SELECT :run, :node, CAST(:first AS BIGINT), :lines, CAST(:size AS BIGINT), CAST(:now AS BIGINT)
@@ -205,18 +205,18 @@ ADD_OUTPUT = Query(
     """,
 )
 OUTPUT_AFTER = Query(
-    "runs.output_after",
+    "jobs.output_after",
     """
     SELECT node, first, number, lines FROM run_output WHERE run = :run AND number > :number
     ORDER BY number LIMIT :limit
     """,
 )
 OLD = Query(
-    "runs.old",
+    "jobs.old",
     "SELECT id FROM run WHERE ended_at IS NOT NULL AND ended_at < :before_at ORDER BY ended_at, id LIMIT :limit",
 )
-FORGET_OUTPUT = Query("runs.forget_output", "DELETE FROM run_output WHERE run = :run")
-FORGET_STEPS = Query("runs.forget_steps", "DELETE FROM run_step WHERE run = :run")
-FORGET = Query("runs.forget", "DELETE FROM run WHERE id = :run")
-FORGET_NODE_OUTPUT = Query("runs.forget_node_output", "DELETE FROM run_output WHERE node = :node")
-FORGET_NODE = Query("runs.forget_node", "DELETE FROM run_step WHERE node = :node")
+DELETE_OUTPUT = Query("jobs.delete_output", "DELETE FROM run_output WHERE run = :run")
+DELETE_STEPS = Query("jobs.delete_steps", "DELETE FROM run_step WHERE run = :run")
+DELETE = Query("jobs.delete", "DELETE FROM run WHERE id = :run")
+DELETE_NODE_OUTPUT = Query("jobs.delete_node_output", "DELETE FROM run_output WHERE node = :node")
+DELETE_NODE = Query("jobs.delete_node", "DELETE FROM run_step WHERE node = :node")

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Tables of nodes: the nodes themselves, their classification and their policies."""

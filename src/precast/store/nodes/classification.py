@@ -1,6 +1,6 @@
-"""What each source says about a node, and the rules that one of the sources is made of.
+"""The classification of nodes by source, and the rules that one of the sources consists of.
 
-What follows from all sources together stands in the node's own row (`fleet`): whoever reads a node needs no more than that.
+The classification that results from all sources is stored in the node's own row (`nodes`), so reading a node needs only that row.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Row, Transaction, json_list
 from precast.store.nodes.nodes import encode_optional
 
-SAY = Query(
-    "classification.say",
+SET_SOURCE = Query(
+    "classification.set_source",
     """
     INSERT INTO node_said (node, source, detail, environment, role, classes, parameters, said_at)
     VALUES (:node, :source, :which, :environment, :role, :classes, :parameters, :now)
@@ -24,19 +24,21 @@ SAY = Query(
         problem = NULL, problem_at = NULL
     """,
 )
-FAIL = Query(
-    "classification.fail",
+SET_PROBLEM = Query(
+    "classification.set_problem",
     """
-    -- The last answer stays, beside why there is no newer one.
+    -- Keeps the last answer, and stores why there is no newer one.
     INSERT INTO node_said (node, source, detail, said_at, problem, problem_at)
     VALUES (:node, :source, :which, :now, :problem, :now)
     ON CONFLICT (node, source) DO UPDATE SET problem = excluded.problem, problem_at = excluded.problem_at
     """,
 )
-UNSAY = Query("classification.unsay", "DELETE FROM node_said WHERE node = :node AND source = :source RETURNING node")
-FORGET = Query("classification.forget", "DELETE FROM node_said WHERE node = :node")
-SAID = Query(
-    "classification.said",
+DELETE_SOURCE = Query(
+    "classification.delete_source", "DELETE FROM node_said WHERE node = :node AND source = :source RETURNING node"
+)
+DELETE = Query("classification.delete", "DELETE FROM node_said WHERE node = :node")
+SOURCES = Query(
+    "classification.sources",
     """
     SELECT source, detail, environment, role, classes, parameters, said_at, problem, problem_at FROM node_said
     WHERE node = :node ORDER BY source
@@ -46,7 +48,7 @@ PROBLEMS = Query("classification.problems", "SELECT count(*) FROM node_said WHER
 STALE = Query(
     "classification.stale",
     """
-    -- Nodes that a source was asked about last before a moment. Reads all that it said: now and then.
+    -- Nodes that a source was last asked about before a time. Reads all rows of the source, so it runs rarely.
     SELECT node FROM node_said WHERE source = :source AND said_at < :before_at
         AND (problem_at IS NULL OR problem_at < :before_at)
     ORDER BY said_at, node LIMIT :limit
@@ -84,8 +86,8 @@ REMOVE_RULE = Query("classification.remove_rule", "DELETE FROM node_rule WHERE n
 OPERATOR, RULES_SOURCE, ENC = "operator", "rules", "enc"
 
 
-class Saying(msgspec.Struct, frozen=True):
-    """What one source says about a node. Nothing is None, or empty."""
+class ClassificationValues(msgspec.Struct, frozen=True):
+    """The classification of a node by one source. A value that the source does not set is None or empty."""
 
     environment: str | None = None
     role: str | None = None
@@ -94,104 +96,106 @@ class Saying(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        return self == Saying()
+        return self == ClassificationValues()
 
 
-class Said(msgspec.Struct, frozen=True):
-    """A saying with its source, since when it is so, and why it could not be asked anew, if that is so."""
+class SourceClassification(msgspec.Struct, frozen=True):
+    """The values of one source, since when they apply, and why the source could not be asked again, if it could not."""
 
     source: str
     detail: str
-    saying: Saying
+    values: ClassificationValues
     said_at: datetime
     problem: str | None = None
     problem_at: datetime | None = None
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """What is said of nodes whose certificate is like this. `name` is a pattern, or an expression between slashes."""
+    """A rule that classifies the nodes whose certificate matches. `name` is a glob, or a regular expression between slashes."""
 
     number: int
     name: str | None
     extensions: dict[str, str]
-    saying: Saying
+    values: ClassificationValues
     created_by: str = ""
     created_at: datetime | None = None
 
 
 class Classifications:
-    """All sayings and rules of one database."""
+    """The classifications and rules of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def said(self, node: str) -> Transaction[list[Said]]:
-        """What each source says, by the name of the source."""
-        return [_said(row) for row in (yield SAID(node=node))]
+    def list_sources(self, node: str) -> Transaction[list[SourceClassification]]:
+        """List the classification of a node by each source, by the name of the source."""
+        return [_source_classification(row) for row in (yield SOURCES(node=node))]
 
-    def saying(self, node: str, source: str, detail: str, saying: Saying) -> Transaction[None]:
-        """What a source says from now on. One that says nothing is forgotten."""
-        if saying.is_empty and not detail:
-            yield UNSAY(node=node, source=source)
+    def set_source(self, node: str, source: str, detail: str, values: ClassificationValues) -> Transaction[None]:
+        """Set the values of a source. The row of a source without values and detail is deleted."""
+        if values.is_empty and not detail:
+            yield DELETE_SOURCE(node=node, source=source)
             return
-        yield SAY(
+        yield SET_SOURCE(
             node=node,
             source=source,
             which=detail,
-            environment=saying.environment,
-            role=saying.role,
-            classes=encode_optional(saying.classes),
-            parameters=encode_optional(saying.parameters),
+            environment=values.environment,
+            role=values.role,
+            classes=encode_optional(values.classes),
+            parameters=encode_optional(values.parameters),
             now=self._now(),
         )
 
-    def failing(self, node: str, source: str, detail: str, problem: str) -> Transaction[None]:
-        """A source could not be asked: what it said last stays."""
-        yield FAIL(node=node, source=source, which=detail, problem=problem, now=self._now())
+    def set_source_problem(self, node: str, source: str, detail: str, problem: str) -> Transaction[None]:
+        """Store why a source could not be asked; its last values stay."""
+        yield SET_PROBLEM(node=node, source=source, which=detail, problem=problem, now=self._now())
 
-    def forgetting(self, node: str) -> Transaction[None]:
-        yield FORGET(node=node)
+    def delete_node(self, node: str) -> Transaction[None]:
+        yield DELETE(node=node)
 
-    def problems(self) -> Transaction[int]:
-        """Of how many nodes a source could not be asked the last time."""
+    def count_problems(self) -> Transaction[int]:
+        """Count the nodes about which a source could not be asked the last time."""
         ((count,),) = yield PROBLEMS()
         return int(count)
 
-    def stale(self, before: datetime, limit: int) -> Transaction[list[str]]:
-        """Nodes that the external classifier was asked about last before a moment, the oldest first."""
+    def list_stale(self, before: datetime, limit: int) -> Transaction[list[str]]:
+        """List nodes that the external classifier was last asked about before a time, the oldest first."""
         return [row[0] for row in (yield STALE(source=ENC, before_at=to_micros(before), limit=limit))]
 
-    def answered(self, nodes: Sequence[str]) -> Transaction[set[str]]:
-        """Which of these the external classifier was ever asked about."""
+    def filter_answered(self, nodes: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the nodes that the external classifier was ever asked about."""
         return {row[0] for row in (yield ANSWERED(source=ENC, nodes=json_list(nodes)))}
 
-    def rules(self, limit: int) -> Transaction[list[Rule]]:
-        """The rules in the order in which they are tried."""
+    def list_rules(self, limit: int) -> Transaction[list[Rule]]:
+        """List the rules in the order in which they are tried."""
         return [_rule(row) for row in (yield RULES(limit=limit))]
 
-    def putting(self, rule: Rule) -> Transaction[None]:
-        """A rule in the place of its number."""
+    def put_rule(self, rule: Rule) -> Transaction[None]:
+        """Create a rule, or replace the one with its number."""
         yield PUT_RULE(
             number=rule.number,
             name=rule.name,
             marks=msgspec.json.encode(rule.extensions, order="sorted").decode(),
-            environment=rule.saying.environment,
-            role=rule.saying.role,
-            classes=encode_optional(rule.saying.classes),
-            parameters=encode_optional(rule.saying.parameters),
+            environment=rule.values.environment,
+            role=rule.values.role,
+            classes=encode_optional(rule.values.classes),
+            parameters=encode_optional(rule.values.parameters),
             created_by=rule.created_by,
             now=self._now(),
         )
 
-    def removing(self, number: int) -> Transaction[bool]:
+    def delete_rule(self, number: int) -> Transaction[bool]:
         return bool((yield REMOVE_RULE(number=number)))
 
     def _now(self) -> int:
         return to_micros(self._database.clock.now())
 
 
-def _saying(environment: str | None, role: str | None, classes: str | None, parameters: str | None) -> Saying:
-    return Saying(
+def _values(
+    environment: str | None, role: str | None, classes: str | None, parameters: str | None
+) -> ClassificationValues:
+    return ClassificationValues(
         environment,
         role,
         msgspec.json.decode(classes) if classes else {},
@@ -199,14 +203,14 @@ def _saying(environment: str | None, role: str | None, classes: str | None, para
     )
 
 
-def _said(row: Row) -> Said:
+def _source_classification(row: Row) -> SourceClassification:
     source, detail, environment, role, classes, parameters, said_at, problem, problem_at = row
-    saying = _saying(environment, role, classes, parameters)
-    return Said(source, detail, saying, from_micros(said_at), problem, from_optional_micros(problem_at))
+    values = _values(environment, role, classes, parameters)
+    return SourceClassification(source, detail, values, from_micros(said_at), problem, from_optional_micros(problem_at))
 
 
 def _rule(row: Row) -> Rule:
     number, name, extensions, environment, role, classes, parameters, by, at = row
-    given = msgspec.json.decode(extensions, type=dict[str, str])
-    saying = _saying(environment, role, classes, parameters)
-    return Rule(number, name, given, saying, by, from_micros(at))
+    decoded = msgspec.json.decode(extensions, type=dict[str, str])
+    values = _values(environment, role, classes, parameters)
+    return Rule(number, name, decoded, values, by, from_micros(at))

@@ -1,4 +1,4 @@
-"""The rows of nodes themselves: listed, classified, deactivated, forgotten. Their certificates are in `nodes`."""
+"""The rows of nodes themselves. Their certificates are in `store.identity.certificates`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,7 +36,7 @@ SHOW = Query(
 KNOWN = Query(
     "nodes.known_among",
     """
-    -- Which of some names are nodes; the names come as a JSON array.
+    -- Those of the names that are nodes.
     SELECT name FROM node WHERE name IN (SELECT value FROM json_each(:names)) AND (deactivated_at IS NULL OR :is_any = 1)
     """,
     postgresql="""
@@ -72,7 +72,7 @@ IN_NO_ENVIRONMENT = Query(
 INPUTS = Query(
     "nodes.inputs",
     """
-    -- What operators and certificates say of some active nodes.
+    -- The classification and the certificate extensions of some active nodes.
     SELECT name, environment, role, classes, parameters,
         (SELECT extensions FROM certificate WHERE node = node.name AND revoked_at IS NULL
          ORDER BY issued_at DESC, serial LIMIT 1)
@@ -97,14 +97,14 @@ CERTIFICATES_OF = Query(
     ORDER BY issued_at DESC, serial LIMIT :limit
     """,
 )
-FORGET_CERTIFICATES = Query("nodes.forget_certificates", "DELETE FROM certificate WHERE node = :node")
-FORGET = Query("nodes.forget", "DELETE FROM node WHERE name = :node RETURNING name")
+DELETE_CERTIFICATES = Query("nodes.delete_certificates", "DELETE FROM certificate WHERE node = :node")
+DELETE = Query("nodes.delete", "DELETE FROM node WHERE name = :node RETURNING name")
 
 
 COUNTS = Query(
     "nodes.counts",
     """
-    -- One row for each state that certificates and operators give a node. Reads every node: for people, not often.
+    -- One row for each state that results from certificates and deactivation. Reads every node, so it runs rarely.
     SELECT CASE WHEN deactivated_at IS NOT NULL THEN 'deactivated' WHEN until IS NULL THEN 'revoked'
         WHEN until <= :now THEN 'expired' ELSE 'active' END AS state, count(*)
     FROM (SELECT deactivated_at,
@@ -115,7 +115,7 @@ COUNTS = Query(
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A machine we know."""
+    """A node as lists show it."""
 
     name: str
     created_at: datetime
@@ -126,8 +126,8 @@ class Node(msgspec.Struct, frozen=True):
     extensions: dict[str, str]
 
 
-class Vouched(msgspec.Struct, frozen=True):
-    """What a node's catalog is decided with, besides its facts."""
+class CompileInputs(msgspec.Struct, frozen=True):
+    """The inputs of a node's catalog besides its facts."""
 
     name: str
     environment: str | None
@@ -137,8 +137,8 @@ class Vouched(msgspec.Struct, frozen=True):
     extensions: dict[str, str]
 
 
-class GivenCertificate(msgspec.Struct, frozen=True):
-    """A certificate of a node, as far as people ask."""
+class IssuedCertificate(msgspec.Struct, frozen=True):
+    """A certificate of a node, as operators see it."""
 
     serial: str
     issued_at: datetime
@@ -147,8 +147,8 @@ class GivenCertificate(msgspec.Struct, frozen=True):
     revoked_why: str | None
 
 
-class Said(msgspec.Struct, frozen=True):
-    """How a node is classified, whoever said so; `precast.store.nodes.classification` knows who."""
+class NodeClassification(msgspec.Struct, frozen=True):
+    """The classification that results from all sources; `precast.store.nodes.classification` has each source."""
 
     environment: str | None
     role: str | None
@@ -163,87 +163,87 @@ class Fleet:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def listing(self, after: str, limit: int) -> Transaction[list[Node]]:
-        """Nodes by name, from after one on."""
+    def list_page(self, after: str, limit: int) -> Transaction[list[Node]]:
+        """List nodes by name, after a name."""
         return [_node(row) for row in (yield LIST(after=after, limit=limit))]
 
-    def showing(self, node: str) -> Transaction[Node | None]:
+    def find(self, node: str) -> Transaction[Node | None]:
         rows = yield SHOW(node=node)
         return _node(rows[0]) if rows else None
 
-    def certificates(self, node: str, limit: int) -> Transaction[list[GivenCertificate]]:
-        """What was given to a node, the newest first."""
+    def list_certificates(self, node: str, limit: int) -> Transaction[list[IssuedCertificate]]:
+        """List the certificates of a node, the newest first."""
         return [
-            GivenCertificate(serial, from_micros(issued), from_micros(until), from_optional_micros(revoked), why)
+            IssuedCertificate(serial, from_micros(issued), from_micros(until), from_optional_micros(revoked), why)
             for serial, issued, until, revoked, why in (yield CERTIFICATES_OF(node=node, limit=limit))
         ]
 
-    def knowing(self, names: list[str], deactivated: bool) -> Transaction[set[str]]:
-        """Which of the names are nodes, only active ones or any."""
+    def filter_known(self, names: list[str], deactivated: bool) -> Transaction[set[str]]:
+        """Return those of the names that are active nodes; also deactivated nodes if `deactivated` is set."""
         rows = yield KNOWN(names=msgspec.json.encode(names).decode(), is_any=int(deactivated))
         return {row[0] for row in rows}
 
-    def said(self, node: str) -> Transaction[Said | None]:
+    def find_classification(self, node: str) -> Transaction[NodeClassification | None]:
         rows = yield CLASSIFICATION(node=node)
-        return _said(*rows[0]) if rows else None
+        return _classification(*rows[0]) if rows else None
 
-    def classifying(self, node: str, said: Said) -> Transaction[None]:
+    def set_classification(self, node: str, classification: NodeClassification) -> Transaction[None]:
         yield CLASSIFY(
             node=node,
-            environment=said.environment,
-            role=said.role,
-            classes=encode_optional(said.classes),
-            parameters=encode_optional(said.parameters),
+            environment=classification.environment,
+            role=classification.role,
+            classes=encode_optional(classification.classes),
+            parameters=encode_optional(classification.parameters),
         )
 
-    def in_environment(self, environment: str | None, after: str, limit: int) -> Transaction[list[str]]:
-        """Active nodes that are in an environment, or in none, by name, from after one on."""
+    def list_in_environment(self, environment: str | None, after: str, limit: int) -> Transaction[list[str]]:
+        """List active nodes of an environment, or those without one, by name, after a name."""
         if environment is None:
             return [row[0] for row in (yield IN_NO_ENVIRONMENT(after=after, limit=limit))]
         return [row[0] for row in (yield IN_ENVIRONMENT(environment=environment, after=after, limit=limit))]
 
-    def vouched(self, names: Sequence[str]) -> Transaction[list[Vouched]]:
-        """What operators and certificates say of the active ones among these, by name."""
+    def read_compile_inputs(self, names: Sequence[str]) -> Transaction[list[CompileInputs]]:
+        """Read the compile inputs of the active ones among these nodes, by name."""
         return [
-            Vouched(name, environment, role, _decoded(classes), _decoded(parameters), _decoded(extensions))
+            CompileInputs(name, environment, role, _decoded(classes), _decoded(parameters), _decoded(extensions))
             for name, environment, role, classes, parameters, extensions in (yield INPUTS(names=json_list(names)))
         ]
 
-    def deactivating(self, node: str) -> Transaction[bool]:
-        """The node is no target any more and cannot connect; False if that is so already. Its connection ends."""
+    def deactivate(self, node: str) -> Transaction[bool]:
+        """Deactivate a node: it is no target and cannot connect, and its connection ends. False if it is deactivated already."""
         rows = yield DEACTIVATE(node=node, now=to_micros(self._database.clock.now()))
         yield Wake(REVOKED_TOPIC)
         return bool(rows)
 
-    def forgetting(self, node: str) -> Transaction[bool]:
-        """Remove the node and its certificates. What other tables know of it must be gone before."""
-        yield FORGET_CERTIFICATES(node=node)
+    def delete(self, node: str) -> Transaction[bool]:
+        """Delete the node and its certificates. Its rows in other tables must be deleted before."""
+        yield DELETE_CERTIFICATES(node=node)
         yield Wake(REVOKED_TOPIC)
-        return bool((yield FORGET(node=node)))
+        return bool((yield DELETE(node=node)))
 
-    async def counts(self) -> dict[str, int]:
-        """How many nodes are active, expired, revoked, deactivated."""
-        return await self._database.read(self._counting)
+    async def count_by_state(self) -> dict[str, int]:
+        """Count the nodes that are active, expired, revoked and deactivated."""
+        return await self._database.read(self._count_by_state)
 
-    def _counting(self) -> Transaction[dict[str, int]]:
+    def _count_by_state(self) -> Transaction[dict[str, int]]:
         return dict((yield COUNTS(now=to_micros(self._database.clock.now()))))
 
     async def list(self, after: str = "", limit: int = 100) -> list[Node]:
-        return await self._database.read(self.listing, after, limit)
+        return await self._database.read(self.list_page, after, limit)
 
 
 def encode_optional(values: dict[str, Any]) -> str | None:
-    """Data as a column has it: nothing for what is empty."""
+    """Encode data for a column; NULL for an empty mapping."""
     return canonical.encode(values).decode() if values else None
 
 
-def _said(
-    environment: str | None, role: str | None, left: int | None, classes: str | None, parameters: str | None
-) -> Said:
-    return Said(
+def _classification(
+    environment: str | None, role: str | None, deactivated: int | None, classes: str | None, parameters: str | None
+) -> NodeClassification:
+    return NodeClassification(
         environment,
         role,
-        left is None,
+        deactivated is None,
         msgspec.json.decode(classes) if classes else {},
         msgspec.json.decode(parameters) if parameters else {},
     )
@@ -254,8 +254,14 @@ def _decoded(text: str | bytes | None) -> dict[str, Any]:
 
 
 def _node(row: Row) -> Node:
-    name, created, left, environment, role, until, extensions = row
-    given = msgspec.json.decode(extensions, type=dict[str, str]) if extensions is not None else {}
+    name, created, deactivated, environment, role, until, extensions = row
+    decoded = msgspec.json.decode(extensions, type=dict[str, str]) if extensions is not None else {}
     return Node(
-        name, from_micros(created), from_optional_micros(left), environment, role, from_optional_micros(until), given
+        name,
+        from_micros(created),
+        from_optional_micros(deactivated),
+        environment,
+        role,
+        from_optional_micros(until),
+        decoded,
     )

@@ -1,7 +1,7 @@
-"""The policies of nodes: what their agents may do by themselves, as operators have set it.
+"""The policies of nodes: what operators allow their agents to do by themselves.
 
-A serial only grows, also over a node that was forgotten and comes again: it begins with the moment, so that an agent, which takes no
-older one than it has, is never left behind.
+A serial only grows, even for a node that was deleted and enrols again: it starts from the current time. An agent accepts no policy
+with a lower serial than the one it has, so it never misses a new one.
 """
 
 from datetime import datetime
@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import from_micros, to_micros
-from precast.store.catalogs import RELEASED_TOPIC
+from precast.store.catalogs.released import RELEASED_TOPIC
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction, Wake
 
@@ -32,12 +32,12 @@ SET_SINCE = Query(
     "policies.set_since",
     "SELECT node, serial FROM node_policy WHERE set_at >= :since ORDER BY set_at, node LIMIT :limit",
 )
-FORGET = Query("policies.forget", "DELETE FROM node_policy WHERE node = :node")
+DELETE = Query("policies.delete", "DELETE FROM node_policy WHERE node = :node")
 MANY = 100_000
 
 
 class StoredPolicy(msgspec.Struct, frozen=True):
-    """A node's policy. Windows are words, as people write them."""
+    """A node's policy. Its windows are texts, as operators write them."""
 
     node: str
     serial: int
@@ -53,8 +53,8 @@ class Policies:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def setting(self, node: str, enforce: str, windows: list[str], actor: str) -> Transaction[bool]:
-        """Set a node's policy; False if it is so already."""
+    def set_policy(self, node: str, enforce: str, windows: list[str], actor: str) -> Transaction[bool]:
+        """Set a node's policy; False if it has this policy already."""
         now = to_micros(self._database.clock.now())
         words = msgspec.json.encode(windows).decode()
         rows = yield SET(node=node, enforce=enforce, windows=words, actor=actor, now=now)
@@ -62,17 +62,17 @@ class Policies:
             yield Wake(RELEASED_TOPIC)
         return bool(rows)
 
-    def showing(self, node: str) -> Transaction[StoredPolicy | None]:
+    def find(self, node: str) -> Transaction[StoredPolicy | None]:
         for name, serial, enforce, windows, actor, at in (yield SHOW(node=node)):
             words = msgspec.json.decode(windows, type=list[str])
             return StoredPolicy(name, serial, enforce, words, actor, from_micros(at))
         return None
 
-    def set_since(self, since: datetime) -> Transaction[dict[str, int]]:
-        """Serials of the policies that were set since, by node."""
+    def list_set_since(self, since: datetime) -> Transaction[dict[str, int]]:
+        """Return the serials of the policies that were set since a time, by node."""
         return dict((yield SET_SINCE(since=to_micros(since), limit=MANY)))
 
 
-def forgetting(node: str) -> Transaction[None]:
-    """Remove a node's policy."""
-    yield FORGET(node=node)
+def delete_policy(node: str) -> Transaction[None]:
+    """Delete a node's policy."""
+    yield DELETE(node=node)

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""The index of resources in released catalogs, which queries search."""

@@ -1,24 +1,24 @@
-"""The SQL of the index of resources. Only `catalog_index` uses it, and `catalogs` what notes a release in it.
+"""The SQL of the resource index. Only `resource_index` uses it, and `store.catalogs.released` uses the statement that adds a catalog.
 
-A node is served the newest of its releases: no other of it has a higher number.
+A node is served its newest release, the one with the highest number.
 """
 
 from precast.store.engine.query import Query
 
-# Of a digest, where it is repeated for each resource of a catalog.
+# How many characters of a digest are used where it is repeated for each resource of a catalog.
 ID_CHARS = 24
 
-NOTE = Query(
-    "catalogs.index_note",
+ADD_CATALOG = Query(
+    "catalogs.index_add_catalog",
     """
-    -- One that is there is held until the commit: nobody forgets meanwhile what is released here.
+    -- Locks the row of a known catalog until the commit, so that it is not deleted while it is being released.
     INSERT INTO catalog_index (skeleton, id) VALUES (:skeleton, :id) ON CONFLICT (skeleton) DO UPDATE SET id = excluded.id
     """,
 )
-NOTE_UNKNOWN = Query(
-    "catalogs.index_note_unknown",
+ADD_MISSING_CATALOGS = Query(
+    "catalogs.index_add_missing",
     """
-    -- Reads every release: when a server starts, and now and then.
+    -- Reads every release: runs when a server starts, and rarely afterwards.
     INSERT INTO catalog_index (skeleton, id)
     SELECT DISTINCT skeleton, substr(skeleton, 1, CAST(:chars AS INTEGER)) FROM node_release
     WHERE NOT EXISTS (SELECT 1 FROM catalog_index WHERE catalog_index.skeleton = node_release.skeleton)
@@ -108,7 +108,7 @@ EVERYTHING = Query(
 OF_CATALOGS = Query(
     "catalogs.index_of_catalogs",
     """
-    -- Of a few catalogs, sorted here: they have some thousand resources together.
+    -- The resources of a few catalogs, sorted by the database: a few thousand in all.
     SELECT id, type, body FROM catalog_resource
     WHERE id IN (SELECT resource FROM catalog_member WHERE catalog IN (SELECT value FROM json_each(:ids)))
         AND (type, title_key, id) > (:after_type, :after_key, :after_id)
@@ -163,13 +163,13 @@ SKELETONS = Query(
 UNUSED = Query(
     "catalogs.index_unused",
     """
-    -- Looks at every catalog of the index: now and then.
+    -- Reads every catalog of the index, so it runs rarely.
     SELECT skeleton FROM catalog_index
     WHERE NOT EXISTS (SELECT 1 FROM node_release WHERE node_release.skeleton = catalog_index.skeleton)
     ORDER BY skeleton LIMIT :limit
     """,
 )
-FORGET_MEMBERS = Query(
+DELETE_MEMBERS = Query(
     "catalogs.index_forget_members",
     """
     DELETE FROM catalog_member WHERE catalog = :catalog AND resource IN (
@@ -177,15 +177,15 @@ FORGET_MEMBERS = Query(
     ) RETURNING resource
     """,
 )
-FORGET_CATALOG = Query("catalogs.index_forget_catalog", "DELETE FROM catalog_index WHERE skeleton = :skeleton")
+DELETE_CATALOG = Query("catalogs.index_forget_catalog", "DELETE FROM catalog_index WHERE skeleton = :skeleton")
 ORPHANS = Query(
     "catalogs.index_orphans",
     """
-    -- Resources that no catalog holds any more, some at a time.
+    -- Resources that no catalog contains any longer, a few at a time.
     SELECT id FROM catalog_resource WHERE id > :after_id
         AND NOT EXISTS (SELECT 1 FROM catalog_member WHERE catalog_member.resource = catalog_resource.id)
     ORDER BY id LIMIT :limit
     """,
 )
-FORGET_VALUES = Query("catalogs.index_forget_values", "DELETE FROM catalog_value WHERE resource = :resource")
-FORGET_RESOURCE = Query("catalogs.index_forget_resource", "DELETE FROM catalog_resource WHERE id = :resource")
+DELETE_VALUES = Query("catalogs.index_forget_values", "DELETE FROM catalog_value WHERE resource = :resource")
+DELETE_RESOURCE = Query("catalogs.index_forget_resource", "DELETE FROM catalog_resource WHERE id = :resource")

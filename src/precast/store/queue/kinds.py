@@ -1,4 +1,4 @@
-"""The words of the work queue: kinds with their limits, claims, dead letters."""
+"""The types of the work queue: kinds with their limits, claims, dead letters."""
 
 import enum
 import hashlib
@@ -9,9 +9,9 @@ import msgspec
 
 MAX_PAYLOAD_BYTES = 64 * 1024
 MAX_ERROR_CHARS = 2_000
-# How far apart the turns of one lane are. A newcomer of an idle lane gets the turn after the one that is being worked on, and
-# that place moves on as turns are worked off: so it comes at once, and the next item of a busy lane lets at most this many
-# rounds of newcomers pass, never all of them.
+# The distance between the turns of one lane. The first item of an idle lane gets the turn after the one that is being worked on, so it
+# is next. That position advances with every finished turn, so at most this many rounds of such items overtake the next item of a busy
+# lane.
 LANE_STEPS = 16
 
 
@@ -19,24 +19,24 @@ class WorkKind(msgspec.Struct, frozen=True):
     """One kind of work and its limits."""
 
     name: str
-    # When this many items wait or are held, new keys are refused with WORK-002; asking again for a known key is not.
+    # When this many items wait or are claimed, new keys are refused with WORK-002; a known key can still be enqueued again.
     max_items: int = 100_000
-    # Tries before an item is dead.
+    # Attempts before an item becomes a dead letter.
     max_attempts: int = 5
-    # When this many letters are dead, further items stay in the queue at the slowest pace.
+    # When there are this many dead letters, further failing items stay in the queue and are retried at the slowest rate.
     max_dead: int = 10_000
     pause_first_s: float = 1.0
     pause_cap_s: float = 300.0
 
     def pause_s(self, key: str, attempt: int) -> float:
-        """How long to wait after a failed try: doubling up to the cap, spread by up to a quarter so that a herd parts."""
+        """Return the backoff after a failed attempt: doubling up to the cap, with a jitter of up to a quarter."""
         pause = min(self.pause_cap_s, self.pause_first_s * 2.0 ** min(attempt - 1, 32))
         spread = int.from_bytes(hashlib.sha256(f"{self.name}\0{key}\0{attempt}".encode()).digest()[:4]) / 2**32
         return pause * (1 - spread / 4)
 
 
-class Asked(NamedTuple):
-    """An item that is asked for together with others; its payload is a text."""
+class ItemRequest(NamedTuple):
+    """An item to enqueue together with others; its payload is a text."""
 
     key: str
     payload: str = ""
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """An item on lease. The fence is greater than that of every earlier claim of the item."""
+    """A leased item. Its fence is greater than that of every earlier claim of the item."""
 
     kind: str
     key: str
@@ -58,7 +58,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Failure(enum.Enum):
-    """What became of an item that failed."""
+    """The outcome of a failed attempt."""
 
     RETRIED = "retried"
     DEAD = "dead"
@@ -66,7 +66,7 @@ class Failure(enum.Enum):
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """An item that is out of tries."""
+    """An item that has no attempts left."""
 
     kind: str
     key: str
@@ -79,7 +79,7 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
 
 class WaitingItem(msgspec.Struct, frozen=True):
-    """An item in the queue, as people look at it."""
+    """An item in the queue, as operators see it."""
 
     kind: str
     key: str
@@ -91,8 +91,8 @@ class WaitingItem(msgspec.Struct, frozen=True):
     last_error: str | None
 
 
-class Counts(msgspec.Struct, frozen=True):
-    """How much there is of one kind."""
+class KindCounts(msgspec.Struct, frozen=True):
+    """The numbers of items of one kind: waiting, claimed, dead."""
 
     kind: str
     waiting: int

@@ -1,8 +1,7 @@
-"""The SQL of the work queue. Only `work` uses it.
+"""The SQL of the work queue. Only `queue` uses it.
 
-`ready_at` is the one column that says whether an item may be claimed: while it waits, the time it is due (or its backoff ends);
-while it is claimed, the time the lease ends. An item is held exactly while `owner` is set; a holder proves itself by owner and
-fence.
+The column `ready_at` alone says when an item may be claimed: while it waits, that is the time it is due or its backoff ends; while it
+is claimed, the time the lease ends. An item is claimed exactly while `owner` is set; a worker proves its claim by owner and fence.
 """
 
 from precast.store.engine.query import Query
@@ -10,9 +9,9 @@ from precast.store.engine.query import Query
 ENQUEUE = Query(
     "work.enqueue",
     """
-    -- Put the item in, or ask again for the one that is there: then the newest payload counts. While someone holds it
-    -- only the next generation is noted. A new item's turn comes right after what is being worked on (if nothing is,
-    -- after what waits longest), or some steps after the last of its lane, whichever is later.
+    -- Adds the item, or updates the existing one with the newest payload. While it is claimed, this only starts the next
+    -- generation. The turn of a new item is right after the claimed items (without any, after the first waiting one), or some
+    -- steps after the last of its lane, whichever is later.
     INSERT INTO work_item
         (kind, key, lane, payload, generation, turn, due_at, ready_at, queued_at, attempts, fence)
     VALUES (
@@ -42,14 +41,14 @@ ENQUEUE = Query(
 DROP = Query(
     "work.drop",
     """
-    -- Nobody wants it any more; whoever holds it finds that it is not theirs.
+    -- The item is no longer needed; a worker that has claimed it finds that it has lost the claim.
     DELETE FROM work_item WHERE kind = :kind AND key = :key RETURNING key
     """,
 )
 ENQUEUE_MANY = Query(
     "work.enqueue_many",
     """
-    -- The same for many items of one lane at once, their turns following each other; payloads are texts.
+    -- As work.enqueue for many items of one lane, with consecutive turns; payloads are texts.
     INSERT INTO work_item
         (kind, key, lane, payload, generation, turn, due_at, ready_at, queued_at, attempts, fence)
     SELECT
@@ -117,7 +116,7 @@ EXISTS = Query("work.exists", "SELECT 1 FROM work_item WHERE kind = :kind AND ke
 COUNT_UP_TO = Query(
     "work.count_up_to",
     """
-    -- How many items of a kind there are, without counting further than anyone needs to know.
+    -- How many items of a kind there are, counted only up to the limit.
     SELECT count(*) FROM (SELECT 1 FROM work_item WHERE kind = :kind LIMIT :limit) AS counted
     """,
 )
@@ -129,7 +128,7 @@ NEXT_FENCE = Query(
 CLAIM = Query(
     "work.claim",
     """
-    -- Lease the first items, in fair order, that wait or whose lease has run out.
+    -- Leases the first items, in fair order, that wait or whose lease has expired.
     UPDATE work_item SET
         owner = :owner, fence = :fence, claimed_generation = generation, attempts = attempts + 1, ready_at = :lease_until
     WHERE kind = :kind AND key IN (
@@ -139,7 +138,7 @@ CLAIM = Query(
     RETURNING turn, queued_at, key, lane, payload, generation, attempts, last_error
     """,
     postgresql="""
-    -- The same; items that another server is claiming at this moment are passed over, not waited for.
+    -- Skips items that another server is claiming right now.
     WITH next AS MATERIALIZED (
         SELECT key FROM work_item WHERE kind = :kind AND ready_at <= :now AND fence < :fence
         ORDER BY turn, queued_at, key LIMIT :limit
@@ -155,7 +154,7 @@ CLAIM = Query(
 EXTEND = Query(
     "work.extend",
     """
-    -- A holder goes on, also late, as long as nobody else has claimed the item.
+    -- A worker may extend its lease even after it expired, as long as no other worker has claimed the item.
     UPDATE work_item SET ready_at = :lease_until
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
     RETURNING key
@@ -164,7 +163,7 @@ EXTEND = Query(
 REMOVE_DONE = Query(
     "work.remove_done",
     """
-    -- Done, and nobody has asked for it again in the meantime.
+    -- Done, and not enqueued again in the meantime.
     DELETE FROM work_item
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence AND generation = claimed_generation
     RETURNING key
@@ -173,21 +172,21 @@ REMOVE_DONE = Query(
 REMOVE_MANY_DONE = Query(
     "work.remove_many_done",
     """
-    -- The same for many items of one claim.
+    -- As work.remove_done for many items of one claim.
     DELETE FROM work_item
     WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
       AND owner = :owner AND fence = :fence AND generation = claimed_generation
     RETURNING key
     """,
     postgresql="""
-    -- All of them are held first, in the order in which they are given: whoever asks for them keeps to the same, so the two never
-    -- wait in a circle.
-    WITH held AS MATERIALIZED (
-        SELECT found.key FROM jsonb_array_elements_text(CAST(:keys AS JSONB)) AS keys (value),
-            LATERAL (SELECT key FROM work_item WHERE kind = :kind AND key = value FOR UPDATE) AS found
+    -- Locks all of them first, in the given order. Transactions that enqueue them lock in the same order, so the two cannot
+    -- deadlock.
+    WITH locked AS MATERIALIZED (
+        SELECT item.key FROM jsonb_array_elements_text(CAST(:keys AS JSONB)) AS keys (value),
+            LATERAL (SELECT key FROM work_item WHERE kind = :kind AND key = value FOR UPDATE) AS item
     )
-    DELETE FROM work_item USING held
-    WHERE kind = :kind AND work_item.key = held.key
+    DELETE FROM work_item USING locked
+    WHERE kind = :kind AND work_item.key = locked.key
       AND owner = :owner AND fence = :fence AND generation = claimed_generation
     RETURNING work_item.key
     """,
@@ -195,7 +194,7 @@ REMOVE_MANY_DONE = Query(
 WAIT_AGAIN = Query(
     "work.wait_again",
     """
-    -- Done, but asked for again while it was held: the next generation waits, as the next of its lane would.
+    -- Done, but enqueued again while it was claimed: the next generation waits like the next item of its lane.
     UPDATE work_item SET
         owner = NULL, claimed_generation = NULL, attempts = 0, last_error = NULL, queued_at = :now, ready_at = due_at,
         turn = turn + :steps
@@ -206,7 +205,7 @@ WAIT_AGAIN = Query(
 RETRY = Query(
     "work.retry",
     """
-    -- Failed with tries left, or asked for again while it was held: then the newer payload starts counting from none.
+    -- Failed with attempts left; or enqueued again while it was claimed, which resets the number of attempts.
     UPDATE work_item SET
         owner = NULL, claimed_generation = NULL, last_error = :error,
         attempts = CASE WHEN generation = claimed_generation THEN attempts ELSE 0 END,
@@ -219,7 +218,7 @@ RETRY = Query(
 GIVE_BACK = Query(
     "work.give_back",
     """
-    -- Not done and not failed: the try is not counted.
+    -- Neither done nor failed: the attempt is not counted.
     UPDATE work_item SET owner = NULL, claimed_generation = NULL, attempts = attempts - 1, ready_at = due_at
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
     RETURNING key
@@ -228,7 +227,7 @@ GIVE_BACK = Query(
 PUT_OFF = Query(
     "work.put_off",
     """
-    -- Out of tries, but there is no room among the dead letters: it stays, with one more try, at the slowest pace.
+    -- No attempts left, but there are too many dead letters: the item stays with one more attempt, at the slowest rate.
     UPDATE work_item SET
         owner = NULL, claimed_generation = NULL, last_error = :error, ready_at = :retry_at, attempts = :max_attempts - 1
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
@@ -238,7 +237,7 @@ PUT_OFF = Query(
 BURY = Query(
     "work.bury",
     """
-    -- Copy an item that is out of tries to the dead letters, if there is room; a newer death replaces an older one.
+    -- Copies an item without attempts left to the dead letters, if there is room; it replaces an older letter of the same key.
     INSERT INTO work_dead (kind, key, lane, payload, attempts, last_error, queued_at, died_at)
     SELECT kind, key, lane, payload, attempts, CAST(:error AS TEXT), queued_at, CAST(:now AS BIGINT) FROM work_item
     WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence
@@ -255,15 +254,15 @@ REMOVE_HELD = Query(
     DELETE FROM work_item WHERE kind = :kind AND key = :key AND owner = :owner AND fence = :fence RETURNING key
     """,
 )
-FORGET_DEAD = Query(
-    "work.forget_dead",
+DELETE_DEAD = Query(
+    "work.delete_dead",
     """
-    -- A dead letter that is settled: requeued, or overtaken by a later success of the same item.
+    -- A dead letter that is obsolete: requeued, or followed by a success of the same item.
     DELETE FROM work_dead WHERE kind = :kind AND key = :key RETURNING lane, payload
     """,
 )
-FORGET_MANY_DEAD = Query(
-    "work.forget_many_dead",
+DELETE_MANY_DEAD = Query(
+    "work.delete_many_dead",
     """
     DELETE FROM work_dead WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
     """,
@@ -295,7 +294,7 @@ FIND = Query(
 FIND_AMONG = Query(
     "work.find_among",
     """
-    -- Those among these that wait or are held, and whether somebody could take them up now, or has.
+    -- Those of the keys that are in the queue, and whether each is claimable now or claimed.
     SELECT key, owner IS NOT NULL OR ready_at <= :now FROM work_item
     WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
     """,
@@ -307,7 +306,7 @@ FIND_AMONG = Query(
 FIND_DEAD_AMONG = Query(
     "work.find_dead_among",
     """
-    -- Those among these that were given up, and that nobody has asked for since.
+    -- Those of the keys that are dead letters and were not enqueued since.
     SELECT key FROM work_dead AS dead WHERE kind = :kind AND key IN (SELECT value FROM json_each(:keys))
         AND NOT EXISTS (SELECT 1 FROM work_item AS item WHERE item.kind = dead.kind AND item.key = dead.key)
     """,
@@ -327,7 +326,7 @@ FIND_DEAD = Query(
 COUNTS = Query(
     "work.counts",
     """
-    -- One row a kind. Reads every item: for people and metrics, not for the way of the work.
+    -- One row for each kind. Reads every item: for operators and metrics, not for the hot path.
     SELECT kind, count(*) - count(owner), count(owner), min(queued_at), 0 FROM work_item GROUP BY kind
     UNION ALL
     SELECT kind, 0, 0, NULL, count(*) FROM work_dead GROUP BY kind

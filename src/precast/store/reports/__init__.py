@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Tables of reports: runs, their events, and the partitions that hold them on PostgreSQL."""

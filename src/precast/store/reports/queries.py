@@ -1,6 +1,6 @@
-"""The SQL of reports. Only `reports` and `report_views` use it.
+"""The SQL of reports. Only `reports` and `views` use it.
 
-What a node writes never touches another node's report, whatever id it says: every conflict asks for the node too.
+A node can never write to the report of another node, whatever id it sends: every ON CONFLICT clause compares the node too.
 """
 
 from precast.store.engine.query import Query, insert
@@ -13,7 +13,7 @@ COLUMNS = """
 BEGIN = Query(
     "reports.begin",
     """
-    -- What came before its beginning is kept; what has ended stays so.
+    -- Keeps events that were received before the beginning; a report that has ended stays ended.
     INSERT INTO report (id, node, state, mode, reason, order_id, catalog, release, environment, version, resources, changed,
         pending, failed, skipped, waiting, corrective, is_complete, is_stale, events, got, began_at, received_at, heard_at,
         why, detail)
@@ -29,7 +29,7 @@ BEGIN = Query(
 SUPERSEDE = Query(
     "reports.supersede",
     """
-    -- A node has one run at a time: where another began, the one before is over.
+    -- A node has one run at a time, so the beginning of a run ends the earlier one.
     UPDATE report SET state = 'broken-off', why = 'another run began', heard_at = :now
     WHERE node = :node AND state = 'running' AND id <> :id
     """,
@@ -37,7 +37,7 @@ SUPERSEDE = Query(
 GO_ON = Query(
     "reports.go_on",
     """
-    -- Events of a run. If its beginning was lost on the node, its end tells.
+    -- Events of a run. If its beginning was lost on the node, its end repeats it.
     INSERT INTO report (id, node, state, mode, reason, order_id, catalog, release, environment, version, resources, changed,
         pending, failed, skipped, waiting, corrective, is_complete, is_stale, events, got, began_at, received_at, heard_at,
         why, detail)
@@ -62,7 +62,7 @@ _FINISHED = """
 
 
 def _finish(name: str, counts: str) -> Query:
-    """The end of a run, which knows all of it; also of one that was thought to be broken off."""
+    """Make the statement for the end of a run, which replaces all columns; also of a run that was marked as broken off."""
     return insert(
         name,
         "report",
@@ -86,7 +86,7 @@ FINISH = _finish(
             changed = excluded.changed, pending = excluded.pending, failed = excluded.failed, skipped = excluded.skipped,
             waiting = excluded.waiting, corrective = excluded.corrective,""",
 )
-# Of a run that nobody has counted: what was told of it so far stays.
+# The end of a run without counts: the counts reported so far stay.
 FINISH_UNCOUNTED = _finish("reports.finish_uncounted", "")
 ADD_PAGE = insert(
     "reports.add_page",
@@ -94,8 +94,8 @@ ADD_PAGE = insert(
     "report text, first int, at int, last int, body bytes",
     "ON CONFLICT (report, first, at) DO NOTHING",
 )
-# To look for conflicts would cost as much again. There are none: whoever stores has each number of a report once, and no two
-# transactions of one node are of one moment.
+# Without ON CONFLICT, which would double the cost. There are no conflicts: a transaction stores each number of a report once, and two
+# transactions of one node never have the same time.
 ADD_EVENT = insert(
     "reports.add_event",
     "report_event",
@@ -104,19 +104,19 @@ ADD_EVENT = insert(
 OWNED = Query(
     "reports.owned",
     """
-    -- Of some ids, those that another node has.
+    -- The node of each of these reports.
     SELECT id, node FROM report WHERE id IN (SELECT value FROM json_each(:ids))
     """,
     postgresql="""
-    -- One by one: for many ids at once a table that has grown since it was last looked at is read from end to end.
-    SELECT found.id, found.node FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) AS ids (value),
-        LATERAL (SELECT id, node FROM report WHERE id = value LIMIT 1) AS found
+    -- One look-up for each id: for many ids at once, the planner scans a table that has grown since the last ANALYZE.
+    SELECT known.id, known.node FROM jsonb_array_elements_text(CAST(:ids AS JSONB)) AS ids (value),
+        LATERAL (SELECT id, node FROM report WHERE id = value LIMIT 1) AS known
     """,
 )
 BREAK_OFF = Query(
     "reports.break_off",
     """
-    -- Runs of which nothing was heard for too long.
+    -- Runs from which nothing was received for too long.
     UPDATE report SET state = 'broken-off', why = :why, heard_at = :now
     WHERE state = 'running' AND heard_at < :before_at
     RETURNING id
@@ -132,7 +132,7 @@ SOME = Query(
 LATEST = Query(
     "reports.latest",
     f"""
-    -- The newest report of each of some nodes.
+    -- The newest report of each node.
     SELECT {COLUMNS} FROM report WHERE id IN (
         SELECT (SELECT id FROM report WHERE node = names.value ORDER BY received_at DESC, id DESC LIMIT 1)
         FROM json_each(:nodes) AS names
@@ -152,7 +152,7 @@ PAGES = Query(
     """,
 )
 REST = Query("reports.rest", "SELECT body FROM report_page WHERE report = :id AND first = 0 LIMIT 1")
-# Newest first, before a place; what the leading condition leaves over is looked at one by one.
+# Newest first, before a cursor; the leading condition uses an index, the others filter its rows.
 _LIST = """
     SELECT {columns} FROM report
     WHERE {leading} AND (received_at, id) < (:before_at, :before_id)
@@ -183,7 +183,7 @@ EVENTS_FAILED = Query("reports.events_failed", _EVENTS.format(leading="status = 
 TRIM_REPORTS = Query(
     "reports.trim",
     """
-    -- The oldest before a moment, some at a time: a writer never waits long.
+    -- The oldest before a time, a few at a time, so that no writer waits long.
     DELETE FROM report WHERE id IN (SELECT id FROM report WHERE received_at < :before_at ORDER BY received_at LIMIT :limit)
     RETURNING id
     """,
@@ -206,12 +206,12 @@ TRIM_EVENTS = Query(
     RETURNING number
     """,
 )
-FORGET_PAGES = Query(
-    "reports.forget_pages",
+DELETE_PAGES = Query(
+    "reports.delete_pages",
     "DELETE FROM report_page WHERE report IN (SELECT id FROM report WHERE node = :node)",
 )
-FORGET_EVENTS = Query(
-    "reports.forget_events",
+DELETE_EVENTS = Query(
+    "reports.delete_events",
     "DELETE FROM report_event WHERE report IN (SELECT id FROM report WHERE node = :node)",
 )
-FORGET = Query("reports.forget", "DELETE FROM report WHERE node = :node")
+DELETE = Query("reports.delete", "DELETE FROM report WHERE node = :node")

@@ -1,8 +1,8 @@
-"""Reports of runs: what nodes tell is stored by many at once, each part of a report whole or not at all.
+"""Reports of runs, stored in batches: each part of a report is stored completely or not at all.
 
-A report is one row. What happened comes in pages, stored as they came and packed, which is what people read; beside that a small row for
-each resource to which something happened, which is what they search by. Everybody who stores at the same moment shares the statements, and
-a run that tells everything at once costs one row.
+A report is one row. Its events are stored in compressed pages as the node sent them, which is what people read; beside them a small row
+for each resource that an event happened to, which is what they search by. All writers of one commit share the statements, and a run
+that is reported in one record costs one row.
 """
 
 import zlib
@@ -12,20 +12,20 @@ from datetime import datetime
 import msgspec
 
 from precast.base.clock import to_micros
-from precast.store.engine.compression import pack
+from precast.store.engine.compression import compress
 from precast.store.engine.database import Database
 from precast.store.engine.query import Transaction, Wake, json_list
 from precast.store.reports import queries as queries
 from precast.wire.reports.records import RunBegan
 
-# What one changes wakes those who look at it; by part of the id, because there are too many reports for a topic each.
-PARTS = 64
-# Pages are joined up to this size.
+# A changed report wakes its viewers. Reports share topics by a hash of their id, because there are too many for a topic each.
+TOPIC_COUNT = 64
+# Consecutive pages are joined up to this size.
 PAGE_BYTES = 256 * 1024
 
 
-class Counted(msgspec.Struct, frozen=True):
-    """How resources ended, as far as was told."""
+class ResourceCounts(msgspec.Struct, frozen=True):
+    """How many resources ended in which state, as far as reported."""
 
     changed: int = 0
     pending: int = 0
@@ -35,8 +35,8 @@ class Counted(msgspec.Struct, frozen=True):
     corrective: int = 0
 
 
-class EventIndex(msgspec.Struct, frozen=True):
-    """What can be searched for of one resource's report."""
+class IndexedEvent(msgspec.Struct, frozen=True):
+    """The searchable part of one resource's report."""
 
     number: int
     resource: str
@@ -46,24 +46,24 @@ class EventIndex(msgspec.Struct, frozen=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Events as they came together: JSON, and what can be searched for."""
+    """Events of one record: as JSON, and their searchable part."""
 
     first: int
     body: bytes
-    index: Sequence[EventIndex]
+    index: Sequence[IndexedEvent]
 
     @property
     def last(self) -> int:
         return self.first + len(self.index) - 1
 
 
-class Finished(msgspec.Struct, frozen=True):
-    """How a run ended; without `counted` what was told so far stays."""
+class RunOutcome(msgspec.Struct, frozen=True):
+    """How a run ended; without `counted` the counts reported so far stay."""
 
     state: str
     ended_at: datetime
     took_s: float | None
-    counted: Counted | None
+    counted: ResourceCounts | None
     resources: int
     is_complete: bool
     events: int
@@ -71,17 +71,17 @@ class Finished(msgspec.Struct, frozen=True):
     detail: bytes
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What one node told of one report, as much as came together."""
+class ReportUpdate(msgspec.Struct, frozen=True):
+    """What a transaction stores of one report: all that a node reported at once."""
 
     node: str
     report: str
     began: RunBegan | None = None
     detail: bytes = b"{}"
     pages: Sequence[EventPage] = ()
-    counted: Counted = Counted()
-    finished: Finished | None = None
-    rest: bytes = b""  # names of resources to which nothing happened, packed by the node
+    counted: ResourceCounts = ResourceCounts()
+    finished: RunOutcome | None = None
+    rest: bytes = b""  # names of the resources without an event, compressed by the node
 
     @property
     def got(self) -> int:
@@ -94,60 +94,68 @@ class Reports:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def storing(self, told: Sequence[Told]) -> Transaction[None]:
-        """Store what was told. Of one report there is one entry."""
+    def store(self, updates: Sequence[ReportUpdate]) -> Transaction[None]:
+        """Store updates, at most one for each report."""
         now = to_micros(self._database.clock.now())
-        # Always in the order of ids, so that two servers wait for each other and never in a circle.
-        told = sorted(told, key=lambda one: one.report)
-        begun = [one for one in told if one.finished is None and one.began is not None]
+        # Always in the order of ids, so that two servers cannot deadlock.
+        updates = sorted(updates, key=lambda update: update.report)
+        begun = [update for update in updates if update.finished is None and update.began is not None]
         if begun:
-            yield queries.BEGIN.many(_begin_row(one, now) for one in begun)
-            yield queries.SUPERSEDE.many({"node": one.node, "id": one.report, "now": now} for one in begun)
-        if running := [one for one in told if one.finished is None and one.pages]:
-            yield queries.GO_ON.many(_go_on_row(one, now) for one in running)
-        finished = [(one, one.finished) for one in told if one.finished is not None]
-        if counted := [_finish_row(one, end, end.counted, now) for one, end in finished if end.counted is not None]:
-            yield queries.FINISH.in_order(counted)
-        if uncounted := [_finish_row(one, end, one.counted, now) for one, end in finished if end.counted is None]:
-            yield queries.FINISH_UNCOUNTED.in_order(uncounted)
-        if paged := [one for one in told if one.pages or one.rest]:
-            yield from self._storing_pages(paged, now)
-        for topic in sorted({topic_of(one.report) for one in told}):
+            yield queries.BEGIN.many(_begin_row(update, now) for update in begun)
+            yield queries.SUPERSEDE.many({"node": update.node, "id": update.report, "now": now} for update in begun)
+        if running := [update for update in updates if update.finished is None and update.pages]:
+            yield queries.GO_ON.many(_go_on_row(update, now) for update in running)
+        finished = [(update, update.finished) for update in updates if update.finished is not None]
+        if counted := [
+            _finish_row(update, outcome, outcome.counted, now)
+            for update, outcome in finished
+            if outcome.counted is not None
+        ]:
+            yield queries.FINISH.many_tuples(counted)
+        if uncounted := [
+            _finish_row(update, outcome, update.counted, now) for update, outcome in finished if outcome.counted is None
+        ]:
+            yield queries.FINISH_UNCOUNTED.many_tuples(uncounted)
+        if paged := [update for update in updates if update.pages or update.rest]:
+            yield from self._store_pages(paged, now)
+        for topic in sorted({topic_of(update.report) for update in updates}):
             yield Wake(topic)
-        yield Wake(ANY)
+        yield Wake(ALL_REPORTS_TOPIC)
 
-    def _storing_pages(self, told: Sequence[Told], now: int) -> Transaction[None]:
-        owners = {row[0]: row[1] for row in (yield queries.OWNED(ids=json_list(one.report for one in told)))}
-        mine = [one for one in told if owners.get(one.report) == one.node]
+    def _store_pages(self, updates: Sequence[ReportUpdate], now: int) -> Transaction[None]:
+        owners = {row[0]: row[1] for row in (yield queries.OWNED(ids=json_list(update.report for update in updates)))}
+        own_updates = [update for update in updates if owners.get(update.report) == update.node]
         pages = [
-            (one.report, page.first, now, page.last, pack(page.body)) for one in mine for page in _joined(one.pages)
+            (update.report, page.first, now, page.last, compress(page.body))
+            for update in own_updates
+            for page in _join_pages(update.pages)
         ]
-        # The rest lies before the first event, so that nobody who reads events comes upon it.
-        pages += [(one.report, 0, now, 0, one.rest) for one in mine if one.rest]
-        yield queries.ADD_PAGE.in_order(pages)
+        # The rest is stored before the first event, so that a reader of events never sees it.
+        pages += [(update.report, 0, now, 0, update.rest) for update in own_updates if update.rest]
+        yield queries.ADD_PAGE.many_tuples(pages)
         events = {
-            (one.report, event.number): (
-                one.report,
+            (update.report, event.number): (
+                update.report,
                 event.number,
                 now,
-                one.node,
+                update.node,
                 event.resource,
                 event.status,
                 int(event.is_corrective),
                 event.message,
             )
-            for one in mine
-            for page in one.pages
+            for update in own_updates
+            for page in update.pages
             for event in page.index
         }
         if events:
-            yield queries.ADD_EVENT.in_order(list(events.values()))
+            yield queries.ADD_EVENT.many_tuples(list(events.values()))
 
     async def break_off(self, before: datetime, why: str) -> int:
-        """End runs of which nothing was heard since a moment; how many."""
-        return await self._database.write(self._breaking_off, before, why)
+        """Mark running reports as broken off if nothing was received of them since `before`. Returns how many."""
+        return await self._database.write(self._mark_broken_off, before, why)
 
-    def _breaking_off(self, before: datetime, why: str) -> Transaction[int]:
+    def _mark_broken_off(self, before: datetime, why: str) -> Transaction[int]:
         now = to_micros(self._database.clock.now())
         rows = yield queries.BREAK_OFF(before_at=to_micros(before), why=why, now=now)
         for (report,) in rows:
@@ -155,48 +163,48 @@ class Reports:
         return len(rows)
 
     async def trim(self, before: datetime, limit: int) -> int:
-        """Remove some of the oldest reports, pages and events before a moment; how many."""
-        return await self._database.write(_trimming, before, limit)
+        """Delete up to `limit` of the oldest reports, pages and events before a time. Returns how many."""
+        return await self._database.write(_trim, before, limit)
 
 
-def _joined(pages: Sequence[EventPage]) -> list[EventPage]:
-    """Pages that follow each other as one: what came together is stored and read together."""
-    found: list[EventPage] = []
+def _join_pages(pages: Sequence[EventPage]) -> list[EventPage]:
+    """Join consecutive pages: events that were reported together are stored and read together."""
+    joined: list[EventPage] = []
     for page in pages:
-        if found and found[-1].last + 1 == page.first and len(found[-1].body) + len(page.body) <= PAGE_BYTES:
-            before = found.pop()
+        if joined and joined[-1].last + 1 == page.first and len(joined[-1].body) + len(page.body) <= PAGE_BYTES:
+            before = joined.pop()
             page = EventPage(before.first, before.body[:-1] + b"," + page.body[1:], [*before.index, *page.index])
-        found.append(page)
-    return found
+        joined.append(page)
+    return joined
 
 
-ANY = "reports"
+ALL_REPORTS_TOPIC = "reports"
 
 
 def topic_of(report: str) -> str:
-    """What those who look at a report subscribe to; others may share it."""
-    return f"report.{zlib.crc32(report.encode()) % PARTS}"
+    """The topic that viewers of a report subscribe to; other reports may share it."""
+    return f"report.{zlib.crc32(report.encode()) % TOPIC_COUNT}"
 
 
-def forgetting(node: str) -> Transaction[None]:
-    """Remove everything that a node has ever told of its runs."""
-    for query in (queries.FORGET_PAGES, queries.FORGET_EVENTS, queries.FORGET):
+def delete_node_reports(node: str) -> Transaction[None]:
+    """Delete all reports of a node."""
+    for query in (queries.DELETE_PAGES, queries.DELETE_EVENTS, queries.DELETE):
         yield query(node=node)
 
 
-def _trimming(before: datetime, limit: int) -> Transaction[int]:
+def _trim(before: datetime, limit: int) -> Transaction[int]:
     at, count = to_micros(before), 0
     for query in (queries.TRIM_EVENTS, queries.TRIM_PAGES, queries.TRIM_REPORTS):
         count += len((yield query(before_at=at, limit=limit)))
     return count
 
 
-def _begin_row(one: Told, now: int) -> dict[str, object]:
-    began = one.began
-    assert began is not None, "chosen by it"
+def _begin_row(update: ReportUpdate, now: int) -> dict[str, object]:
+    began = update.began
+    assert began is not None, "the caller selects updates with a beginning"
     return {
-        "id": one.report,
-        "node": one.node,
+        "id": update.report,
+        "node": update.node,
         "now": now,
         "mode": began.mode,
         "reason": began.reason,
@@ -208,22 +216,22 @@ def _begin_row(one: Told, now: int) -> dict[str, object]:
         "resources": began.resources,
         "is_stale": int(began.is_stale),
         "began_at": to_micros(began.began_at),
-        "detail": pack(one.detail),
+        "detail": compress(update.detail),
     }
 
 
-def _go_on_row(one: Told, now: int) -> dict[str, object]:
-    row: dict[str, object] = {"id": one.report, "node": one.node, "now": now, "detail": b"{}"}
-    return row | msgspec.structs.asdict(one.counted) | {"events": one.pages[-1].last, "got": one.got}
+def _go_on_row(update: ReportUpdate, now: int) -> dict[str, object]:
+    row: dict[str, object] = {"id": update.report, "node": update.node, "now": now, "detail": b"{}"}
+    return row | msgspec.structs.asdict(update.counted) | {"events": update.pages[-1].last, "got": update.got}
 
 
-def _finish_row(one: Told, end: Finished, counted: Counted, now: int) -> tuple[object, ...]:
-    began = one.began
-    assert began is not None, "the end of a run says how it began"
+def _finish_row(update: ReportUpdate, outcome: RunOutcome, counted: ResourceCounts, now: int) -> tuple[object, ...]:
+    began = update.began
+    assert began is not None, "the end of a run repeats its beginning"
     return (
-        one.report,
-        one.node,
-        end.state,
+        update.report,
+        update.node,
+        outcome.state,
         began.mode,
         began.reason,
         began.order,
@@ -231,22 +239,22 @@ def _finish_row(one: Told, end: Finished, counted: Counted, now: int) -> tuple[o
         began.release,
         began.environment,
         began.version,
-        end.resources,
+        outcome.resources,
         counted.changed,
         counted.pending,
         counted.failed,
         counted.skipped,
         counted.waiting,
         counted.corrective,
-        int(end.is_complete),
+        int(outcome.is_complete),
         int(began.is_stale),
-        end.events,
-        one.got,
+        outcome.events,
+        update.got,
         to_micros(began.began_at),
-        to_micros(end.ended_at),
-        None if end.took_s is None else round(end.took_s * 1e6),
+        to_micros(outcome.ended_at),
+        None if outcome.took_s is None else round(outcome.took_s * 1e6),
         now,
         now,
-        end.why,
-        pack(end.detail),
+        outcome.why,
+        compress(outcome.detail),
     )

@@ -1,9 +1,9 @@
-"""Backups: one file that either database can write and either can read, so that it also moves a site from SQLite to PostgreSQL.
+"""Backups: one file that both databases can write and read, so that it can also move a site from SQLite to PostgreSQL.
 
 The file is a gzip stream of MessagePack values: a header, then for each table its columns and rows in pages, then an end with
-the counts. It is taken on one snapshot beside running servers, appears under its name only when it is whole and flushed, and is
-restored in one transaction into an empty database: all of it or nothing. A backup of an older schema is restored as it was and
-then expanded.
+the counts. A backup is taken on one snapshot beside running servers. The file appears under its name only when it is complete and
+flushed. It is restored in one transaction into an empty database, all of it or nothing. A backup of an older schema is restored into
+that schema, which is then expanded.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import msgspec
 
 from precast.base.clock import to_micros
 from precast.base.errors import ConflictError, InternalError
-from precast.base.files import appearing
+from precast.base.files import new_file
 from precast.store import issues
 from precast.store.engine.database import Database
 from precast.store.engine.query import Query, Transaction
@@ -27,7 +27,7 @@ from precast.store.schema.schema import Schema
 from precast.store.schema.tables import TABLES, Table
 
 FORMAT = 1
-# No page comes near this; a length beyond it is damage.
+# No page is nearly this large; a greater length means that the file is damaged.
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 
 READ_FENCE = Query("backup.read_fence", "SELECT last FROM work_fence", postgresql="SELECT last_value FROM work_fence")
@@ -39,7 +39,7 @@ SET_FENCE = Query(
 
 
 class Header(msgspec.Struct, frozen=True, tag="header"):
-    """What the file is."""
+    """The format, origin and schema of the file."""
 
     format: int
     schema: int
@@ -49,7 +49,7 @@ class Header(msgspec.Struct, frozen=True, tag="header"):
 
 
 class Page(msgspec.Struct, frozen=True, tag="page"):
-    """Some rows of a table."""
+    """A page of rows of a table."""
 
     table: str
     columns: list[str]
@@ -57,7 +57,7 @@ class Page(msgspec.Struct, frozen=True, tag="page"):
 
 
 class End(msgspec.Struct, frozen=True, tag="end"):
-    """The rows of each table: without this the file is cut off."""
+    """The number of rows of each table: without this frame the file is truncated."""
 
     counts: dict[str, int]
 
@@ -68,58 +68,58 @@ _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Frame)
 
 
 async def take(database: Database, path: Path) -> dict[str, int]:
-    """Write a backup; the number of rows of each table.
+    """Write a backup. Returns the number of rows of each table.
 
-    Raises ConflictError STORE-030 if the file exists, UnavailableError STORE-031 if it cannot be written; then none is left behind.
+    Raises ConflictError STORE-030 if the file exists, UnavailableError STORE-031 if it cannot be written; then no file is left behind.
     """
     await Schema(database).verify()
     try:
         with _new_file(path) as file:
-            return await database.read(_taking, database.clock.now(), database.dialect.value, file)
+            return await database.read(_write_tables, database.clock.now(), database.dialect.value, file)
     except OSError as error:
         raise issues.BACKUP_UNWRITABLE.error(path=path, reason=error.strerror or error) from error
 
 
 async def restore(database: Database, path: Path) -> dict[str, int]:
-    """Fill an empty database from a backup; the number of rows of each table.
+    """Fill an empty database from a backup. Returns the number of rows of each table.
 
-    Raises ConflictError STORE-034 if there is data in it, InputError STORE-033 for a file that is not whole; then nothing is stored.
+    Raises ConflictError STORE-034 if the database has data, InputError STORE-033 if the file is incomplete; then nothing is stored.
     """
     try:
-        with _telling(path):
-            counts = await database.write(_restoring, database, path)
+        with _errors_translated(path):
+            counts = await database.write(_restore_tables, database, path)
     except (ConflictError, InternalError):
-        # A row that does not fit may be damage that the checksum, at the end of the file, would have shown.
+        # A row that the database refuses may be damaged; only the checksum at the end of the file shows that.
         _verify(path)
         raise
     await Schema(database).expand()
     return counts
 
 
-def _taking(now: datetime, source: str, file: BinaryIO) -> Transaction[dict[str, int]]:
-    """Write the frames as the pages come. Only a reading unit may have such a side effect: it is run once."""
+def _write_tables(now: datetime, source: str, file: BinaryIO) -> Transaction[dict[str, int]]:
+    """Write the frames as the pages are read. Only a read transaction may have such a side effect, because it is run once."""
     ((schema,),) = yield Query("backup.schema", "SELECT max(number) FROM schema_migration")()
     ((fence,),) = yield READ_FENCE()
-    _write(file, Header(FORMAT, schema, to_micros(now), source, fence))
+    _write_frame(file, Header(FORMAT, schema, to_micros(now), source, fence))
     counts = {}
     for table in TABLES:
         counts[table.name] = 0
         page = yield table.first_page(table.page_rows)
         while page:
-            _write(file, Page(table.name, list(table.columns), [list(row) for row in page]))
+            _write_frame(file, Page(table.name, list(table.columns), [list(row) for row in page]))
             counts[table.name] += len(page)
             page = yield table.page_after(page[-1], table.page_rows)
-    _write(file, End(counts))
+    _write_frame(file, End(counts))
     return counts
 
 
-def _restoring(database: Database, path: Path) -> Transaction[dict[str, int]]:
+def _restore_tables(database: Database, path: Path) -> Transaction[dict[str, int]]:
     with _opened(path) as frames:
         header = next(frames)
-        assert isinstance(header, Header), "_frames yields it first"
+        assert isinstance(header, Header), "_read_frames yields it first"
         if header.schema > (known := Schema(database).known):
             raise issues.BACKUP_NEWER.error(path=path, found=header.schema, known=known)
-        yield from Schema(database).expanding(header.schema)
+        yield from Schema(database).apply_pending(header.schema)
         yield from _refuse_filled(database)
         counts = {table.name: 0 for table in TABLES}
         for frame in frames:
@@ -142,60 +142,60 @@ def _table(name: str) -> Table:
 
 
 def _verify(path: Path) -> None:
-    """Read a file to its end. Raises InputError STORE-033 if it is damaged; what can be read only once is not looked at."""
+    """Read a file to its end. Raises InputError STORE-033 if it is damaged. A pipe, which can be read only once, is not checked."""
     if path.is_file():
-        with _telling(path), _opened(path) as frames:
+        with _errors_translated(path), _opened(path) as frames:
             for _ in frames:
                 pass
 
 
 @contextlib.contextmanager
-def _telling(path: Path) -> Iterator[None]:
-    """What goes wrong in reading a file, in our words."""
+def _errors_translated(path: Path) -> Iterator[None]:
+    """Translate errors of reading a file to issues."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise issues.BACKUP_UNREADABLE.error(path=path, reason=error.strerror) from error
-        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off") from error
+        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or truncated") from error
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Iterator[Frame]]:
     with path.open("rb") as raw, gzip.open(raw) as file:
-        yield _frames(cast("BinaryIO", file), path)
+        yield _read_frames(cast("BinaryIO", file), path)
 
 
-def _frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
-    """The frames of a file, checked: a header of a format we know, known tables and columns, and an end with the right counts."""
-    header = _read(file, path)
+def _read_frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
+    """Yield the frames of a file, checked: a header of a known format, known tables and columns, and an end with the right counts."""
+    header = _read_frame(file, path)
     if not isinstance(header, Header):
-        raise issues.BACKUP_BROKEN.error(path=path, reason="it does not begin like one")
+        raise issues.BACKUP_BROKEN.error(path=path, reason="it does not begin with the header of a backup")
     if header.format != FORMAT:
         raise issues.BACKUP_BROKEN.error(path=path, reason=f"its format {header.format} is not known to this program")
     yield header
     counts = {table.name: 0 for table in TABLES}
-    while isinstance(frame := _read(file, path), Page):
+    while isinstance(frame := _read_frame(file, path), Page):
         if frame.table not in counts or not set(frame.columns) <= set(_table(frame.table).columns):
             raise issues.BACKUP_BROKEN.error(path=path, reason=f"the table {frame.table} is not known to this program")
         counts[frame.table] += len(frame.rows)
         yield frame
     if not isinstance(frame, End) or {**counts, **frame.counts} != counts:
         raise issues.BACKUP_BROKEN.error(path=path, reason="rows are missing")
-    # Reading to the end makes gzip compare its checksum: only now is every byte known to be as it was written.
+    # Reading to the end makes gzip compare its checksum: only then every byte is known to be intact.
     if file.read(1):
-        raise issues.BACKUP_BROKEN.error(path=path, reason="something follows its end")
+        raise issues.BACKUP_BROKEN.error(path=path, reason="there is data after its end")
 
 
-def _write(file: BinaryIO, frame: Frame) -> None:
+def _write_frame(file: BinaryIO, frame: Frame) -> None:
     data = msgspec.msgpack.encode(frame)
     file.write(len(data).to_bytes(4) + data)
 
 
-def _read(file: BinaryIO, path: Path) -> Frame:
+def _read_frame(file: BinaryIO, path: Path) -> Frame:
     length = int.from_bytes(file.read(4))
     if not 0 < length <= MAX_FRAME_BYTES or len(data := file.read(length)) != length:
-        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or cut off")
+        raise issues.BACKUP_BROKEN.error(path=path, reason="it is damaged or truncated")
     try:
         frame: Frame = _decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -205,11 +205,11 @@ def _read(file: BinaryIO, path: Path) -> Frame:
 
 @contextlib.contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name, for us alone (0600), only when all of it is on the disk."""
+    """Open a private file (0600) that appears under its name only when all of it is on the disk."""
     if os.path.lexists(path):
         raise issues.BACKUP_EXISTS.error(path=path)
     try:
-        with appearing(path) as draft, draft.open("wb") as raw:
+        with new_file(path) as draft, draft.open("wb") as raw:
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as file:
                 yield cast("BinaryIO", file)
             raw.flush()

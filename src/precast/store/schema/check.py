@@ -1,4 +1,4 @@
-"""Looks at a database the way a careful operator would: is it whole, is it ours, will it keep what it acknowledges?"""
+"""Checks a database as a careful operator would: is it intact, is it ours, and is an acknowledged write durable?"""
 
 import enum
 import os
@@ -23,7 +23,7 @@ SYNCHRONOUS = Query("check.synchronous", "SELECT * FROM pragma_synchronous, prag
 
 
 class Level(enum.Enum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -31,7 +31,7 @@ class Level(enum.Enum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     level: Level
     text: str
@@ -39,16 +39,16 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 async def ping(database: Database) -> None:
-    """Raises UnavailableError if the database does not answer."""
-    await database.read(_pinging)
+    """Read from the database. Raises UnavailableError if it does not answer."""
+    await database.read(_select_one)
 
 
 async def inspect(database: Database) -> list[Finding]:
-    """Everything worth knowing about the database; the engine itself has refused an unsafe server before this."""
+    """Run all checks on an open database. The engine has already refused an unsafe server when it connected."""
     schema = await _inspect_schema(database)
     if database.dialect is Dialect.SQLITE:
-        return [*schema, *await database.read(_inspecting_sqlite), *_inspect_file(Path(database.location))]
-    return [*schema, *await database.read(_inspecting_postgres)]
+        return [*schema, *await database.read(_inspect_sqlite), *_inspect_file(Path(database.location))]
+    return [*schema, *await database.read(_inspect_postgres)]
 
 
 async def _inspect_schema(database: Database) -> list[Finding]:
@@ -57,19 +57,19 @@ async def _inspect_schema(database: Database) -> list[Finding]:
         await schema.verify()
     except PrecastError as error:
         return [Finding(Level.REFUSED, error.message, error.hint)]
-    return [Finding(Level.OK, f"schema {(await schema.applied())[-1].number}")]
+    return [Finding(Level.OK, f"schema {(await schema.list_applied())[-1].number}")]
 
 
-def _inspecting_sqlite() -> Transaction[list[Finding]]:
+def _inspect_sqlite() -> Transaction[list[Finding]]:
     findings = []
     problems = [" ".join(row[0].split()) for row in (yield QUICK_CHECK()) if row[0] != "ok"]
-    hint = "stop Precast and restore a backup into a new place with `precast db restore`"
+    hint = "stop Precast and restore a backup to a new location with `precast db restore`"
     findings += [Finding(Level.REFUSED, f"damaged: {problem}", hint) for problem in problems]
     orphans = yield FOREIGN_KEYS()
     if orphans:
-        findings.append(Finding(Level.REFUSED, f"{len(orphans)} rows of {orphans[0][0]} refer to nothing", hint))
+        findings.append(Finding(Level.REFUSED, f"{len(orphans)} rows of {orphans[0][0]} have no parent row", hint))
     if not findings:
-        findings.append(Finding(Level.OK, "every page and reference is sound"))
+        findings.append(Finding(Level.OK, "all pages and references are intact"))
     ((synchronous, journal),) = yield SYNCHRONOUS()
     is_durable = synchronous >= 2 and journal == "wal"
     level = Level.OK if is_durable else Level.REFUSED
@@ -86,25 +86,29 @@ def _inspect_file(path: Path) -> list[Finding]:
         findings.append(Finding(Level.WARNING, f"others may open the file (mode {mode:o})", f"chmod 600 {path}"))
     if free_bytes < LOW_SPACE_BYTES:
         findings.append(
-            Finding(Level.WARNING, f"only {free_bytes // 1024**2} MiB are free", "make room before it is full")
+            Finding(
+                Level.WARNING, f"only {free_bytes // 1024**2} MiB are free", "free some space before the disk is full"
+            )
         )
     return findings
 
 
-def _inspecting_postgres() -> Transaction[list[Finding]]:
+def _inspect_postgres() -> Transaction[list[Finding]]:
     settings = dict((yield from durability.read_settings()))
     findings = [
         Finding(Level.OK, f"{name} is {settings[name]}") for name in ("fsync", "full_page_writes", "synchronous_commit")
     ]
     if not durability.has_synchronous_standby(settings):
-        text = "no synchronous standby: what is acknowledged is on one machine only"
-        findings.append(Finding(Level.WARNING, text, "set synchronous_standby_names, or accept it and keep backups"))
+        text = "no synchronous standby: an acknowledged write is on one machine only"
+        findings.append(
+            Finding(Level.WARNING, text, "set synchronous_standby_names, or accept the risk and take backups")
+        )
     skew_s = abs((yield from durability.read_now()) - to_micros(SystemClock().now())) / 1_000_000
     if skew_s > MAX_SKEW_S:
-        text = f"the database's clock is {skew_s:.1f} s away from this machine's"
+        text = f"the clock of the database differs from this machine's by {skew_s:.1f} s"
         findings.append(Finding(Level.WARNING, text, "keep both machines on NTP"))
     return findings
 
 
-def _pinging() -> Transaction[None]:
+def _select_one() -> Transaction[None]:
     yield PING()

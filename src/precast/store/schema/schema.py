@@ -1,7 +1,7 @@
-"""Brings the schema to where this program needs it, once, however many servers start at the same moment.
+"""Migrates the schema to the version that this program needs, once, however many servers start at the same time.
 
-Everything pending happens in one transaction under a lock that all servers respect, so a crash in the middle leaves the old
-schema whole. A program runs on a newer schema as long as that schema says it may (`runs_with`, until it is contracted).
+All pending migrations run in one transaction under a lock that all servers take, so a crash in the middle leaves the old schema
+intact. A program can run on a newer schema as long as that schema permits it (`runs_with`, until the migration is contracted).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ LOCK = Query(
 CREATE = Query(
     "schema.create",
     """
-    -- Which migrations this database has seen.
+    -- The migrations that were applied to this database.
     CREATE TABLE IF NOT EXISTS schema_migration (
         number INTEGER PRIMARY KEY, name TEXT NOT NULL, runs_with INTEGER NOT NULL,
         expanded_at BIGINT NOT NULL, contracted_at BIGINT
@@ -53,8 +53,8 @@ EXPANDED = Query(
 CONTRACTED = Query("schema.contracted", "UPDATE schema_migration SET contracted_at = :now WHERE number = :number")
 
 
-class Applied(msgspec.Struct, frozen=True):
-    """A migration this database has seen."""
+class AppliedMigration(msgspec.Struct, frozen=True):
+    """A migration that was applied to this database."""
 
     number: int
     name: str
@@ -64,47 +64,49 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Schema:
-    """The schema of one database, seen by a program that knows these migrations."""
+    """The schema of one database, for a program that knows these migrations."""
 
     def __init__(self, database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
         self._database = database
         self._migrations = migrations
         self.known = migrations[-1].number
 
-    async def applied(self) -> list[Applied]:
+    async def list_applied(self) -> list[AppliedMigration]:
         return await self._database.read(self._read_applied)
 
     async def expand(self, up_to: int | None = None) -> list[Migration]:
-        """Apply what is pending; the migrations this call applied, none if another was faster.
+        """Apply the pending migrations. Returns those that this call applied; none if another server was faster.
 
         Raises ConflictError STORE-020 if the database is newer than this program can use.
         """
-        return await self._database.write(self.expanding, self.known if up_to is None else up_to)
+        return await self._database.write(self.apply_pending, self.known if up_to is None else up_to)
 
     async def contract(self) -> list[Migration]:
-        """Remove what only programs of earlier releases needed; the migrations this call contracted."""
-        return await self._database.write(self._contracting)
+        """Remove what only programs of earlier releases needed. Returns the migrations that this call contracted."""
+        return await self._database.write(self._apply_contractions)
 
     async def verify(self) -> None:
         """Raise ConflictError unless this program can use the database as it is."""
-        applied = await self.applied()
+        applied = await self.list_applied()
         self._refuse_newer(applied)
-        found = applied[-1].number if applied else 0
-        if found < self.known:
-            raise issues.NOT_MIGRATED.error(found=found, known=self.known)
+        current = applied[-1].number if applied else 0
+        if current < self.known:
+            raise issues.NOT_MIGRATED.error(found=current, known=self.known)
 
-    def expanding(self, up_to: int) -> Transaction[list[Migration]]:
-        """The unit behind `expand`, for a restore that fills the tables in the same transaction."""
+    def apply_pending(self, up_to: int) -> Transaction[list[Migration]]:
+        """Apply the migrations up to a number; `expand` as a transaction, for a restore that fills the tables in it."""
         yield LOCK()
         yield CREATE()
         applied = yield from self._read_applied()
         self._refuse_newer(applied)
         if not applied:
             yield from self._refuse_foreign()
-        seen = {row.number for row in applied}
-        pending = [one for one in self._migrations if one.number not in seen and one.number <= up_to]
+        done = {row.number for row in applied}
+        pending = [
+            migration for migration in self._migrations if migration.number not in done and migration.number <= up_to
+        ]
         for migration in pending:
-            for query in migration.expanding(self._database.dialect):
+            for query in migration.expand_queries(self._database.dialect):
                 yield query()
             yield EXPANDED(
                 number=migration.number, name=migration.name, runs_with=migration.runs_with, now=self._now_micros()
@@ -112,37 +114,37 @@ class Schema:
         return pending
 
     def _refuse_foreign(self) -> Transaction[None]:
-        """A database that holds somebody else's tables, and none of ours, is not for us to fill."""
+        """Raise ConflictError STORE-004 for a database that has tables of another program, and none of ours."""
         ((tables,),) = yield FOREIGN()
         if tables:
             raise issues.NOT_OURS.error(location=self._database.location)
 
-    def _contracting(self) -> Transaction[list[Migration]]:
+    def _apply_contractions(self) -> Transaction[list[Migration]]:
         yield LOCK()
         applied = yield from self._read_applied()
         self._refuse_newer(applied)
         open_numbers = {row.number for row in applied if row.contracted_at is None}
-        ripe = [one for one in self._migrations if one.contract and one.number in open_numbers]
-        for migration in ripe:
-            for query in migration.contracting(self._database.dialect):
+        due = [migration for migration in self._migrations if migration.contract and migration.number in open_numbers]
+        for migration in due:
+            for query in migration.contract_queries(self._database.dialect):
                 yield query()
             yield CONTRACTED(number=migration.number, now=self._now_micros())
-        return ripe
+        return due
 
-    def _read_applied(self) -> Transaction[list[Applied]]:
+    def _read_applied(self) -> Transaction[list[AppliedMigration]]:
         ((exists,),) = yield EXISTS()
         if not exists:
             return []
         rows = yield APPLIED()
         return [
-            Applied(
+            AppliedMigration(
                 number, name, runs_with, from_micros(expanded), None if contracted is None else from_micros(contracted)
             )
             for number, name, runs_with, expanded, contracted in rows
         ]
 
-    def _refuse_newer(self, applied: Sequence[Applied]) -> None:
-        needed = max((one.number if one.contracted_at else one.runs_with for one in applied), default=0)
+    def _refuse_newer(self, applied: Sequence[AppliedMigration]) -> None:
+        needed = max((row.number if row.contracted_at else row.runs_with for row in applied), default=0)
         if needed > self.known:
             raise issues.NEWER_SCHEMA.error(found=applied[-1].number, needed=needed, known=self.known)
 

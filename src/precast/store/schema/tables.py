@@ -1,15 +1,15 @@
-"""Every table that holds data, with its columns and key: what a backup carries. A test compares it with the real schema."""
+"""Every table that a backup contains, with its columns and key. A test compares this list with the real schema."""
 
 from typing import NamedTuple
 
 from precast.store.engine.query import Query, Row, Statement
 
-# Rows that are read at once, where they are not large.
+# How many rows are read at once, unless they are large.
 PAGE_ROWS = 200
 
 
 class Table(NamedTuple):
-    """A table; the key comes first among its columns and gives a total order."""
+    """A table. The columns of the key come first and give a total order."""
 
     name: str
     key: tuple[str, ...]
@@ -25,7 +25,7 @@ class Table(NamedTuple):
         return Query(f"tables.{self.name}.first", sql)(limit=limit)
 
     def page_after(self, row: Row, limit: int) -> Statement:
-        """The rows after this one, which has the table's columns."""
+        """Make the statement that reads the rows after this one, which has the table's columns."""
         key, after = ", ".join(self.key), ", ".join(f":{name}" for name in self.key)
         sql = f"SELECT {', '.join(self.columns)} FROM {self.name} WHERE ({key}) > ({after}) ORDER BY {key} LIMIT :limit"
         return Query(f"tables.{self.name}.next", sql)(limit=limit, **dict(zip(self.key, row, strict=False)))
@@ -35,7 +35,7 @@ class Table(NamedTuple):
         return Query(f"tables.{self.name}.insert", f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({values})")
 
 
-# Parents before children, as a restore needs them.
+# Parents before children, because a restore inserts in this order.
 TABLES: tuple[Table, ...] = (
     Table(
         "work_item",

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Tables of sessions: servers and their leases, the session of each node, and numbered streams."""

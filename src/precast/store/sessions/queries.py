@@ -1,11 +1,11 @@
-"""What is asked of the tables of sessions and servers."""
+"""The SQL of sessions and servers. Only `sessions` uses it."""
 
 from precast.store.engine.query import Query, batch
 
-TAKE = Query(
-    "sessions.take",
+LOCK = Query(
+    "sessions.lock",
     """
-    -- The node's session as it was, made if need be, ours until the commit.
+    -- Returns the node's session as it was, creates it if it does not exist, and locks the row until the commit.
     INSERT INTO session (node, epoch, instance, attempt, address, boot_id, agent, connected_at, lost)
     VALUES (:node, 0, '', '', '', '', '', 0, 0)
     ON CONFLICT (node) DO UPDATE SET node = excluded.node
@@ -24,8 +24,8 @@ BEGIN = Query(
 MARK_CLONE = Query(
     "sessions.mark_clone", "UPDATE session SET clone_at = :now, clone_address = :address WHERE node = :node"
 )
-# A stream that is moved on, or that somebody comes for, gets another moment each time, whatever the clock says: so whoever knows its
-# moment knows how far it is, and that nobody has come since.
+# Each time a stream advances or is opened, its `at` grows, whatever the clock says. So a caller that knows the current `at` also knows
+# the position of the stream, and that no newer session has opened it since.
 OPEN_STREAM = Query(
     "sessions.open_stream",
     """
@@ -41,36 +41,36 @@ FENCE_STREAM = Query(
 KNOWS_INSTANCE = Query(
     "sessions.knows_instance", "SELECT 1 FROM session_stream WHERE node = :node AND instance = :instance"
 )
-HOLD_STREAMS = Query(
-    "sessions.hold_streams",
+LOCK_STREAMS = Query(
+    "sessions.lock_streams",
     """
-    -- How far the records of some nodes are stored; the rows are ours until the commit. Pairs of node and instance.
+    -- How far the records of some nodes are stored; the rows stay locked until the commit. `items` are pairs of node and instance.
     SELECT node, instance, received, at FROM session_stream
     WHERE (node, instance) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:items))
     """,
     postgresql="""
-    SELECT one.* FROM jsonb_array_elements(CAST(:items AS JSONB)) AS asked (value), LATERAL (
+    SELECT locked.* FROM jsonb_array_elements(CAST(:items AS JSONB)) AS items (value), LATERAL (
         SELECT node, instance, received, at FROM session_stream
-        WHERE node = asked.value ->> 0 AND instance = asked.value ->> 1 FOR UPDATE) AS one
+        WHERE node = items.value ->> 0 AND instance = items.value ->> 1 FOR UPDATE) AS locked
     """,
 )
 EPOCHS = Query(
     "sessions.epochs",
     "SELECT node, epoch FROM session WHERE node IN (SELECT value FROM json_each(:nodes))",
     postgresql="""
-    SELECT one.* FROM jsonb_array_elements_text(CAST(:nodes AS JSONB)) AS asked (name), LATERAL (
-        SELECT node, epoch FROM session WHERE node = asked.name LIMIT 1) AS one
+    SELECT known.* FROM jsonb_array_elements_text(CAST(:nodes AS JSONB)) AS names (name), LATERAL (
+        SELECT node, epoch FROM session WHERE node = names.name LIMIT 1) AS known
     """,
 )
 MOVE_STREAM = batch(
     "sessions.move_stream",
     "node word, instance word, known_at number, received number, now number",
     """
-    UPDATE session_stream SET received = came.received, at = came.now FROM came
-    WHERE session_stream.node = came.node AND session_stream.instance = came.instance AND session_stream.at = came.known_at
+    UPDATE session_stream SET received = input.received, at = input.now FROM input
+    WHERE session_stream.node = input.node AND session_stream.instance = input.instance AND session_stream.at = input.known_at
     """,
 )
-LOSE = Query("sessions.lose", "UPDATE session SET lost = lost + :lost WHERE node = :node")
+ADD_LOSSES = Query("sessions.lose", "UPDATE session SET lost = lost + :lost WHERE node = :node")
 END = Query(
     "sessions.end",
     """
@@ -80,7 +80,7 @@ END = Query(
 NEWER = Query(
     "sessions.newer",
     """
-    -- Who has come lately, anywhere: a server whose connection of that node is older lets go of it.
+    -- Nodes that connected lately to any server: a server that has an older connection of such a node closes it.
     SELECT node, epoch FROM session WHERE connected_at >= :since ORDER BY connected_at, node LIMIT :limit
     """,
 )
@@ -96,13 +96,13 @@ END_LEASE = Query("sessions.end_lease", "UPDATE server SET lease_until = :now, c
 REAP = Query(
     "sessions.reap",
     """
-    -- Sessions of servers that are gone; they were there until the lease ended.
+    -- Ends the sessions of servers whose lease has ended, as of the end of the lease.
     UPDATE session SET disconnected_at = (SELECT lease_until FROM server WHERE server.id = session.server), server = NULL
     WHERE server IN (SELECT id FROM server WHERE lease_until < :now)
     """,
 )
-FORGET_SERVERS = Query(
-    "sessions.forget_servers",
+DELETE_SERVERS = Query(
+    "sessions.delete_servers",
     "DELETE FROM server WHERE lease_until < :gone_before AND id NOT IN (SELECT server FROM session WHERE server IS NOT NULL)",
 )
 COUNT = Query("sessions.count", "SELECT count(*) FROM session")
@@ -123,7 +123,7 @@ PRESENCE = Query(
 PRESENCES = Query(
     "sessions.presences",
     """
-    -- The same for the nodes after one name, through another.
+    -- As sessions.presence, for the nodes in a range of names.
     SELECT session.node, epoch, server.name, lease_until, address, agent, boot_id, connected_at, disconnected_at, lost,
         clone_at, clone_address
     FROM session LEFT JOIN server ON server.id = session.server
@@ -133,7 +133,7 @@ PRESENCES = Query(
 PRESENT = Query(
     "sessions.present",
     """
-    -- Which of these nodes are connected somewhere.
+    -- Those of the nodes that are connected to any server.
     SELECT session.node FROM session JOIN server ON server.id = session.server
     WHERE session.node IN (SELECT value FROM json_each(:nodes)) AND server.lease_until > :now
     """,
@@ -142,5 +142,5 @@ PRESENT = Query(
     WHERE session.node = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:nodes AS JSONB)))) AND server.lease_until > :now
     """,
 )
-FORGET_SESSION = Query("sessions.forget", "DELETE FROM session WHERE node = :node")
-FORGET_STREAMS = Query("sessions.forget_streams", "DELETE FROM session_stream WHERE node = :node")
+DELETE_SESSION = Query("sessions.delete", "DELETE FROM session WHERE node = :node")
+DELETE_STREAMS = Query("sessions.delete_streams", "DELETE FROM session_stream WHERE node = :node")

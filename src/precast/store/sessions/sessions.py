@@ -1,7 +1,7 @@
 """Sessions: which node is connected where, which epoch it has, and how far its records are stored.
 
-A session is written when a node comes and when it goes. In between, that it is there follows from the lease of the server it
-is connected to: a server that dies takes its sessions with it when its lease ends, without a write for each.
+A session is written when a node connects and when it disconnects. In between, the lease of its server keeps it valid: when a server
+dies, all of its sessions end with its lease, without a write for each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from precast.store.engine.query import Row, Transaction, Wake, json_list
 from precast.store.sessions import queries as queries
 
 
-class Previous(msgspec.Struct, frozen=True):
-    """A node's session as it was before."""
+class PreviousSession(msgspec.Struct, frozen=True):
+    """A node's session before it connected again."""
 
     epoch: int
     server: str | None
@@ -26,8 +26,8 @@ class Previous(msgspec.Struct, frozen=True):
     is_alive: bool
 
 
-class Arrival(msgspec.Struct, frozen=True):
-    """A node that comes."""
+class SessionStart(msgspec.Struct, frozen=True):
+    """A node that connects."""
 
     node: str
     server: str
@@ -38,26 +38,26 @@ class Arrival(msgspec.Struct, frozen=True):
     agent: str
 
 
-class Stand(msgspec.Struct, frozen=True, gc=False):
-    """How far the records of a stream are stored, and since when that is so. Nobody has come for the stream since."""
+class StreamPosition(msgspec.Struct, frozen=True, gc=False):
+    """How far the records of a stream are stored. `at` identifies the position: it changes whenever the stream advances or is opened."""
 
     received: int
     at: int  # microseconds
 
 
-class Held(msgspec.Struct, frozen=True):
-    """A node's stream, held until the commit."""
+class LockedStream(msgspec.Struct, frozen=True):
+    """A node's stream whose row is locked until the commit."""
 
-    stand: Stand
+    position: StreamPosition
     epoch: int
 
 
-# A node and its local store.
+# A node, and the instance of its local store.
 Stream = tuple[str, str]
 
 
 class Server(msgspec.Struct, frozen=True):
-    """A process of the site. The name of one that nodes connect to has a port in it."""
+    """A server process. If nodes can connect to it, its name contains a port."""
 
     id: str
     name: str
@@ -72,7 +72,7 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class Presence(msgspec.Struct, frozen=True):
-    """Where a node is: connected to `server`, or away since."""
+    """Whether a node is connected: to `server`, or not since `away_since`."""
 
     node: str
     epoch: int
@@ -96,97 +96,97 @@ class Sessions:
     def _now(self) -> int:
         return to_micros(self._database.clock.now())
 
-    def taking(self, node: str) -> Transaction[Previous]:
-        """The node's session as it was, held until the commit."""
+    def lock(self, node: str) -> Transaction[PreviousSession]:
+        """Return the node's session as it was, and lock it until the commit."""
         now = self._now()
-        ((epoch, server, instance, attempt, clone_at, lease_until),) = yield queries.TAKE(node=node)
+        ((epoch, server, instance, attempt, clone_at, lease_until),) = yield queries.LOCK(node=node)
         is_alive = server is not None and lease_until is not None and lease_until > now
-        return Previous(epoch, server, instance, attempt, from_optional_micros(clone_at), is_alive)
+        return PreviousSession(epoch, server, instance, attempt, from_optional_micros(clone_at), is_alive)
 
-    def beginning(self, arrival: Arrival, epoch: int, lost: int) -> Transaction[None]:
-        """The node is here now, with this epoch. Other servers are told."""
+    def begin(self, start: SessionStart, epoch: int, lost: int) -> Transaction[None]:
+        """Begin a session of this epoch, and wake the other servers."""
         yield queries.BEGIN(
-            node=arrival.node,
+            node=start.node,
             epoch=epoch,
-            server=arrival.server,
-            instance=arrival.instance,
-            attempt=arrival.attempt,
-            address=arrival.address,
-            boot_id=arrival.boot_id,
-            agent=arrival.agent,
+            server=start.server,
+            instance=start.instance,
+            attempt=start.attempt,
+            address=start.address,
+            boot_id=start.boot_id,
+            agent=start.agent,
             now=self._now(),
             lost=lost,
         )
-        yield Wake(arrived_topic(arrival.node))
+        yield Wake(connected_topic(start.node))
 
-    def marking_clone(self, node: str, address: str) -> Transaction[None]:
+    def mark_clone(self, node: str, address: str) -> Transaction[None]:
         yield queries.MARK_CLONE(node=node, now=self._now(), address=address)
 
-    def opening_stream(self, node: str, instance: str) -> Transaction[Stand]:
-        """How far the records of a node's store have come; the stream is begun if need be. Who came for it before does not know it any
-        more."""
+    def open_stream(self, node: str, instance: str) -> Transaction[StreamPosition]:
+        """Return the position of a node's stream, and create the stream if it does not exist. Earlier sessions of it are fenced off."""
         ((received, at),) = yield queries.OPEN_STREAM(node=node, instance=instance, now=self._now())
-        return Stand(received, at)
+        return StreamPosition(received, at)
 
-    def fencing_stream(self, node: str, instance: str) -> Transaction[None]:
-        """Who came for this stream before does not know it any more."""
+    def fence_stream(self, node: str, instance: str) -> Transaction[None]:
+        """Fence off earlier sessions of this stream: the position they know becomes invalid."""
         yield queries.FENCE_STREAM(node=node, instance=instance)
 
-    def knowing_instance(self, node: str, instance: str) -> Transaction[bool]:
+    def is_known_instance(self, node: str, instance: str) -> Transaction[bool]:
         return bool((yield queries.KNOWS_INSTANCE(node=node, instance=instance)))
 
-    def holding_streams(self, streams: Sequence[Stream]) -> Transaction[dict[Stream, Held]]:
-        """Streams of nodes and instances, held until the commit; who is not known is not there.
+    def lock_streams(self, streams: Sequence[Stream]) -> Transaction[dict[Stream, LockedStream]]:
+        """Lock streams until the commit; unknown ones are absent.
 
-        The epochs are asked for afterwards: what a node that came anew has changed is seen by then.
+        The epochs are read afterwards, so that they include the change of a node that has just reconnected.
         """
-        # In their order, so that two servers wait for each other and never in a circle.
-        rows = yield queries.HOLD_STREAMS(items=json_list(sorted(set(streams))))
+        # Sorted, so that two servers cannot deadlock.
+        rows = yield queries.LOCK_STREAMS(items=json_list(sorted(set(streams))))
         known = yield queries.EPOCHS(nodes=json_list({node for node, _ in streams}))
         epochs = {row[0]: row[1] for row in known}
         return {
-            (node, instance): Held(Stand(received, at), epochs[node])
+            (node, instance): LockedStream(StreamPosition(received, at), epochs[node])
             for node, instance, received, at in rows
             if node in epochs
         }
 
-    def moving_streams(
-        self, reached: Mapping[Stream, tuple[Stand, int]]
-    ) -> Transaction[tuple[dict[Stream, Stand], bool]]:
-        """Move streams on from where they are known to be, to where their records are stored through these numbers: where they stand then,
-        held until the commit, and whether all of them were where they were thought to be. If not, who holds them sees which."""
+    def advance_streams(
+        self, reached: Mapping[Stream, tuple[StreamPosition, int]]
+    ) -> Transaction[tuple[dict[Stream, StreamPosition], bool]]:
+        """Advance streams from their known position to these numbers. Returns the new positions, locked until the commit, and whether all
+        known positions were current. If not, the caller finds out which by locking the streams."""
         now = self._now()
-        stands = {
-            stream: Stand(received, max(now, stand.at + 1)) for stream, (stand, received) in sorted(reached.items())
+        positions = {
+            stream: StreamPosition(received, max(now, position.at + 1))
+            for stream, (position, received) in sorted(reached.items())
         }
-        if not stands:
+        if not positions:
             return {}, True
-        ((count,),) = yield queries.MOVE_STREAM.counting(
-            [(*stream, reached[stream][0].at, stand.received, stand.at) for stream, stand in stands.items()]
+        ((count,),) = yield queries.MOVE_STREAM.count_changed(
+            [(*stream, reached[stream][0].at, position.received, position.at) for stream, position in positions.items()]
         )
-        return stands, count == len(stands)
+        return positions, count == len(positions)
 
-    def losing(self, lost: Mapping[str, int]) -> Transaction[None]:
-        """So many records of these nodes are lost."""
-        yield queries.LOSE.many({"node": node, "lost": count} for node, count in sorted(lost.items()))
+    def add_losses(self, lost: Mapping[str, int]) -> Transaction[None]:
+        """Add to the number of records that each node has lost."""
+        yield queries.ADD_LOSSES.many({"node": node, "lost": count} for node, count in sorted(lost.items()))
 
-    async def end(self, server: str, gone: Sequence[tuple[str, int]]) -> None:
-        """These nodes, each with its epoch, have left this server. A newer session is left as it is."""
-        await self._database.write(self._ending, server, gone)
+    async def end(self, server: str, sessions: Sequence[tuple[str, int]]) -> None:
+        """End the sessions of nodes, each with its epoch, on this server. A newer session is not touched."""
+        await self._database.write(self._end_sessions, server, sessions)
 
-    def _ending(self, server: str, gone: Sequence[tuple[str, int]]) -> Transaction[None]:
+    def _end_sessions(self, server: str, sessions: Sequence[tuple[str, int]]) -> Transaction[None]:
         now = self._now()
-        yield queries.END.many({"node": node, "epoch": epoch, "server": server, "now": now} for node, epoch in gone)
+        yield queries.END.many({"node": node, "epoch": epoch, "server": server, "now": now} for node, epoch in sessions)
 
-    async def newer(self, since: datetime, limit: int = 10_000) -> dict[str, int]:
-        """The epochs of nodes that came since."""
-        return await self._database.read(_reading_newer, since, limit)
+    async def find_newer_epochs(self, since: datetime, limit: int = 10_000) -> dict[str, int]:
+        """Return the epochs of nodes that connected since a time."""
+        return await self._database.read(_find_newer_epochs, since, limit)
 
     async def renew_lease(self, server: str, name: str, lease_s: float, connections: int) -> None:
-        """This server goes on; sessions of servers whose lease has ended are over."""
-        await self._database.write(self._leasing, server, name, lease_s, connections)
+        """Renew the lease of this server, and end the sessions of servers whose lease has ended."""
+        await self._database.write(self._renew_server_lease, server, name, lease_s, connections)
 
-    def _leasing(self, server: str, name: str, lease_s: float, connections: int) -> Transaction[None]:
+    def _renew_server_lease(self, server: str, name: str, lease_s: float, connections: int) -> Transaction[None]:
         now = self._database.clock.now()
         yield queries.RENEW_LEASE(
             server=server,
@@ -196,63 +196,63 @@ class Sessions:
             connections=connections,
         )
         yield queries.REAP(now=to_micros(now))
-        yield queries.FORGET_SERVERS(gone_before=to_micros(now - timedelta(days=1)))
+        yield queries.DELETE_SERVERS(gone_before=to_micros(now - timedelta(days=1)))
 
     async def end_lease(self, server: str) -> None:
-        await self._database.write(self._ending_lease, server)
+        await self._database.write(self._end_server_lease, server)
 
-    def _ending_lease(self, server: str) -> Transaction[None]:
+    def _end_server_lease(self, server: str) -> Transaction[None]:
         now = self._now()
         yield queries.END_LEASE(server=server, now=now)
         yield queries.REAP(now=now + 1)
 
     async def count(self) -> int:
-        """How many nodes have ever come."""
-        return await self._database.read(_counting)
+        """Count the nodes that have ever connected."""
+        return await self._database.read(_count_sessions)
 
-    async def servers(self, after: str = "", limit: int = 100) -> list[Server]:
-        return await self._database.read(_listing_servers, after, limit)
+    async def list_servers(self, after: str = "", limit: int = 100) -> list[Server]:
+        return await self._database.read(_list_servers, after, limit)
 
-    async def presence(self, node: str) -> Presence | None:
-        """Where a node is, or None if it never came."""
-        return await self._database.read(self.showing, node)
+    async def read_presence(self, node: str) -> Presence | None:
+        """Read the presence of a node; None if it never connected."""
+        return await self._database.read(self.find_presence, node)
 
-    def showing(self, node: str) -> Transaction[Presence | None]:
-        """The same as a part of another reading."""
+    def find_presence(self, node: str) -> Transaction[Presence | None]:
+        """Find the presence of a node; None if it never connected."""
         rows = yield queries.PRESENCE(node=node)
         return _presence(rows[0], self._database.clock.now()) if rows else None
 
-    def presences(self, after: str, until: str, limit: int) -> Transaction[dict[str, Presence]]:
-        """Where the nodes after one name, through another, are; absent if they never came."""
+    def list_presences(self, after: str, until: str, limit: int) -> Transaction[dict[str, Presence]]:
+        """Return the presence of the nodes in a range of names; a node that never connected is absent."""
         now = self._database.clock.now()
         rows = yield queries.PRESENCES(after_node=after, until_node=until, limit=limit)
         return {row[0]: _presence(row, now) for row in rows}
 
-    def present(self, nodes: Sequence[str]) -> Transaction[set[str]]:
-        """Which of these nodes are connected somewhere."""
+    def filter_connected(self, nodes: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the nodes that are connected to any server."""
         return {node for (node,) in (yield queries.PRESENT(nodes=json_list(nodes), now=self._now()))}
 
-    def forgetting(self, node: str) -> Transaction[None]:
-        """Remove everything about the node's sessions."""
-        yield queries.FORGET_STREAMS(node=node)
-        yield queries.FORGET_SESSION(node=node)
+    def delete_node(self, node: str) -> Transaction[None]:
+        """Delete the node's session and streams."""
+        yield queries.DELETE_STREAMS(node=node)
+        yield queries.DELETE_SESSION(node=node)
 
 
-def arrived_topic(node: str) -> str:
-    return f"arrived.{node}"
+def connected_topic(node: str) -> str:
+    return f"connected.{node}"
 
 
-def _reading_newer(since: datetime, limit: int) -> Transaction[dict[str, int]]:
+def _find_newer_epochs(since: datetime, limit: int) -> Transaction[dict[str, int]]:
     rows = yield queries.NEWER(since=to_micros(since), limit=limit)
     return dict(rows)
 
 
-def _counting() -> Transaction[int]:
+def _count_sessions() -> Transaction[int]:
     ((count,),) = yield queries.COUNT()
     return int(count)
 
 
-def _listing_servers(after: str, limit: int) -> Transaction[list[Server]]:
+def _list_servers(after: str, limit: int) -> Transaction[list[Server]]:
     rows = yield queries.SERVERS(after=after, limit=limit)
     return [
         Server(id_, name, from_micros(started), from_micros(until), connections)
@@ -261,15 +261,15 @@ def _listing_servers(after: str, limit: int) -> Transaction[list[Server]]:
 
 
 def _presence(row: Row, now: datetime) -> Presence:
-    node, epoch, server, until, address, agent, boot_id, connected, gone, lost, clone_at, clone_address = row
+    node, epoch, server, until, address, agent, boot_id, connected, disconnected, lost, clone_at, clone_address = row
     lease_until = from_optional_micros(until)
-    is_here = lease_until is not None and lease_until > now
+    is_connected = lease_until is not None and lease_until > now
     return Presence(
         node=node,
         epoch=epoch,
-        server=server if is_here else None,
-        # A server that died has not said when; its lease has.
-        away_since=None if is_here else from_optional_micros(gone) or lease_until,
+        server=server if is_connected else None,
+        # A server that died did not record the time; its lease tells it.
+        away_since=None if is_connected else from_optional_micros(disconnected) or lease_until,
         address=address,
         agent=agent,
         boot_id=boot_id,

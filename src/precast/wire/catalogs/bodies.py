@@ -1,4 +1,4 @@
-"""What is said about catalogs: staged, released, how they differ, why a node has the one it has."""
+"""Bodies of the API about catalogs: staged and released ones, their differences, and why a node has its catalog."""
 
 from datetime import datetime
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from precast.wire.nodes.bodies import TargetsBody
-from precast.wire.reports.records import Moment
+from precast.wire.reports.records import Timestamp
 
 
 class StagedView(msgspec.Struct, frozen=True):
-    """What a node would get, and what it is served."""
+    """The staged and the served catalog of a node."""
 
     node: str
     environment: str
@@ -27,7 +27,7 @@ class StagedView(msgspec.Struct, frozen=True):
 
 
 class ReadView(msgspec.Struct, frozen=True):
-    """One read of a trace."""
+    """One read of a trace: the question that the code asked, and the answer it got."""
 
     question: str
     about: str
@@ -35,7 +35,7 @@ class ReadView(msgspec.Struct, frozen=True):
 
 
 class VersionView(msgspec.Struct, frozen=True):
-    """A version of an environment that brought something."""
+    """A version of an environment that caused a change."""
 
     number: int
     version: str
@@ -46,7 +46,7 @@ class VersionView(msgspec.Struct, frozen=True):
 
 
 class LastChange(msgspec.Struct, frozen=True):
-    """When a node's catalog last became another, by which read, and which version of the code brought that, if one did."""
+    """When a node's staged catalog last changed, which read differed, and which version of the code caused that, if one did."""
 
     at: datetime
     before: str | None
@@ -58,8 +58,8 @@ class LastChange(msgspec.Struct, frozen=True):
     brought_by: VersionView | None = None
 
 
-class WhyView(msgspec.Struct, frozen=True):
-    """What decided a node's catalog."""
+class CatalogExplanation(msgspec.Struct, frozen=True):
+    """The reads that determine a node's catalog."""
 
     node: str
     environment: str
@@ -70,7 +70,7 @@ class WhyView(msgspec.Struct, frozen=True):
 
 
 class ProgressView(msgspec.Struct, frozen=True):
-    """How far the decision about a node is: queued, deciding, compiling, given up, or done."""
+    """The progress of a node's compile: queued, deciding, compiling, given up, or done."""
 
     node: str
     state: str
@@ -79,18 +79,18 @@ class ProgressView(msgspec.Struct, frozen=True):
 
 
 class ReadinessBody(msgspec.Struct, frozen=True):
-    """How far these nodes are, for somebody who began to wait then; without a moment, now."""
+    """Ask whether nodes are ready, for a caller that waits since `asked_by`; without it, since now."""
 
     nodes: TargetsBody
-    asked_by: Moment | None = None
+    asked_by: Timestamp | None = None
 
 
 class ReadinessView(msgspec.Struct, frozen=True):
-    """How many nodes have what their newest code gives them, and why how many others are not waited for; `waiting` names the first
-    that are.
+    """How many nodes are staged with their newest code, and how many are not waited for, by reason; `waiting` names the first nodes that
+    are.
 
-    Who asks again gives `asked_by` back: a node that was decided upon since then is ready, whatever it has wanted after that, or
-    there might be no end to it.
+    A caller that asks again sends `asked_by` back: a node that was staged since then is ready, even if it needs another compile
+    meanwhile. Otherwise the wait might never end.
     """
 
     asked_by: datetime
@@ -103,7 +103,7 @@ class ReadinessView(msgspec.Struct, frozen=True):
 
 
 class ReleaseBody(msgspec.Struct, frozen=True):
-    """Release what is staged for these nodes; only those whose environment has this version, if one is given."""
+    """Release the staged catalogs of nodes; if a version is given, only those staged with this version of the environment."""
 
     nodes: TargetsBody
     version: str | None = None
@@ -111,7 +111,7 @@ class ReleaseBody(msgspec.Struct, frozen=True):
 
 
 class ReleaseDone(msgspec.Struct, frozen=True):
-    """What came of a release or rollback, node by node."""
+    """The outcome of a release or rollback, by node."""
 
     released: list[str]
     unchanged: list[str]
@@ -125,7 +125,7 @@ class ParameterView(msgspec.Struct, frozen=True):
 
 
 class ChangeView(msgspec.Struct, frozen=True):
-    """A change that these nodes have in common."""
+    """A change that several nodes have in common."""
 
     ref: str
     kind: str
@@ -135,7 +135,7 @@ class ChangeView(msgspec.Struct, frozen=True):
 
 
 class RefreshView(msgspec.Struct, frozen=True):
-    """What is restarted or run, on how many nodes."""
+    """A resource that is refreshed, and on how many nodes."""
 
     ref: str
     count: int
@@ -152,7 +152,7 @@ class PreviewView(msgspec.Struct, frozen=True):
 
 
 class CatalogError(msgspec.Struct, frozen=True):
-    """A node that gets no catalog: the code has an error, or its compile does not come to an end."""
+    """A node that gets no catalog: the code has an error, or its compile failed."""
 
     node: str
     environment: str
@@ -162,7 +162,7 @@ class CatalogError(msgspec.Struct, frozen=True):
 
 
 class DeadCompile(msgspec.Struct, frozen=True):
-    """A compile, or a decision, that failed too often by no fault of the code, and who waits for it."""
+    """A compile or decision that failed too often, without a fault of the code, and the nodes that wait for it."""
 
     kind: str
     environment: str
@@ -173,8 +173,8 @@ class DeadCompile(msgspec.Struct, frozen=True):
     count: int
 
 
-class Flapping(msgspec.Struct, frozen=True):
-    """A fact that changed so often that its node has to wait for decisions: how often it had to since when."""
+class FlappingFact(msgspec.Struct, frozen=True):
+    """A fact that changed so often that compiles of its node are delayed: how often since when."""
 
     node: str
     path: str

@@ -1,4 +1,4 @@
-"""Where a resource of a node's catalog comes from: its line, who last changed that, and which release brought it."""
+"""The origin of a resource of a node's catalog: its line of code, the version that last changed it, and the release that introduced it."""
 
 from datetime import datetime
 
@@ -7,25 +7,25 @@ import msgspec
 from precast.wire.code.environments import VersionRow
 
 
-class BroughtBy(msgspec.Struct, frozen=True):
-    """The release since which a node has a resource as it is, and the code it was made of."""
+class IntroducedBy(msgspec.Struct, frozen=True):
+    """The release since which a node has a resource in its present form, and the code version it was compiled from."""
 
     number: int
     released_at: datetime
     released_by: str
-    version: VersionRow | None  # None if that version is not kept any more
+    version: VersionRow | None  # None if that version is no longer retained
 
 
 class OriginView(msgspec.Struct, frozen=True):
-    """A resource of what is or was served to a node. What is not known any more is left out, never guessed."""
+    """The origin of a resource that is or was served to a node. Parts that are no longer known are absent, never guessed."""
 
     node: str
     resource: str
     environment: str
-    brought: BroughtBy
-    is_older: bool  # the release is only the oldest that is kept: it may have been so before
+    brought: IntroducedBy
+    is_older: bool  # the release is only the oldest that is retained: an earlier one may have introduced it
     file: str | None = None
     line: int | None = None
-    text: str | None = None  # that line
+    text: str | None = None  # of that line
     changed: VersionRow | None = None  # the version in which the file last changed
-    is_file_older: bool = False  # that version is only the oldest that is kept
+    is_file_older: bool = False  # that version is only the oldest that is retained

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Messages about code: environments, their versions, and content in frames."""

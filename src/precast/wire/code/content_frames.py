@@ -1,53 +1,53 @@
-"""Many contents in one body: before each its digest and its size. Small files cost no request each."""
+"""Many contents in one body, each after a header with its digest and size, so that small files need no request each."""
 
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 DIGEST_BYTES = 32
 SIZE_BYTES = 8
-HEAD_BYTES = DIGEST_BYTES + SIZE_BYTES
+HEADER_BYTES = DIGEST_BYTES + SIZE_BYTES
 
 
-class Head(NamedTuple):
-    """What comes next."""
+class FrameHeader(NamedTuple):
+    """The digest and size of the content that follows."""
 
     digest: str
     size: int
 
 
-def head(digest: str, size: int) -> bytes:
-    """What stands before a content."""
+def encode_header(digest: str, size: int) -> bytes:
+    """Encode the header of a content."""
     return bytes.fromhex(digest) + size.to_bytes(SIZE_BYTES)
 
 
-class CutOff(Exception):
+class TruncatedBody(Exception):
     """The body ended inside a frame."""
 
 
 class FrameReader:
-    """Reads frames from a body that comes in parts of any size; holds one part at a time."""
+    """Reads frames from a body that arrives in parts of any size; buffers one part at a time."""
 
     def __init__(self, parts: AsyncIterator[bytes]) -> None:
         self._parts = parts
         self._rest = b""
 
-    async def next_head(self) -> Head | None:
-        """The next content, or None at the end. Raises CutOff."""
-        found = b"".join([part async for part in self._take(HEAD_BYTES)])
-        if not found:
+    async def next_head(self) -> FrameHeader | None:
+        """Read the next header; None at the end. Raises TruncatedBody."""
+        header = b"".join([part async for part in self._take(HEADER_BYTES)])
+        if not header:
             return None
-        if len(found) < HEAD_BYTES:
-            raise CutOff
-        return Head(found[:DIGEST_BYTES].hex(), int.from_bytes(found[DIGEST_BYTES:]))
+        if len(header) < HEADER_BYTES:
+            raise TruncatedBody
+        return FrameHeader(header[:DIGEST_BYTES].hex(), int.from_bytes(header[DIGEST_BYTES:]))
 
     async def content(self, size: int) -> AsyncIterator[bytes]:
-        """The bytes of a content, as they come. Raises CutOff."""
+        """Yield the bytes of a content as they arrive. Raises TruncatedBody."""
         left = size
         async for part in self._take(size):
             left -= len(part)
             yield part
         if left:
-            raise CutOff
+            raise TruncatedBody
 
     async def _take(self, size: int) -> AsyncIterator[bytes]:
         while size:

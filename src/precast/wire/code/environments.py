@@ -6,25 +6,26 @@ import msgspec
 
 
 class MissingBody(msgspec.Struct, frozen=True):
-    """Which of these are not there?"""
+    """Digests of contents, to ask which of them the server does not have."""
 
     digests: list[str]
 
 
 class MissingAnswer(msgspec.Struct, frozen=True):
-    """These."""
+    """The digests that the server does not have."""
 
     missing: list[str]
 
 
 class ReceivedAnswer(msgspec.Struct, frozen=True):
-    """How many contents came."""
+    """How many contents the server received."""
 
     count: int
 
 
 class DeployBody(msgspec.Struct, frozen=True):
-    """The tree that shall be current: the digest of its manifest, which is content like its files. `source` says whence, in words."""
+    """The file tree to make current: `version` is the digest of its manifest, which is content like its files; `source` says where it
+    comes from, in words."""
 
     version: str
     source: str = ""
@@ -32,14 +33,14 @@ class DeployBody(msgspec.Struct, frozen=True):
 
 
 class RollbackBody(msgspec.Struct, frozen=True):
-    """Back to a number, or to the one before the current if it is 0."""
+    """Roll back to a number; 0 means the version before the current one."""
 
     number: int = 0
     why: str = ""
 
 
 class ReleasePolicyBody(msgspec.Struct, frozen=True):
-    """manual, or automatic: what compiles without an error is released by itself."""
+    """manual, or automatic: catalogs that compile without an error are released at once."""
 
     policy: str
 
@@ -65,7 +66,7 @@ class EnvironmentRow(msgspec.Struct, frozen=True):
 
 
 class EnvironmentView(msgspec.Struct, frozen=True):
-    """An environment with what was current, the newest first."""
+    """An environment with its versions, the newest first."""
 
     name: str
     policy: str
@@ -76,7 +77,7 @@ class EnvironmentView(msgspec.Struct, frozen=True):
 
 
 class DeployAnswer(msgspec.Struct, frozen=True):
-    """What is current now, whether that is new, and what the owner of the files should know."""
+    """The current version after a deployment, whether it is new, and warnings for the author of the files."""
 
     current: VersionRow
     is_new: bool
@@ -94,7 +95,7 @@ class FileRow(msgspec.Struct, frozen=True):
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """How a path differs between two versions; null where there is no file."""
+    """How a path differs between two versions; null where the file does not exist."""
 
     path: str
     before: FileRow | None
@@ -110,7 +111,7 @@ class DifferenceAnswer(msgspec.Struct, frozen=True):
 
 
 class HookAnswer(msgspec.Struct, frozen=True):
-    """What came of a hook."""
+    """The outcome of a hook: the environment, and whether a deployment was queued."""
 
     environment: str
     is_queued: bool

@@ -1,1 +1,1 @@
-"""ROOM."""
+"""Messages about identity: bodies of the API, node names, and the form of tokens."""

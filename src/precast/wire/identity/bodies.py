@@ -28,20 +28,20 @@ class RenewBody(msgspec.Struct, frozen=True):
 
 
 class CertificateBody(msgspec.Struct, frozen=True):
-    """A certificate, and what to trust."""
+    """A certificate, and the certificates of the authority to trust."""
 
     certificate: str
     authority: str
 
 
 class RequestBody(msgspec.Struct, frozen=True):
-    """A machine asks for a certificate that an operator decides on, or asks what came of it."""
+    """A machine asks for a certificate that an operator has to sign, or asks for the decision."""
 
     request: str  # PEM
 
 
 class RequestAnswer(msgspec.Struct, frozen=True):
-    """What came of a request: it waits, or here is the certificate."""
+    """The state of a request: it waits, or the certificate is in the answer."""
 
     fingerprint: str  # of the key, for the operator to compare
     expires_at: datetime
@@ -59,18 +59,18 @@ class RequestRow(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where in the list it stands: the next page comes after it."""
+        """Its position in the list, with which the next page is requested."""
         return f"{self.node}:{self.fingerprint}"
 
 
-class Signature(msgspec.Struct, frozen=True):
+class SignBody(msgspec.Struct, frozen=True):
     """Which request to sign, and what goes into the certificate."""
 
     fingerprint: str = ""
     extensions: dict[str, str] = {}
 
 
-class Rejection(msgspec.Struct, frozen=True):
+class RejectBody(msgspec.Struct, frozen=True):
     """Which request to reject, and why, for the audit log."""
 
     fingerprint: str = ""
@@ -78,7 +78,7 @@ class Rejection(msgspec.Struct, frozen=True):
 
 
 class NewEnrolmentToken(msgspec.Struct, frozen=True):
-    """What a token for enrolment shall allow."""
+    """What a new enrolment token allows."""
 
     pattern: str
     extensions: dict[str, str] = {}
@@ -87,7 +87,7 @@ class NewEnrolmentToken(msgspec.Struct, frozen=True):
 
 
 class NewPersonToken(msgspec.Struct, frozen=True):
-    """Whom a token shall stand for."""
+    """The person and role of a new token."""
 
     person: str
     role: str
@@ -96,7 +96,7 @@ class NewPersonToken(msgspec.Struct, frozen=True):
 
 
 class TokenBody(msgspec.Struct, frozen=True):
-    """A token, shown this once."""
+    """A new token, which is shown only once."""
 
     id: str
     token: str
@@ -128,7 +128,7 @@ class CertificateRow(msgspec.Struct, frozen=True):
 
 
 class RotationBody(msgspec.Struct, frozen=True):
-    """How far a rotation of the authority is: fingerprints, and the nodes that still use an old one."""
+    """The progress of a rotation of the authority: fingerprints, and the nodes that still use an old certificate."""
 
     current: str
     others: list[str]
@@ -136,20 +136,20 @@ class RotationBody(msgspec.Struct, frozen=True):
     in_use_by: list[str]
 
 
-class Rotate(msgspec.Struct, frozen=True):
+class RotateBody(msgspec.Struct, frozen=True):
     """Begin a rotation, or only prepare it."""
 
     prepare_only: bool = False
 
 
-class Retire(msgspec.Struct, frozen=True):
-    """End a rotation, if need be with certificates of the old authority in use."""
+class RetireBody(msgspec.Struct, frozen=True):
+    """End a rotation; `is_forced` ends it even if certificates of the old authority are in use."""
 
     is_forced: bool = False
 
 
 class AuditRow(msgspec.Struct, frozen=True):
-    """A deed as lists show it."""
+    """An action of the audit log as lists show it."""
 
     id: str
     at: datetime
@@ -159,13 +159,13 @@ class AuditRow(msgspec.Struct, frozen=True):
     detail: dict[str, Any]
 
 
-class Deed(msgspec.Struct, frozen=True):
-    """Why something is done, for the audit log."""
+class AuditReason(msgspec.Struct, frozen=True):
+    """The reason of an action, for the audit log."""
 
     why: str = ""
 
 
-class Done(msgspec.Struct, frozen=True):
-    """What a deed touched."""
+class ActionResult(msgspec.Struct, frozen=True):
+    """What an action changed."""
 
     touched: list[str]

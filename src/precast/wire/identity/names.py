@@ -1,4 +1,4 @@
-"""Names of nodes: what a certificate may say, and nothing that could be a path, an option or a pattern."""
+"""Names of nodes: valid in a certificate, and never a path, an option or a pattern."""
 
 import fnmatch
 import re
@@ -14,12 +14,12 @@ def is_name(name: str) -> bool:
 
 
 def check_name(name: str) -> str:
-    """The name. Raises InputError WIRE-001 if it is none."""
+    """Return the name. Raises InputError WIRE-001 if it is not valid."""
     if not is_name(name):
         raise issues.BAD_NAME.error(name=repr(name[:80]))
     return name
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name is the pattern, or fits it as a glob."""
+    """Whether a name equals the pattern, or matches it as a glob."""
     return fnmatch.fnmatchcase(name, pattern)

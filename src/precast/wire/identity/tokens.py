@@ -1,7 +1,7 @@
-"""The form of tokens: what they are for, an id, a secret, and for enrolment the fingerprint of the authority.
+"""The form of tokens: a prefix for the sort, an id, a secret, and for enrolment the fingerprint of the authority.
 
-pce1.ID.SECRET.FINGERPRINT    enrols a node: it knows the authority before it trusts anyone
-pcu1.ID.SECRET                a person
+pce1.ID.SECRET.FINGERPRINT    enrols a node, which thereby knows the authority before it connects
+pcu1.ID.SECRET                identifies a person
 """
 
 import base64
@@ -19,7 +19,7 @@ _ID = re.compile(r"[0-9a-f-]{36}")
 
 
 class EnrolmentSecret(NamedTuple):
-    """What a new node is given."""
+    """The enrolment token that a new node gets."""
 
     id: str
     secret: bytes
@@ -30,7 +30,7 @@ class EnrolmentSecret(NamedTuple):
 
 
 class PersonSecret(NamedTuple):
-    """What a person is given."""
+    """The token that a person gets."""
 
     id: str
     secret: bytes
@@ -40,7 +40,7 @@ class PersonSecret(NamedTuple):
 
 
 def parse_enrolment(text: str) -> EnrolmentSecret:
-    """Raises InputError WIRE-002, without repeating the text."""
+    """Parse a token. Raises InputError WIRE-002, which does not repeat the text."""
     kind, id_, secret, fingerprint = _split(text, 4, "an enrolment")
     if kind != "pce1" or not is_digest(fingerprint):
         raise issues.BAD_TOKEN.error(sort="an enrolment")
@@ -48,7 +48,7 @@ def parse_enrolment(text: str) -> EnrolmentSecret:
 
 
 def parse_person(text: str) -> PersonSecret:
-    """Raises InputError WIRE-002, without repeating the text."""
+    """Parse a token. Raises InputError WIRE-002, which does not repeat the text."""
     kind, id_, secret = _split(text, 3, "a person's")
     if kind != "pcu1":
         raise issues.BAD_TOKEN.error(sort="a person's")
@@ -56,12 +56,12 @@ def parse_person(text: str) -> PersonSecret:
 
 
 def is_id(text: str) -> bool:
-    """Whether this can be the id of a token."""
+    """Whether the text has the form of a token id."""
     return _ID.fullmatch(text) is not None
 
 
 def hash_secret(secret: bytes) -> bytes:
-    """What is stored. The secret is random and long, so a plain hash is enough."""
+    """Hash a secret for storage. The secret is random and long, so a plain hash is enough."""
     return hashlib.sha256(secret).digest()
 
 
@@ -70,10 +70,10 @@ def is_secret(secret: bytes, stored: bytes) -> bool:
 
 
 def _split(text: str, parts: int, sort: str) -> list[str]:
-    found = text.strip().split(".")
-    if len(found) != parts or not is_id(found[1]):
+    fields = text.strip().split(".")
+    if len(fields) != parts or not is_id(fields[1]):
         raise issues.BAD_TOKEN.error(sort=sort)
-    return found
+    return fields
 
 
 def _text(secret: bytes) -> str:
@@ -85,7 +85,7 @@ def _bytes(text: str, sort: str) -> bytes:
         secret = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError:
         raise issues.BAD_TOKEN.error(sort=sort) from None
-    # The last character has room for more than the secret: one secret has one text.
+    # The last character encodes spare bits; comparing the texts makes sure that one secret has one text.
     if len(secret) != SECRET_BYTES or _text(secret) != text:
         raise issues.BAD_TOKEN.error(sort=sort)
     return secret

@@ -4,13 +4,13 @@ import msgspec
 
 
 class SignIn(msgspec.Struct, frozen=True):
-    """A person's token, to be exchanged."""
+    """A person's token, to be exchanged for a browser session."""
 
     token: str
 
 
 class WebSessionView(msgspec.Struct, frozen=True):
-    """Who looks, and which environments they are held to; none are all."""
+    """The person of a session, and the environments they may see; an empty list means all."""
 
     person: str
     environments: list[str]

@@ -1,7 +1,7 @@
-"""What servers and nodes say to each other about runs that somebody wants now.
+"""Orders from servers to nodes, and the answers of nodes.
 
-An order is a numbered record, so it reaches a node once. It has an end: whoever comes to it later does not begin. Everything a node
-answers has the order's id, and an order that was not followed is answered too: silence is never an answer.
+An order is a numbered record, so a node receives it once. It expires: a node that receives it later does not begin. Every answer has the
+id of the order, and a node also answers an order that it does not carry out.
 """
 
 from datetime import datetime
@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from precast.wire.sessions import Word
+from precast.wire.sessions import Identifier
 
 # Kinds of records. From a server: run, exec. From a node: the others; `run-began` and `run-ended` are in `wire.reports`.
 RUN = "run"
@@ -19,7 +19,7 @@ EXEC_BEGAN = "exec-began"
 EXEC_OUTPUT = "exec-output"
 EXEC_ENDED = "exec-ended"
 
-# What a command may have, and what is kept of what it says.
+# Limits of a command and of its output.
 MAX_ARGUMENTS = 1_000
 MAX_ARGUMENT_BYTES = 32 * 1024
 MAX_LINE_CHARS = 8_000
@@ -28,7 +28,7 @@ Mode = Literal["noop", "enforce"]
 
 
 class RunOrder(msgspec.Struct, frozen=True):
-    """Apply the released catalog now. Kind `run`. Whether it may enforce is for the node's own policy to say."""
+    """Apply the released catalog now. Kind `run`. The node's own policy decides whether the run may enforce."""
 
     order: str
     mode: Mode
@@ -38,54 +38,54 @@ class RunOrder(msgspec.Struct, frozen=True):
 
 
 class ExecOrder(msgspec.Struct, frozen=True):
-    """Run a command now, if the node's own configuration allows it. Kind `exec`. There is no shell: these are its arguments."""
+    """Run a command now, if the node's own configuration allows it. Kind `exec`. `argv` is executed without a shell."""
 
-    order: Word
+    order: Identifier
     argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_ARGUMENTS)]
     expires_at: datetime
     timeout_s: float
-    output_bytes: int  # what goes beyond is dropped on the node, and said
+    output_bytes: int  # the node drops output beyond this, and reports how much
     why: str = ""
 
 
 class NotRun(msgspec.Struct, frozen=True):
-    """An order was not followed, and never will be. Kind `not-run`."""
+    """The node does not carry out an order, and never will. Kind `not-run`."""
 
-    order: Word
+    order: Identifier
     reason: Literal["expired", "refused", "broken"]
     message: Annotated[str, msgspec.Meta(max_length=2_000)]
     at: datetime
 
 
 class ExecBegan(msgspec.Struct, frozen=True):
-    """A command runs. Kind `exec-began`."""
+    """A command has begun. Kind `exec-began`."""
 
-    order: Word
+    order: Identifier
     at: datetime
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True):
-    """A line that a command has said."""
+class OutputLine(msgspec.Struct, frozen=True, array_like=True):
+    """A line of a command's output."""
 
     stream: Literal["out", "err"]
     text: Annotated[str, msgspec.Meta(max_length=MAX_LINE_CHARS)]
 
 
 class ExecOutput(msgspec.Struct, frozen=True):
-    """Lines of a command, in their order; `first` is the number of the first of them, from 0 on. Kind `exec-output`."""
+    """Lines of output in order; `first` is the number of the first, counted from 0. Kind `exec-output`."""
 
-    order: Word
+    order: Identifier
     first: Annotated[int, msgspec.Meta(ge=0, le=2**31)]
-    lines: Annotated[list[Line], msgspec.Meta(max_length=10_000)]
+    lines: Annotated[list[OutputLine], msgspec.Meta(max_length=10_000)]
 
 
 class ExecEnded(msgspec.Struct, frozen=True):
     """A command has ended: by itself with a code, or by a signal. Kind `exec-ended`."""
 
-    order: Word
+    order: Identifier
     at: datetime
     code: int | None = None
     signal: int | None = None
-    is_overdue: bool = False  # it was ended because it took too long
-    lines: int = 0  # that were sent
-    cut_bytes: int = 0  # that were not: it said too much
+    is_overdue: bool = False  # the node killed it because it took too long
+    lines: int = 0  # lines that were sent
+    cut_bytes: int = 0  # output that was dropped, because it exceeded the limit

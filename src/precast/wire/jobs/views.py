@@ -1,52 +1,54 @@
-"""Bodies of the API about runs over nodes: what is wanted, how it stands, what has changed since one looked."""
+"""Bodies of the API about jobs over nodes: new jobs, their state, and the changes since a number."""
 
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
-from precast.wire.jobs.orders import MAX_ARGUMENTS, Line, Mode
+from precast.wire.jobs.orders import MAX_ARGUMENTS, Mode, OutputLine
 from precast.wire.nodes.bodies import TargetsBody
 
-# A number of nodes, or a share of them.
+# A number of nodes, or a percentage of them.
 Amount = Annotated[str, msgspec.Meta(pattern=r"\A([1-9][0-9]{0,6}|[1-9][0-9]?%|100%)\Z")]
 Tolerance = Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{1,7}|[0-9]{1,2}%|100%)\Z")]
 Seconds = Annotated[float, msgspec.Meta(ge=1, le=7 * 86_400)]
 
 
-class RunLimits(msgspec.Struct, frozen=True):
-    """How a run spreads over its nodes, and how long it waits for each."""
+class JobLimits(msgspec.Struct, frozen=True):
+    """How a job spreads over its nodes, and how long it waits for each."""
 
-    batch: Amount | None = None  # so many, and the next when all of these have ended
+    batch: Amount | None = None  # the size of a batch; the next one begins when all of its nodes have ended
     at_once: Amount | None = None
-    tolerate: Tolerance | None = None  # when more have failed, nobody else begins
-    begin_s: Seconds = 300.0  # for a node to begin
-    take_s: Seconds = 3600.0  # and, once it has, to end
-    away_s: Annotated[float, msgspec.Meta(ge=0, le=7 * 86_400)] = 0.0  # for a node that is away to come
+    tolerate: Tolerance | None = None  # when more nodes have failed, no other node begins
+    begin_s: Seconds = 300.0  # how long a node may take to begin
+    take_s: Seconds = 3600.0  # how long it may take to end after it has begun
+    away_s: Annotated[float, msgspec.Meta(ge=0, le=7 * 86_400)] = (
+        0.0  # how long to wait for a disconnected node to connect
+    )
 
 
-class NewRun(msgspec.Struct, frozen=True):
-    """Have nodes apply what was released to them, now."""
+class NewRunJob(msgspec.Struct, frozen=True):
+    """Make nodes apply their released catalogs now."""
 
     nodes: TargetsBody
     mode: Mode = "enforce"
     tags: Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)] = []
-    limits: RunLimits = RunLimits()
+    limits: JobLimits = JobLimits()
     why: str = ""
 
 
-class NewCommand(msgspec.Struct, frozen=True):
-    """Have nodes run a command, now."""
+class NewExecJob(msgspec.Struct, frozen=True):
+    """Make nodes run a command now."""
 
     nodes: TargetsBody
     argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_ARGUMENTS)]
-    limits: RunLimits = RunLimits(take_s=60.0)
+    limits: JobLimits = JobLimits(take_s=60.0)
     output_bytes: Annotated[int, msgspec.Meta(ge=0, le=1_048_576)] = 65_536
     why: str = ""
 
 
 class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a node's part ended, in figures: of a run its resources, of a command its end."""
+    """How a step ended: the resources of a run by state, or the exit of a command."""
 
     changed: int = 0
     pending: int = 0
@@ -55,7 +57,7 @@ class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting: int = 0
     corrective: int = 0
     resources: int = 0
-    is_noop: bool = False  # it only looked
+    is_noop: bool = False
     is_stale: bool = False
     code: int | None = None
     signal: int | None = None
@@ -63,7 +65,7 @@ class StepResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StepView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what", tag="step"):
-    """One node of a run: waiting, ordered, began; then done, failed, not-run, silent, away or left-out."""
+    """The step of one node: waiting, ordered, began; then done, failed, not-run, silent, away or left-out."""
 
     node: str
     state: str
@@ -77,15 +79,15 @@ class StepView(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="what"
 
 
 class OutputView(msgspec.Struct, frozen=True, tag_field="what", tag="output"):
-    """Lines of a node's command; `first` is the number of the first."""
+    """Output of a node's command; `first` is the number of the first line."""
 
     node: str
     first: int
-    lines: list[Line]
+    lines: list[OutputLine]
 
 
-class RunView(msgspec.Struct, frozen=True):
-    """A run, and how many of its nodes are in which state."""
+class JobView(msgspec.Struct, frozen=True):
+    """A job, and how many of its nodes are in each state."""
 
     id: str
     kind: str  # apply, exec
@@ -96,7 +98,7 @@ class RunView(msgspec.Struct, frozen=True):
     stopped_by: str | None
     nodes: int
     counts: dict[str, int]
-    limits: RunLimits
+    limits: JobLimits
     mode: str | None = None
     tags: list[str] = []
     argv: list[str] = []
@@ -107,9 +109,9 @@ class RunView(msgspec.Struct, frozen=True):
         return self.ended_at is not None
 
 
-class RunChanges(msgspec.Struct, frozen=True):
-    """What has changed after a number, in its order: output of commands comes before how they ended."""
+class JobChanges(msgspec.Struct, frozen=True):
+    """The changes after a number, in order: the output of a command comes before its end."""
 
-    run: RunView
+    run: JobView
     changes: list[StepView | OutputView]
     after: int

@@ -1,4 +1,4 @@
-"""Bodies of the API about nodes: which are meant, what is known of them, what is done to them."""
+"""Bodies of the API about nodes: targets, views, and actions on nodes."""
 
 from datetime import datetime
 from typing import Any
@@ -9,11 +9,11 @@ from precast.wire.nodes.presence import SessionView
 
 
 class TargetsBody(msgspec.Struct, frozen=True):
-    """Which nodes are meant: all that one of the targets means. `all` stands for itself, and alone."""
+    """Selects nodes: all that match one of the targets. `all` selects every node and excludes targets."""
 
     targets: list[str] = []
     all: bool = False
-    deactivated: bool = False  # also those that are no targets any more, to look at them
+    deactivated: bool = False  # includes deactivated nodes, for reading only
 
 
 class NodeRow(msgspec.Struct, frozen=True):
@@ -27,14 +27,14 @@ class NodeRow(msgspec.Struct, frozen=True):
     deactivated_at: datetime | None
     certified_until: datetime | None
     facts_at: datetime | None
-    seen_at: datetime | None  # now, if it is connected
+    seen_at: datetime | None  # the current time if it is connected
 
 
 class TargetsAnswer(msgspec.Struct, frozen=True):
-    """The nodes that are meant, by name, a page at a time: `after` begins the next, if there is one."""
+    """The selected nodes by name, a page at a time; `after` begins the next page, if there is one."""
 
     nodes: list[NodeRow]
-    rests_on_claims: bool  # whether facts, which nodes could invent, decided
+    rests_on_claims: bool  # whether the selection depends on facts, which a node could forge
     after: str | None
 
 
@@ -49,7 +49,7 @@ class CertificateView(msgspec.Struct, frozen=True):
 
 
 class SourceView(msgspec.Struct, frozen=True):
-    """What one source says about a node, the first that counts first; and why it could not be asked anew, if that is so."""
+    """The classification of a node by one source, in order of precedence, and why the source could not be asked again, if it could not."""
 
     source: str  # operator, rules, enc
     detail: str
@@ -63,20 +63,20 @@ class SourceView(msgspec.Struct, frozen=True):
 
 
 class NodeView(msgspec.Struct, frozen=True):
-    """Everything about a node but its facts."""
+    """Everything about a node except its facts."""
 
     node: NodeRow
     trusted: dict[str, Any]
     certificates: list[CertificateView]
     session: SessionView | None
-    decision: str | None  # what came of its last facts
+    decision: str | None  # about its last facts
     classes: dict[str, dict[str, Any]] = {}
     parameters: dict[str, Any] = {}
-    sources: list[SourceView] = []  # who says what of environment, role, classes and parameters
+    sources: list[SourceView] = []  # of environment, role, classes and parameters
 
 
 class Classification(msgspec.Struct, frozen=True):
-    """What an operator says about nodes. What is absent stays as it is; null takes it away."""
+    """The classification that an operator gives to nodes. An absent field stays unchanged; null removes the value."""
 
     environment: str | msgspec.UnsetType | None = msgspec.UNSET
     role: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -84,37 +84,37 @@ class Classification(msgspec.Struct, frozen=True):
     parameters: dict[str, Any] | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class NodesDeed(msgspec.Struct, frozen=True):
-    """Which nodes something is done to, and why, for the audit log."""
+class NodesAction(msgspec.Struct, frozen=True):
+    """The nodes of an action, and its reason for the audit log."""
 
     nodes: TargetsBody
     why: str = ""
 
 
 class NodesClassification(msgspec.Struct, frozen=True):
-    """What is said about which nodes."""
+    """The classification of some nodes."""
 
     nodes: TargetsBody
     values: Classification
 
 
 class NodesPurge(msgspec.Struct, frozen=True):
-    """Which nodes are forgotten. One that is not deactivated only by `force`."""
+    """The nodes to delete. `force` also deletes nodes that are not deactivated."""
 
     nodes: TargetsBody
     why: str = ""
     force: bool = False
 
 
-class NodesDone(msgspec.Struct, frozen=True):
-    """What a deed touched: only nodes that it changed."""
+class NodesActionResult(msgspec.Struct, frozen=True):
+    """The nodes that an action changed."""
 
     touched: list[str]
     rests_on_claims: bool
 
 
 class RuleBody(msgspec.Struct, frozen=True):
-    """What is said of nodes whose name and certificate fit. A pattern as web*, or an expression between slashes."""
+    """A rule that classifies nodes whose name and certificate match. `name` is a glob, such as web*, or an expression between slashes."""
 
     name: str | None = None
     extensions: dict[str, str] = {}
@@ -125,7 +125,7 @@ class RuleBody(msgspec.Struct, frozen=True):
 
 
 class RuleRow(msgspec.Struct, frozen=True):
-    """A rule with its place."""
+    """A rule with its number."""
 
     number: int
     rule: RuleBody

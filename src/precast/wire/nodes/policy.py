@@ -1,14 +1,14 @@
-"""What a node's agent may do by itself, as an operator has set it and the authority has signed it.
+"""Policies: what a node's agent may do by itself. An operator sets a policy and the authority signs it.
 
-A run that the agent starts only looks, unless its policy lets it enforce:
+A run is a no-op unless the policy permits it to enforce:
 
     never      no run enforces
-    triggered  those that somebody orders; inside its windows, if it has any
-    window     every run that begins inside a window
-    always     every run
+    triggered  runs that were ordered enforce; inside the windows, if there are any
+    window     every run that begins inside a window enforces
+    always     every run enforces
 
-Without a policy no run enforces. The document names its node, so that it is of use to no other; its serial only grows, so that an older
-one is not taken for a newer; and it ends, so that a node which hears from nobody goes back to looking.
+Without a policy no run enforces. The document names its node, so that no other node accepts it; its serial only grows, so that an older
+policy never replaces a newer one; and it expires, so that a node without a connection returns to no-op runs.
 """
 
 import re
@@ -26,8 +26,8 @@ Enforce = Literal["never", "triggered", "window", "always"]
 LEVELS: tuple[Enforce, ...] = ("never", "triggered", "window", "always")
 MAX_WINDOWS = 20
 LONGEST = timedelta(days=7)
-# Before what is signed, so that this signature can never be taken for one of another sort.
-_SORT = b"precast policy 1\n"
+# Prefixed to the signed text, so that the signature is not valid for any other kind of document.
+_SIGNATURE_PREFIX = b"precast policy 1\n"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WINDOW = re.compile(r"([A-Za-z]{3}|daily)\s+(\d{1,2}):(\d{2})\s+(\d{1,5})([mhd])(?:\s+([A-Za-z0-9_+/-]{1,64}))?")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
@@ -45,14 +45,14 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class SignedPolicy(msgspec.Struct, frozen=True):
-    """A policy as it travels: its text to the byte, and the authority's signature in base64."""
+    """A policy as it is sent: its exact text, and the authority's signature in base64."""
 
     policy: str
     signature: str
 
 
 class NodesPolicy(msgspec.Struct, frozen=True):
-    """What the agents of some nodes may do by themselves."""
+    """A policy to set for nodes."""
 
     nodes: TargetsBody
     enforce: Enforce
@@ -61,7 +61,7 @@ class NodesPolicy(msgspec.Struct, frozen=True):
 
 
 class PolicyView(msgspec.Struct, frozen=True):
-    """The policy of a node; nobody has set one as long as the serial is 0."""
+    """The policy of a node; serial 0 means that none was set."""
 
     node: str
     enforce: Enforce = "never"
@@ -71,15 +71,15 @@ class PolicyView(msgspec.Struct, frozen=True):
     set_at: datetime | None = None
 
 
-class Verdict(NamedTuple):
-    """Whether a run may change things, and why not."""
+class EnforceDecision(NamedTuple):
+    """Whether a run may enforce, and why not."""
 
     may_enforce: bool
     why: str = ""
 
 
 class Window(NamedTuple):
-    """A span of time in every week, or every day if there is no weekday. It lasts as long as it says, whatever clocks do meanwhile."""
+    """A time span in every week, or every day if `weekday` is None. Its length is exact, even across a change to daylight saving time."""
 
     weekday: int | None
     start: time
@@ -93,51 +93,53 @@ class Window(NamedTuple):
         return f"{day} {self.start:%H:%M} {self.length // _UNITS[unit]}{unit}{zone}"
 
 
-def text_of(policy: Policy) -> str:
+def policy_text(policy: Policy) -> str:
     return canonical.encode(policy).decode()
 
 
 def signed_bytes(text: str) -> bytes:
-    """What the signature of a policy is over."""
-    return _SORT + text.encode()
+    """The bytes that the signature of a policy covers."""
+    return _SIGNATURE_PREFIX + text.encode()
 
 
 def parse_window(text: str) -> Window:
-    """A window as people write it: `Sun 02:00 4h`, `daily 22:30 90m Europe/Berlin`. Raises InputError POLICY-001."""
-    found = _WINDOW.fullmatch(text.strip())
-    if found is None:
-        raise issues.BAD_WINDOW.error(window=text[:80], reason="it does not say day, start and length")
-    day, hour, minute, count, unit, zone = found.groups()
+    """Parse a window as operators write it: `Sun 02:00 4h`, `daily 22:30 90m Europe/Berlin`. Raises InputError POLICY-001."""
+    match = _WINDOW.fullmatch(text.strip())
+    if match is None:
+        raise issues.BAD_WINDOW.error(window=text[:80], reason="it does not have the form DAY START LENGTH [ZONE]")
+    day, hour, minute, count, unit, zone = match.groups()
     length = int(count) * _UNITS[unit]
     if day.lower() not in (*_DAYS, "daily"):
         raise issues.BAD_WINDOW.error(window=text[:80], reason=f"there is no day {day}")
     if int(hour) > 23 or int(minute) > 59:
         raise issues.BAD_WINDOW.error(window=text[:80], reason=f"there is no time {hour}:{minute}")
     if not timedelta(0) < length <= LONGEST:
-        raise issues.BAD_WINDOW.error(window=text[:80], reason="it lasts from a minute to 7 days")
+        raise issues.BAD_WINDOW.error(window=text[:80], reason="its length must be between a minute and 7 days")
     _zone(zone or "UTC", text)
     weekday = None if day.lower() == "daily" else _DAYS.index(day.lower())
     return Window(weekday, time(int(hour), int(minute)), length, zone or "UTC")
 
 
-def opened_at(windows: Sequence[str], at: datetime) -> datetime | None:
-    """When the window opened in which a moment lies; the latest, if it lies in several. Raises InputError POLICY-001."""
+def find_open_window(windows: Sequence[str], at: datetime) -> datetime | None:
+    """Return when the window that contains `at` opened; the latest if several do, None if none does. Raises InputError POLICY-001."""
     opened = [since for window in windows if (since := _opened_at(parse_window(window), at)) is not None]
     return max(opened, default=None)
 
 
-def decide(policy: Policy, reason: str, at: datetime) -> Verdict:
-    """Whether a run that begins now, for this reason, may enforce. Raises InputError POLICY-001."""
+def decide_enforcement(policy: Policy, reason: str, at: datetime) -> EnforceDecision:
+    """Decide whether a run that begins at `at`, for this reason, may enforce. Raises InputError POLICY-001."""
     if policy.expires_at <= at:
-        return Verdict(False, f"its policy was good until {policy.expires_at:%Y-%m-%d %H:%M:%SZ}")
+        return EnforceDecision(False, f"its policy expired at {policy.expires_at:%Y-%m-%d %H:%M:%SZ}")
     if policy.enforce == "never":
-        return Verdict(False, "by its policy no run changes anything")
+        return EnforceDecision(False, "its policy permits no run to enforce")
     if policy.enforce == "triggered" and reason != "ordered":
-        return Verdict(False, "by its policy only runs that somebody orders change anything")
+        return EnforceDecision(False, "its policy permits only ordered runs to enforce")
     is_bound = policy.enforce == "window" or bool(policy.windows)
-    if is_bound and opened_at(policy.windows, at) is None:
-        return Verdict(False, f"by its policy things change only in its windows: {', '.join(policy.windows)}")
-    return Verdict(True)
+    if is_bound and find_open_window(policy.windows, at) is None:
+        return EnforceDecision(
+            False, f"its policy permits runs to enforce only in its windows: {', '.join(policy.windows)}"
+        )
+    return EnforceDecision(True)
 
 
 def _opened_at(window: Window, at: datetime) -> datetime | None:
@@ -156,9 +158,11 @@ def _opened_at(window: Window, at: datetime) -> datetime | None:
 def _zone(name: str, text: str) -> tzinfo:
     if name == "UTC":
         return UTC
-    import zoneinfo  # rare, and a daemon that lives as long as its machine has to carry it around
+    import zoneinfo  # rarely needed, and a long-running daemon should not pay its memory
 
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise issues.BAD_WINDOW.error(window=text[:80], reason=f"the time zone {name} is not known here") from None
+        raise issues.BAD_WINDOW.error(
+            window=text[:80], reason=f"the time zone {name} is not known on this machine"
+        ) from None

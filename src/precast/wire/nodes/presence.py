@@ -1,4 +1,4 @@
-"""Bodies of the API about where nodes are."""
+"""Bodies of the API about the connections of nodes."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class SessionView(msgspec.Struct, frozen=True):
-    """Where a node is: connected to a server, or away since. Known from the session, not from what the node sends."""
+    """Whether a node is connected: to a server, or not since `away_since`. The server knows this from the session, not from the node."""
 
     node: str
     server: str | None
@@ -15,8 +15,8 @@ class SessionView(msgspec.Struct, frozen=True):
     epoch: int
     address: str
     agent: str
-    lost: int  # records that never came, or could not be used
-    clone_at: datetime | None  # when another machine came with this identity
+    lost: int  # records that were never received, or were unusable
+    clone_at: datetime | None  # when another machine connected with this identity
     clone_address: str | None
 
 

@@ -1,4 +1,4 @@
-"""The state of a site in one answer."""
+"""The body of the API that shows the state of a site."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ class DatabaseStatus(msgspec.Struct, frozen=True):
     schema: int
     answer_s: float  # how long it took to answer
     replicas: int
-    behind_s: float | None  # how far the slowest replica is behind, as far as it is known
+    behind_s: float | None  # the lag of the slowest replica, if it is known
 
 
 class QueueStatus(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class QueueStatus(msgspec.Struct, frozen=True):
 
 
 class DiskStatus(msgspec.Struct, frozen=True):
-    """The room where the server keeps its data."""
+    """The disk of the directory in which the server stores its data."""
 
     path: str
     free_bytes: int
@@ -37,7 +37,7 @@ class DiskStatus(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something that needs attention: a warning, or broken."""
+    """A finding that needs attention. `level` is warning or broken."""
 
     level: str
     text: str
@@ -45,13 +45,13 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class StatusView(msgspec.Struct, frozen=True):
-    """Everything worth knowing at a glance."""
+    """The state of a site at a glance."""
 
     version: str
     started_at: datetime
     now: datetime
     database: DatabaseStatus
-    nodes: dict[str, int]  # by state; away are all active ones that are not connected
+    nodes: dict[str, int]  # by state; active nodes that are not connected count as away
     servers: list[ServerRow]
     queues: list[QueueStatus]
     authority_until: datetime

@@ -1,4 +1,4 @@
-"""Bodies of queries: what is asked of nodes, of resources in released catalogs and of reports, and the table that answers."""
+"""Bodies of queries about nodes, resources in released catalogs and reports, and the table that answers them."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ MAX_ROWS = 1000
 
 
 class QueryBody(msgspec.Struct, frozen=True):
-    """A query. Without `where` everything is meant; `nodes` holds resources and reports to those of some nodes.
+    """A query. Without `where` it matches everything; `nodes` restricts resources and reports to those of some nodes.
 
-    With `by` the answer has one row for each of the values there are of these fields, with how often they occur. Otherwise `fields` are
-    the columns; none of them are the usual ones.
+    With `by` the answer has one row for each combination of values of these fields, with its count. Otherwise `fields` are the columns;
+    an empty list means the default ones.
     """
 
     about: str  # nodes, resources, reports
@@ -26,9 +26,9 @@ class QueryBody(msgspec.Struct, frozen=True):
 
 
 class QueryAnswer(msgspec.Struct, frozen=True):
-    """A page of a table. `after` begins the next, if there may be one: a page can also be short because time was up."""
+    """A page of a table. `after` begins the next page, if there may be one: a page can also be short because the time limit was reached."""
 
     columns: list[str]
     rows: list[list[Any]]
     after: str | None = None
-    rests_on_claims: bool = False  # whether facts, which nodes could invent, decided
+    rests_on_claims: bool = False  # whether the answer depends on facts, which a node could forge

@@ -1,10 +1,10 @@
-"""What can be asked for: the fields of nodes, and those of the resources in their catalogs."""
+"""The fields that targets and queries can use: of nodes, of resources in their catalogs, and of reports."""
 
 import difflib
 
 import msgspec
 
-# Of the last run that a node has told of.
+# Fields of the last run that a node has reported.
 REPORT = (
     *("at", "age", "state", "mode", "reason", "failed", "changed", "pending", "skipped", "waiting", "corrective"),
     *("stale", "seconds"),
@@ -13,13 +13,13 @@ TRUSTED = ("certname", "hostname", "domain", "extensions")
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """The fields of one kind of thing: plain ones, and those that lead further by a path."""
+    """The fields of nodes, resources or reports: plain ones, and those that are followed by a path."""
 
     what: str
     plain: tuple[str, ...]
     paths: tuple[str, ...]
     is_node: bool
-    has_names: bool  # whether a word by itself is a node's name; otherwise it is a resource
+    has_names: bool  # whether a word by itself is a node's name; otherwise it is a resource reference
 
     def knows(self, parts: list[str]) -> bool:
         first = parts[0]
@@ -32,15 +32,19 @@ class Vocabulary(msgspec.Struct, frozen=True):
         return first in self.paths
 
     def guess(self, text: str) -> str:
-        """What may have been meant, to be appended to a message."""
-        trusted = [*(f"trusted.{one}" for one in TRUSTED), *(f"report.{one}" for one in REPORT)] if self.is_node else []
+        """Return a suggestion for an unknown field, to be appended to a message."""
+        trusted = (
+            [*(f"trusted.{field}" for field in TRUSTED), *(f"report.{field}" for field in REPORT)]
+            if self.is_node
+            else []
+        )
         near = difflib.get_close_matches(text, [*self.plain, *trusted, *self.paths], n=1)
         return f"; did you mean {near[0]}?" if near and near[0] != text else ""
 
     @property
     def known(self) -> str:
         trusted = ["trusted.extensions.NAME", "trusted.certname", "report.age", "report.failed"] if self.is_node else []
-        names = [*self.plain, *trusted, *(f"{one}.{'PATH' if one == 'facts' else 'NAME'}" for one in self.paths)]
+        names = [*self.plain, *trusted, *(f"{field}.{'PATH' if field == 'facts' else 'NAME'}" for field in self.paths)]
         return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
@@ -72,7 +76,7 @@ REPORTS = Vocabulary(
     is_node=False,
     has_names=True,
 )
-# What answers can show besides what can be asked for.
+# Columns that answers can show besides the fields that conditions can use.
 NODE_COLUMNS = msgspec.structs.replace(
     NODES, plain=(*NODES.plain, "seen_at", "facts_at", "created_at", "certified_until", "released_at")
 )

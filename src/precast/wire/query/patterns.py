@@ -1,9 +1,8 @@
-"""Regular expressions whose time is linear in the text, whatever the pattern: for patterns that people send to a server.
+"""Regular expressions that match in time linear in the text, whatever the pattern: for patterns that users send to a server.
 
-The usual parts are there: characters, `.`, classes, `\\d \\w \\s`, `^ $`, groups, `|`, `* + ? {m,n}`. What needs going back
-(references to groups, looking around) is refused, and so is a pattern that grows beyond a limit. A pattern becomes a set of
-states; reading a character leads from one set to the next, and each such step is remembered: like a table that is filled in
-as it is used.
+The common elements are supported: characters, `.`, classes, `\\d \\w \\s`, `^ $`, groups, `|`, `* + ? {m,n}`. Elements that need
+backtracking (back-references, look-around) are refused, and so is a pattern that grows beyond a limit. A pattern is compiled to a
+nondeterministic automaton; the transitions between its sets of states are cached, so that a deterministic automaton is built lazily.
 """
 
 import re
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 MAX_PATTERN_CHARS = 500
 MAX_STATES = 2000
-# Remembered steps; beyond that all are forgotten and found anew, so memory is bounded too.
+# The size of the transition cache; when it is full it is cleared, so that memory is bounded too.
 MAX_STEPS = 5000
 MAX_REPEAT = 100
 
@@ -21,7 +20,7 @@ _ANY, _START, _END, _SPLIT, _CLASS, _ACCEPT = "any", "start", "end", "split", "c
 
 
 class BadPattern(Exception):
-    """The pattern cannot be used; says why and where."""
+    """The pattern is not supported: the reason, and the offset."""
 
     def __init__(self, reason: str, at: int) -> None:
         super().__init__(reason)
@@ -36,7 +35,7 @@ class _State(NamedTuple):
 
 
 class Pattern:
-    """A pattern, ready to look for a match anywhere in a text."""
+    """A compiled pattern that finds a match anywhere in a text."""
 
     def __init__(self, text: str) -> None:
         """Raises BadPattern."""
@@ -48,7 +47,7 @@ class Pattern:
         self._steps: dict[tuple[frozenset[int], str], frozenset[int]] = {}
 
     def matches(self, text: str) -> bool:
-        """Whether some part of the text fits."""
+        """Whether any part of the text matches."""
         now = self._spread({self._start}, at_start=True, at_end=not text)
         for at, char in enumerate(text):
             if self._accepts(now):
@@ -72,11 +71,11 @@ class Pattern:
             if (state := self._states[number]).test is not None and state.test(char)
             for after in state.after
         }
-        # A match may begin at every place, not only at the first.
+        # A match may begin at every character, not only at the first.
         return self._spread(reached | {self._start}, at_start=False, at_end=at_end)
 
     def _spread(self, numbers: set[int], *, at_start: bool, at_end: bool) -> frozenset[int]:
-        """Everything that can be reached without reading a character."""
+        """Return all states that can be reached without reading a character."""
         seen: set[int] = set()
         waiting = list(numbers)
         while waiting:
@@ -94,7 +93,7 @@ class Pattern:
 
 
 class _Builder:
-    """Reads a pattern, then builds its states from the last to the first: each part is built knowing what comes after it."""
+    """Parses a pattern, then builds its states from the last to the first: each part is built with the state that follows it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -105,10 +104,10 @@ class _Builder:
     def build(self) -> int:
         tree = self._alternatives()
         if self._at < len(self._text):
-            raise BadPattern("a ) without its (", self._at)
+            raise BadPattern("a ) without a matching (", self._at)
         return tree(self._add(_ACCEPT, None, ()))
 
-    # A part is a function: given the state that follows, it makes its own and returns the first of them.
+    # A part is a function: it is given the state that follows, adds its own states and returns the first of them.
 
     def _alternatives(self) -> "_Part":
         parts = [self._sequence()]
@@ -116,7 +115,7 @@ class _Builder:
             self._at += 1
             parts.append(self._sequence())
         return (
-            parts[0] if len(parts) == 1 else lambda after: self._add(_SPLIT, None, tuple(one(after) for one in parts))
+            parts[0] if len(parts) == 1 else lambda after: self._add(_SPLIT, None, tuple(part(after) for part in parts))
         )
 
     def _sequence(self) -> "_Part":
@@ -125,10 +124,10 @@ class _Builder:
             parts.append(self._repeated(self._single()))
 
         def build(after: int) -> int:
-            # Also nothing is a state, so that the limit on states holds for nothing many times over.
+            # An empty sequence is a state too, so that the limit on states also bounds repetitions of it.
             after = after if parts else self._add(_SPLIT, None, (after,))
-            for one in reversed(parts):
-                after = one(after)
+            for part in reversed(parts):
+                after = part(after)
             return after
 
         return build
@@ -136,19 +135,19 @@ class _Builder:
     def _repeated(self, part: "_Part") -> "_Part":
         while True:
             at = self._at
-            found = re.compile(r"[*+?]|\{(\d{1,3})(,(\d{0,3}))?\}").match(self._text, at)
-            if found is None:
+            match = re.compile(r"[*+?]|\{(\d{1,3})(,(\d{0,3}))?\}").match(self._text, at)
+            if match is None:
                 if self._peek() == "{":
-                    raise BadPattern("{ begins a repetition, as {2,5}; write \\{ for the character", at)
+                    raise BadPattern("{ begins a repetition, such as {2,5}; write \\{ for the character", at)
                 return part
-            self._at = found.end()
+            self._at = match.end()
             if self._peek() in ("?", "+"):
                 raise BadPattern("lazy and possessive repetition are not supported", self._at)
-            least, most = _bounds(found)
+            least, most = _bounds(match)
             if max(least, most or 0) > MAX_REPEAT:
                 raise BadPattern(f"more than {MAX_REPEAT} repetitions", at)
             if most is not None and most < least:
-                raise BadPattern("the bounds of the repetition are the wrong way round", at)
+                raise BadPattern("the lower bound of the repetition exceeds the upper bound", at)
             part = self._times(part, least, most)
 
     def _times(self, part: "_Part", least: int, most: int | None) -> "_Part":
@@ -177,7 +176,7 @@ class _Builder:
         if char in "^$":
             return self._part(_START if char == "^" else _END, None)
         if char == ".":
-            return self._part(_ANY, lambda one: one != "\n")
+            return self._part(_ANY, lambda character: character != "\n")
         if char == "[":
             return self._part(_CLASS, self._bracket(at))
         if char == "\\":
@@ -195,17 +194,17 @@ class _Builder:
             raise BadPattern("only plain groups and (?:…) are supported", at)
         inner = self._alternatives()
         if self._peek() != ")":
-            raise BadPattern("a ( without its )", at)
+            raise BadPattern("a ( without a matching )", at)
         self._at += 1
         self._depth -= 1
         return inner
 
     def _bracket(self, at: int) -> Callable[[str], bool]:
-        """A class is the same in Python's expressions, and testing one character by them is quick and safe."""
-        found = re.compile(r"\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL).match(self._text, self._at)
-        if found is None:
-            raise BadPattern("a [ without its ]", at)
-        self._at = found.end()
+        """Parse a character class. It means the same in Python's expressions, which test one character quickly and safely."""
+        match = re.compile(r"\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL).match(self._text, self._at)
+        if match is None:
+            raise BadPattern("a [ without a matching ]", at)
+        self._at = match.end()
         return _tester(self._text[at : self._at], at)
 
     def _escape(self, at: int) -> Callable[[str], bool]:
@@ -236,13 +235,13 @@ class _Builder:
 _Part = Callable[[int], int]
 
 
-def _bounds(found: "re.Match[str]") -> tuple[int, int | None]:
-    if found[0] in ("*", "+", "?"):
-        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[found[0]]
-    least = int(found[1])
-    if found[2] is None:
+def _bounds(match: "re.Match[str]") -> tuple[int, int | None]:
+    if match[0] in ("*", "+", "?"):
+        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[match[0]]
+    least = int(match[1])
+    if match[2] is None:
         return least, least
-    return least, int(found[3]) if found[3] else None
+    return least, int(match[3]) if match[3] else None
 
 
 def _tester(bracket: str, at: int) -> Callable[[str], bool]:
@@ -250,11 +249,11 @@ def _tester(bracket: str, at: int) -> Callable[[str], bool]:
         if escape[1].isalnum() and escape[1] not in "dwsDWStnrfv":
             raise BadPattern(f"{escape} is not supported", at)
     if "--" in bracket:
-        raise BadPattern("write \\- for a hyphen that is meant as such", at)
-    # Signs that later versions of Python may give a meaning to.
+        raise BadPattern("write \\- for a literal hyphen", at)
+    # Escape characters to which later versions of Python may give a meaning.
     safe = re.sub(r"\\.|[\[&~|]", lambda sign: sign[0] if sign[0][0] == "\\" else f"\\{sign[0]}", bracket[1:])
     try:
         compiled = re.compile(f"[{safe}", re.DOTALL | re.ASCII)
     except re.error as error:
-        raise BadPattern(f"the class is not usable: {error}", at) from None
-    return lambda one: compiled.fullmatch(one) is not None
+        raise BadPattern(f"the character class is invalid: {error}", at) from None
+    return lambda character: compiled.fullmatch(character) is not None

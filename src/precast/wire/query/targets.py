@@ -1,11 +1,11 @@
-"""Targets: which nodes are meant. A name, a glob, a list of both, or a query over what is known of the nodes.
+"""The terms of targets. A target selects nodes by a name, a glob, a list of both, or a query over data of the nodes.
 
     web1.example.com, db*.example.com
     role = 'db' and not (environment = 'test' or facts.os.family = 'Debian')
 
-What stands on the left is a field; `facts` are the node's claims, everything else is known by the server. The same terms ask for
-resources, where a reference such as Package[nginx] stands for a name; `has` brings both together. The page
-docs/explanation/targets.md says it all once. A name that is asked for by itself must exist.
+The left side of a comparison is a field; `facts` are claims of the node, all other fields are known to the server. The same terms select
+resources, where a reference such as Package[nginx] takes the place of a name; `has` combines both. docs/explanation/targets.md describes
+the whole language. A name outside of any condition must exist.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from precast.base.spans import Span
 
 
 class Field(msgspec.Struct, frozen=True):
-    """What is asked for: `parts` as they are written, without dots."""
+    """A field: its `parts` as they are written, without dots."""
 
     span: Span
     parts: tuple[str, ...]
@@ -30,13 +30,13 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Value(msgspec.Struct, frozen=True):
-    """What it is compared with. A number or truth only if it is not quoted."""
+    """The value of a comparison. Only an unquoted value is a number or boolean."""
 
     span: Span
     value: str | int | float | bool
 
 
-class Named(msgspec.Struct, frozen=True):
+class NodeName(msgspec.Struct, frozen=True):
     """A node's name, or a glob over names."""
 
     span: Span
@@ -44,7 +44,7 @@ class Named(msgspec.Struct, frozen=True):
     is_glob: bool
 
 
-class Referred(msgspec.Struct, frozen=True):
+class ResourceReference(msgspec.Struct, frozen=True):
     """A resource by its type and title; `*` and `?` in the title make it a glob."""
 
     span: Span
@@ -53,8 +53,8 @@ class Referred(msgspec.Struct, frozen=True):
     is_glob: bool
 
 
-class Has(msgspec.Struct, frozen=True):
-    """A node whose released catalog holds such a resource."""
+class HasResource(msgspec.Struct, frozen=True):
+    """A node whose released catalog contains a matching resource."""
 
     span: Span
     resource: "Term"
@@ -70,7 +70,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Membership(msgspec.Struct, frozen=True):
-    """A field that has one of some values."""
+    """A field that has one of several values."""
 
     span: Span
     field: Field
@@ -99,33 +99,33 @@ class Or(msgspec.Struct, frozen=True):
     terms: "tuple[Term, ...]"
 
 
-Term = Named | Referred | Has | Comparison | Membership | Existence | Not | And | Or
+Term = NodeName | ResourceReference | HasResource | Comparison | Membership | Existence | Not | And | Or
 
 
 def walk(term: Term) -> Iterator[Term]:
-    """The term and everything in it that is about the same thing: what a node has is not looked into."""
+    """Yield the term and its parts, but not the resource condition inside `has`."""
     waiting = [term]
     while waiting:
-        one = waiting.pop()
-        yield one
-        if isinstance(one, And | Or):
-            waiting += one.terms
-        elif isinstance(one, Not):
-            waiting.append(one.term)
+        part = waiting.pop()
+        yield part
+        if isinstance(part, And | Or):
+            waiting += part.terms
+        elif isinstance(part, Not):
+            waiting.append(part.term)
 
 
 def rests_on_claims(term: Term) -> bool:
-    """Whether the answer depends on facts."""
-    return any(isinstance(one, Comparison | Membership | Existence) and one.field.is_claim for one in walk(term))
+    """Whether the result depends on facts."""
+    return any(isinstance(part, Comparison | Membership | Existence) and part.field.is_claim for part in walk(term))
 
 
 def is_list_of_names(term: Term) -> bool:
-    """Whether it is nothing but names."""
-    return all(isinstance(one, Or) or (isinstance(one, Named) and not one.is_glob) for one in walk(term))
+    """Whether the term consists of names only."""
+    return all(isinstance(part, Or) or (isinstance(part, NodeName) and not part.is_glob) for part in walk(term))
 
 
 def plain_names(term: Term) -> list[str]:
-    """The names that are asked for by themselves, outside of any condition."""
+    """List the names that stand outside of any condition."""
     if isinstance(term, Or):
-        return [name for one in term.terms for name in plain_names(one)]
-    return [term.text] if isinstance(term, Named) and not term.is_glob else []
+        return [name for part in term.terms for name in plain_names(part)]
+    return [term.text] if isinstance(term, NodeName) and not term.is_glob else []

@@ -1,7 +1,7 @@
-"""What a run says of itself, resource by resource, and its sums. Nothing secret is ever in it.
+"""The events of a run, by resource, and its summary. They never contain a secret.
 
-Events have Puppet's parts: which property, from what to what, in which words, and how it ended. They are plain values that travel
-and are stored as they are.
+Events have Puppet's fields: the property, the previous and the desired value, a message, and the status. They are plain values that are
+sent and stored as they are.
 """
 
 import enum
@@ -19,14 +19,14 @@ class Status(enum.Enum):
 
     UNCHANGED = "unchanged"
     CHANGED = "changed"
-    NOOP = "noop"  # would change
+    NOOP = "noop"  # has a pending change
     FAILED = "failed"
     SKIPPED = "skipped"  # because of a dependency, its tags or its schedule
     WAITING = "waiting"  # for a value that is not known yet, or for a resource that waits
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One property that changed, would change, failed to, or was seen to have changed."""
+    """One property that changed, has a pending change, failed to change, or was found changed by an audit."""
 
     resource: str
     status: EventStatus
@@ -39,7 +39,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Log(msgspec.Struct, frozen=True):
-    """What a resource said."""
+    """A log message of a resource."""
 
     resource: str
     level: str
@@ -47,7 +47,7 @@ class Log(msgspec.Struct, frozen=True):
 
 
 class ResourceReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One resource of the catalog, with what followed from it."""
+    """One resource of the catalog with its events and logs."""
 
     resource: str
     status: Status
@@ -62,12 +62,12 @@ class ResourceReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_corrective(self) -> bool:
-        """Whether it was brought back to what it was before somebody else changed it."""
+        """Whether one of its changes is corrective: it undoes a change that was made outside Precast."""
         return True in [event.corrective for event in self.events]
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A whole run in figures."""
+    """The counts of a whole run."""
 
     resources: Count
     unchanged: Count

@@ -1,15 +1,15 @@
-"""Reports as the API shows them: lists, one report, its events while they come."""
+"""Reports as the API shows them: lists, one report, and its events while it is running."""
 
 from datetime import datetime
 
 import msgspec
 
 from precast.wire.reports.events import ResourceReport
-from precast.wire.reports.records import Slow
+from precast.wire.reports.records import SlowResource
 
 
 class ReportRow(msgspec.Struct, frozen=True):
-    """A report as lists show it. Three things are independent: what it was to do (`mode`), what it changed or would change, what failed."""
+    """A report as lists show it. Three things are independent: its `mode`, its changes (made or pending), and its failures."""
 
     id: str
     node: str
@@ -23,19 +23,19 @@ class ReportRow(msgspec.Struct, frozen=True):
     version: str
     resources: int
     changed: int
-    pending: int  # would change
+    pending: int  # changes that a no-op run found
     failed: int
     skipped: int
     waiting: int
-    corrective: int  # of those changed or pending: brought back to what they were
-    is_complete: bool  # every resource had its turn
+    corrective: int  # of those changed or pending: changes that undo a change made outside Precast
+    is_complete: bool  # every resource was handled
     is_stale: bool
     began_at: datetime
     ended_at: datetime | None
     seconds: float | None
-    why: str  # of one that did not come to its end, or only looked although it was to change things
-    events: int  # told one by one, so far
-    lost: int  # of these, how many never came
+    why: str  # why it did not end normally, or was a no-op although it was to enforce
+    events: int  # resources with an event, so far
+    lost: int  # how many of these were never received
 
     @property
     def is_over(self) -> bool:
@@ -50,7 +50,7 @@ class ReportsPage(msgspec.Struct, frozen=True):
 
 
 class ReportView(msgspec.Struct, frozen=True):
-    """One report but for its events."""
+    """One report without its events."""
 
     report: ReportRow
     refreshed: int
@@ -59,28 +59,28 @@ class ReportView(msgspec.Struct, frozen=True):
     stale_since: datetime | None
     stale_why: str
     phases: dict[str, float]
-    slowest: list[Slow]
+    slowest: list[SlowResource]
     unchanged: int
-    rest: list[str] | None  # names of those to which nothing happened; None: all others of the catalog
-    left_out: dict[str, list[str]] = {}  # why, and who
+    rest: list[str] | None  # names of the resources without an event; None means all others of the catalog
+    left_out: dict[str, list[str]] = {}  # resources by the reason why they were left out
 
 
 class NumberedReport(ResourceReport, frozen=True, omit_defaults=True, kw_only=True):
-    """A resource to which something happened, with its place in the report."""
+    """A resource with an event, and its number in the report."""
 
     number: int
 
 
 class EventsPage(msgspec.Struct, frozen=True):
-    """What happened after a number, in order, and how the report stands. Ask again after `last` until it is over."""
+    """The events after a number, in order, and the state of the report. A caller asks again after `last` until the run has ended."""
 
     report: ReportRow
     events: list[NumberedReport]
-    last: int  # the number of the last one here, or that was asked for
+    last: int  # the number of the last event here, or the one that was asked for
 
 
 class EventRow(msgspec.Struct, frozen=True):
-    """Something that happened to a resource, anywhere in the fleet."""
+    """An event of a resource, on any node."""
 
     node: str
     report: str

@@ -1,10 +1,10 @@
-"""The engine on a node of cells: order, refreshes, failures, no-op, exclusion, waiting, and what is checked ahead."""
+"""The engine on a node of cells: order, refreshes, failures, no-op, skipping, waiting, and checks made ahead."""
 
 import pytest
 
-from precast.agent.applying.memory import Memory
-from precast.agent.applying.options import Options
-from precast.agent.applying.planning import Planned
+from precast.agent.applying.options import RunOptions
+from precast.agent.applying.plan import PlannedResource
+from precast.agent.applying.resource_memory import ResourceMemory
 from precast.base.errors import PrecastError
 from tests.unit.agent.applying.world import World, body, resource, run
 
@@ -12,21 +12,21 @@ from tests.unit.agent.applying.world import World, body, resource, run
 def test_resources_in_sync_change_nothing() -> None:
     ran = run(body(resource("cell", "a", value="1")), {"a": "1"})
     assert ran.statuses() == {"Cell[a]": "unchanged"}
-    assert ran.world.deeds == []
+    assert ran.world.operations == []
 
 
-def test_change_is_made_and_said() -> None:
+def test_change_is_made_and_reported() -> None:
     ran = run(body(resource("cell", "a", value="1")), {"a": "0"})
     assert ran.world.cells == {"a": "1"}
     assert ran.messages("Cell[a]") == ["value changed '0' to '1'"]
 
 
-def test_what_was_checked_ahead_is_checked_again_after_a_change() -> None:
+def test_check_made_ahead_is_repeated_after_a_change() -> None:
     ran = run(body(resource("cell", "a", value="1"), resource("cell", "b", copies="a")), {"a": "0", "b": "0"})
     assert ran.world.cells == {"a": "1", "b": "1"}
 
 
-def test_error_seen_ahead_is_forgotten_after_a_change() -> None:
+def test_error_of_a_check_made_ahead_is_discarded_after_a_change() -> None:
     catalog = body(resource("cell", "a", value="good"), resource("cell", "b", value="1", fails_if="a"))
     ran = run(catalog, {"a": "bad", "b": "1"})
     assert ran.statuses() == {"Cell[a]": "changed", "Cell[b]": "unchanged"}
@@ -37,15 +37,15 @@ def test_error_without_a_change_before_it_fails_the_resource() -> None:
     assert ran.messages("Cell[b]") == ["Could not evaluate: cannot look"]
 
 
-def test_guard_runs_only_in_its_turn() -> None:
+def test_guard_is_never_run_ahead() -> None:
     catalog = body(resource("cell", "a", value="1"), resource("command", "c", guard="a", unless="1"))
-    assert run(catalog, {"a": "0"}).world.deeds == ["set a=1", "guard c: a is 1"]
+    assert run(catalog, {"a": "0"}).world.operations == ["set a=1", "guard c: a is 1"]
 
 
-def test_message_is_no_barrier() -> None:
+def test_message_does_not_discard_checks_made_ahead() -> None:
     checked: list[str] = []
 
-    def note(planned: Planned) -> bool:
+    def note(planned: PlannedResource) -> bool:
         checked.append(planned.ref)
         return True
 
@@ -54,7 +54,7 @@ def test_message_is_no_barrier() -> None:
     assert checked == ["Cell[a]"]
 
 
-def test_refresh_reaches_who_subscribes_once_for_all_events() -> None:
+def test_subscriber_is_refreshed_once_for_all_events() -> None:
     catalog = body(
         resource("cell", "a", value="1", notify="Command[c]"),
         resource("cell", "b", value="1", notify="Command[c]"),
@@ -62,7 +62,7 @@ def test_refresh_reaches_who_subscribes_once_for_all_events() -> None:
     )
     ran = run(catalog)
     assert ran.messages("Command[c]") == ["Triggered 'refresh' from 2 events"]
-    assert ran.world.deeds[-1] == "refresh c"
+    assert ran.world.operations[-1] == "refresh c"
 
 
 def test_refresh_goes_through_containers_as_one_event() -> None:
@@ -91,16 +91,16 @@ def test_refresh_is_a_change_for_what_follows() -> None:
     assert run(catalog, {"a": "1", "b": "1"}).world.cells["b"] == "2"
 
 
-def test_refresh_is_handed_on_by_who_was_refreshed() -> None:
+def test_refreshed_resource_passes_the_refresh_on() -> None:
     catalog = body(
         resource("cell", "a", value="1", notify="Command[c]"),
         resource("command", "c", refreshonly=True, notify="Command[d]"),
         resource("command", "d", refreshonly=True),
     )
-    assert run(catalog).world.deeds == ["set a=1", "refresh c", "refresh d"]
+    assert run(catalog).world.operations == ["set a=1", "refresh c", "refresh d"]
 
 
-def test_failure_skips_dependents_through_containers_and_nobody_else() -> None:
+def test_failure_skips_dependents_through_containers_and_no_others() -> None:
     catalog = body(
         resource("class", "X"),
         resource("cell", "a", value="1", breaks=True),
@@ -132,13 +132,13 @@ def test_failed_resource_sends_no_refresh_and_failed_refresh_is_a_failure() -> N
     assert statuses["Cell[e]"] == "skipped"
 
 
-def test_noop_changes_nothing_and_says_what_would_happen() -> None:
+def test_noop_changes_nothing_and_reports_pending_changes() -> None:
     catalog = body(
         resource("cell", "a", value="1", noop=False, notify="Command[c]"), resource("command", "c", refreshonly=True)
     )
-    ran = run(catalog, {"a": "0"}, Options(is_noop=True))
+    ran = run(catalog, {"a": "0"}, RunOptions(is_noop=True))
     assert ran.world.cells == {"a": "0"}
-    assert ran.world.deeds == []
+    assert ran.world.operations == []
     assert ran.messages("Cell[a]") == ["current_value '0', should be '1' (noop)"]
     assert ran.messages("Command[c]") == ["Would have triggered 'refresh' from 1 event"]
 
@@ -148,18 +148,21 @@ def test_noop_metaparameter_is_for_one_resource() -> None:
     assert ran.statuses() == {"Cell[a]": "noop", "Cell[b]": "changed"}
 
 
-def test_tags_leave_out_what_has_none_of_them() -> None:
+def test_resources_without_the_tags_are_skipped() -> None:
     catalog = body(resource("cell", "a", tags=["web"], value="1"), resource("cell", "b", value="1"))
-    assert run(catalog, None, Options(tags=frozenset(["web"]))).world.cells == {"a": "1"}
-    assert run(catalog, None, Options(skip_tags=frozenset(["web"]))).world.cells == {"b": "1"}
+    assert run(catalog, None, RunOptions(tags=frozenset(["web"]))).world.cells == {"a": "1"}
+    assert run(catalog, None, RunOptions(skip_tags=frozenset(["web"]))).world.cells == {"b": "1"}
 
 
-def test_what_is_left_out_keeps_nobody_waiting() -> None:
+def test_skipped_resource_does_not_hold_up_its_dependents() -> None:
     catalog = body(resource("cell", "a", value="1"), resource("cell", "b", tags=["t"], value="1", require="Cell[a]"))
-    assert run(catalog, None, Options(tags=frozenset(["t"]))).statuses() == {"Cell[a]": "skipped", "Cell[b]": "changed"}
+    assert run(catalog, None, RunOptions(tags=frozenset(["t"]))).statuses() == {
+        "Cell[a]": "skipped",
+        "Cell[b]": "changed",
+    }
 
 
-def test_recursion_is_a_change_in_the_parents_place() -> None:
+def test_generated_resources_are_applied_with_their_parent() -> None:
     catalog = body(
         resource("cell", "t/keep", value="1"),
         resource("tree", "t", notify="Command[c]"),
@@ -171,7 +174,7 @@ def test_recursion_is_a_change_in_the_parents_place() -> None:
     assert ran.messages("Command[c]") == ["Triggered 'refresh' from 2 events"]
 
 
-def test_purging_lists_what_is_there_before_the_run() -> None:
+def test_purge_lists_instances_before_the_run() -> None:
     catalog = body(
         resource("cell", "kept", value="1"),
         resource("command", "c", sets={"new": "1"}, before="Resources[cell]"),
@@ -181,30 +184,30 @@ def test_purging_lists_what_is_there_before_the_run() -> None:
     assert ran.world.cells == {"kept": "1", "old": "absent", "new": "1"}
 
 
-def test_type_that_cannot_be_purged_or_listed_fails_in_its_turn() -> None:
+def test_type_that_cannot_be_purged_or_listed_fails_when_applied() -> None:
     catalog = body(resource("resources", "tree", purge=True), resource("resources", "gadget", purge=True))
     assert run(catalog).statuses() == {"Resources[tree]": "failed", "Resources[gadget]": "failed"}
     assert run(body(resource("resources", "tree", purge=False))).statuses() == {"Resources[tree]": "unchanged"}
 
 
-def test_future_that_is_not_there_makes_waiting_not_failing() -> None:
+def test_resource_with_a_missing_future_waits_and_does_not_fail() -> None:
     future = {"__ptype": "Precast::Future", "__pvalue": "db"}
     catalog = body(resource("cell", "a", value=future), resource("cell", "b", value="1", require="Cell[a]"))
     assert run(catalog).statuses() == {"Cell[a]": "waiting", "Cell[b]": "waiting"}
-    memory = Memory()
+    memory = ResourceMemory()
     memory.promise("db", "9")
     text = {"__ptype": "Precast::Text", "__pvalue": ["port ", future]}
     assert run(body(resource("cell", "a", value=text)), memory=memory).world.cells == {"a": "port 9"}
 
 
-def test_promise_of_the_same_node_is_there_for_what_comes_after_it() -> None:
+def test_promise_of_the_same_node_is_available_to_later_resources() -> None:
     future = {"__ptype": "Precast::Future", "__pvalue": "db"}
     catalog = body(resource("promise", "db", value="9"), resource("cell", "a", value=future))
-    assert run(catalog, None, Options(is_noop=True)).statuses() == {"Promise[db]": "noop", "Cell[a]": "waiting"}
+    assert run(catalog, None, RunOptions(is_noop=True)).statuses() == {"Promise[db]": "noop", "Cell[a]": "waiting"}
     assert run(catalog).world.cells == {"a": "9"}
 
 
-def test_type_that_is_not_there_fails_alone_with_a_clear_word() -> None:
+def test_unknown_type_fails_alone_with_a_clear_message() -> None:
     ran = run(body(resource("gadget", "g"), resource("cell", "a", value="1")))
     assert ran.statuses() == {"Gadget[g]": "failed", "Cell[a]": "changed"}
     assert "gadget" in ran.messages("Gadget[g]")[0]
@@ -220,11 +223,11 @@ def test_cycle_is_refused_before_anything_is_done() -> None:
     with pytest.raises(PrecastError) as caught:
         run(body(resource("cell", "a", require="Cell[b]"), resource("cell", "b", require="Cell[a]")), world)
     assert caught.value.code == "CATALOG-002"
-    assert world.deeds == []
+    assert world.operations == []
 
 
-def test_change_that_undoes_what_somebody_did_is_corrective() -> None:
-    memory = Memory()
+def test_change_that_undoes_a_foreign_change_is_corrective() -> None:
+    memory = ResourceMemory()
     first = run(body(resource("cell", "a", value="1")), {"a": "0"}, memory=memory)
     assert not first.reports[0].events[0].corrective
     memory._states.update(memory._new_states)
@@ -234,8 +237,8 @@ def test_change_that_undoes_what_somebody_did_is_corrective() -> None:
     assert not wish.reports[0].events[0].corrective
 
 
-def test_audit_says_what_changed_since_the_last_run() -> None:
-    memory = Memory()
+def test_audit_reports_changes_since_the_last_run() -> None:
+    memory = ResourceMemory()
     catalog = body(resource("tree", "a", audit="all"))
     run(catalog, {"a": "1"}, memory=memory)
     memory._states.update(memory._new_states)
@@ -247,19 +250,19 @@ def test_audit_says_what_changed_since_the_last_run() -> None:
 def test_graph_ordering_keeps_relationships() -> None:
     cells = [resource("command", f"c{number}") for number in range(20)]
     catalog = body(*cells, resource("command", "last", require=[f"Command[c{number}]" for number in range(20)]))
-    ran = run(catalog, None, Options(ordering="graph"))
-    assert ran.world.deeds[-1] == "run last"
+    ran = run(catalog, None, RunOptions(ordering="graph"))
+    assert ran.world.operations[-1] == "run last"
     assert len(ran.reports) == 21
 
 
-def test_graph_ordering_runs_at_the_same_time_what_nothing_orders_and_no_lock_holds_apart() -> None:
+def test_graph_ordering_runs_independent_resources_concurrently_except_under_a_lock() -> None:
     meetings = [resource("meeting", f"m{number}") for number in range(2)]
     locked = [resource("locked", f"l{number}") for number in range(30)]
-    ran = run(body(*meetings, *locked), None, Options(ordering="graph"))
+    ran = run(body(*meetings, *locked), None, RunOptions(ordering="graph"))
     assert set(ran.statuses().values()) == {"changed"}
 
 
-def test_guards_are_not_run_in_noop_if_so_wished() -> None:
-    ran = run(body(resource("command", "c", guard="a")), {}, Options(is_noop=True, runs_guards=False))
-    assert ran.world.deeds == []
+def test_guards_are_not_run_in_noop_if_disabled() -> None:
+    ran = run(body(resource("command", "c", guard="a")), {}, RunOptions(is_noop=True, runs_guards=False))
+    assert ran.world.operations == []
     assert ran.statuses() == {"Command[c]": "waiting"}

@@ -1,11 +1,11 @@
-"""One run at a time, and what a run leaves in the store."""
+"""The lease allows one run at a time; what a run stores."""
 
 from pathlib import Path
 
 import pytest
 
-from precast.agent.applying.lease import held, is_held
-from precast.agent.applying.memory import Memory
+from precast.agent.applying.lease import is_run_active, lease_held
+from precast.agent.applying.resource_memory import ResourceMemory
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.errors import PrecastError
@@ -17,46 +17,46 @@ def opened(root: Path) -> LocalStore:
     return LocalStore.open(root, lambda: "i", CLOCK)
 
 
-def test_second_run_is_told_who_holds_the_node(tmp_path: Path) -> None:
+def test_second_run_is_refused_and_names_the_holder(tmp_path: Path) -> None:
     store, other = opened(tmp_path), opened(tmp_path)
-    with held(store, "the first") as first:
-        assert is_held(store.path.parent)
-        with pytest.raises(PrecastError, match="the first") as caught, held(other, "the second"):
+    with lease_held(store, "the first") as first:
+        assert is_run_active(store.path.parent)
+        with pytest.raises(PrecastError, match="the first") as caught, lease_held(other, "the second"):
             pass
     assert caught.value.code == "APPLY-001"
-    assert not is_held(store.path.parent)
-    with held(other, "the second") as second:
+    assert not is_run_active(store.path.parent)
+    with lease_held(other, "the second") as second:
         assert second.token == first.token + 1
     store.close()
     other.close()
 
 
-def test_run_whose_lock_was_taken_away_can_no_longer_write(tmp_path: Path) -> None:
+def test_run_that_has_lost_its_lease_can_no_longer_write(tmp_path: Path) -> None:
     store, other = opened(tmp_path), opened(tmp_path)
-    with held(store, "old") as old:
+    with lease_held(store, "old") as old:
         (store.path.parent / "run.lock").unlink()
-        with held(other, "new") as new:
-            memory = Memory.load(store)
-            memory.keep("File[/a]", {"mode": "0644"})
+        with lease_held(other, "new") as new:
+            memory = ResourceMemory.load(store)
+            memory.remember("File[/a]", {"mode": "0644"})
             with pytest.raises(PrecastError) as caught:
                 memory.save(store, old, CLOCK.now())
             assert caught.value.code == "APPLY-002"
-            assert Memory.load(other).state("File[/a]") == {}
+            assert ResourceMemory.load(other).state("File[/a]") == {}
             memory.save(other, new, CLOCK.now())
-    assert Memory.load(store).state("File[/a]") == {"mode": "0644"}
+    assert ResourceMemory.load(store).state("File[/a]") == {"mode": "0644"}
     store.close()
     other.close()
 
 
-def test_memory_keeps_states_times_and_promises_but_no_secrets(tmp_path: Path) -> None:
+def test_memory_stores_states_times_and_promises_but_no_secrets(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    with held(store, "me") as lease:
-        memory = Memory.load(store)
-        memory.keep("User[u]", {"password": "hunter2", "groups": ["a", "b"], "comment": "x" * 500}, {"password"})
+    with lease_held(store, "me") as lease:
+        memory = ResourceMemory.load(store)
+        memory.remember("User[u]", {"password": "hunter2", "groups": ["a", "b"], "comment": "x" * 500}, {"password"})
         memory.note_applied("User[u]", CLOCK.now())
         memory.promise("db.port", 5432)
         memory.save(store, lease, CLOCK.now())
-    again = Memory.load(store)
+    again = ResourceMemory.load(store)
     kept = again.state("User[u]")
     assert kept["groups"] == ["a", "b"]
     assert "hunter2" not in str(kept)

@@ -1,4 +1,4 @@
-"""How a run is told: one record for a short one, batches for a long one, a broken one closed by the next, and all of it bounded."""
+"""How a run is reported: a short run by one record, a long run in batches, a broken one by the next run, and all within bounds."""
 
 import random
 import threading
@@ -9,24 +9,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from precast.agent.applying.lease import held
-from precast.agent.applying.reporting import stream as reporting
-from precast.agent.applying.reporting.parts import CUT, MOST_BYTES, Names, encoded, is_told
-from precast.agent.applying.reporting.stream import Reporter, close_open
-from precast.agent.state.spool import Limits, Spool
+from precast.agent.applying.lease import lease_held
+from precast.agent.applying.reporting import reporter as reporting
+from precast.agent.applying.reporting.encoding import CUT, MAX_REPORT_BYTES, UntouchedNames, encode_report, is_reported
+from precast.agent.applying.reporting.reporter import Reporter, close_open_reports
+from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.ids import TimeOrderedIds
 from precast.wire.reports import records as wire
 from precast.wire.reports.events import Event, Log, ResourceReport, Status, Summary
-from precast.wire.reports.records import RunBegan, RunEnded, RunEvents, unpack_rest
+from precast.wire.reports.records import RunBegan, RunEnded, RunEvents, decompress_rest
 
-LIMITS = Limits()
+LIMITS = SpoolLimits()
 SUMMARY = Summary(3, 3, 0, 0, 0, 0, 0, 0, 0, 0.5, False, True)
 
 
 class World:
-    """A local store and what is in its spool."""
+    """A local store and the records in its spool."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.clock = root, ManualClock()
@@ -45,13 +45,13 @@ class World:
 
     def begin(self) -> Reporter:
         reporter = self.reporter()
-        with self.store.writing() as db:
+        with self.store.transaction() as db:
             reporter.begin(self.store, db)
         return reporter
 
     def end(self, reporter: Reporter, summary: Summary = SUMMARY) -> None:
         reporter.stop()
-        with self.store.writing() as db:
+        with self.store.transaction() as db:
             reporter.end(self.store, db, "ended", summary, {"plan": 0.25})
 
     def records(self) -> list[tuple[str, bytes]]:
@@ -68,9 +68,9 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    found = World(tmp_path)
-    yield found
-    found.store.close()
+    made = World(tmp_path)
+    yield made
+    made.store.close()
 
 
 def changed(title: str, diff: str | None = None) -> ResourceReport:
@@ -86,7 +86,7 @@ def skipped(title: str, reason: str) -> ResourceReport:
     return ResourceReport(f"File[{title}]", Status.SKIPPED, reason=reason)
 
 
-def test_run_in_which_nothing_happened_is_one_small_record(world: World) -> None:
+def test_run_that_is_in_sync_is_one_small_record(world: World) -> None:
     reporter = world.begin()
     reporter.start()
     for number in range(1000):
@@ -101,7 +101,7 @@ def test_run_in_which_nothing_happened_is_one_small_record(world: World) -> None
     assert told.timings.phases == {"plan": 0.25}
 
 
-def test_short_run_tells_what_happened_with_its_end_and_names_the_rest(world: World) -> None:
+def test_short_run_is_reported_with_its_end_and_names_the_rest(world: World) -> None:
     reporter = world.begin()
     reporter.start()
     reporter.add(unchanged("/a"))
@@ -110,16 +110,16 @@ def test_short_run_tells_what_happened_with_its_end_and_names_the_rest(world: Wo
     reporter.add(skipped("/d", "it depends on File[/b], which failed"))
     world.end(reporter)
     told = world.ended()
-    assert [one.resource for one in told.reports] == ["File[/b]", "File[/d]"]
+    assert [report.resource for report in told.reports] == ["File[/b]", "File[/d]"]
     assert told.events == 2
-    rest = unpack_rest(told.rest)
+    rest = decompress_rest(told.rest)
     assert rest is not None
     assert (rest.unchanged, rest.left_out) == (["File[/a]"], {"none of its tags is asked for": ["File[/c]"]})
 
 
-def test_long_run_tells_while_it_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_run_is_reported_while_it_takes_place(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     knocks = threading.Semaphore(0)
-    monkeypatch.setattr(reporting, "knock", lambda directory: knocks.release())
+    monkeypatch.setattr(reporting, "wake_daemon", lambda directory: knocks.release())
     monkeypatch.setattr(reporting, "BATCH_S", 0.01)
     reporter = world.begin()
     reporter.start()
@@ -133,14 +133,14 @@ def test_long_run_tells_while_it_goes_on(world: World, monkeypatch: pytest.Monke
     world.end(reporter)
     told = world.records()
     events = [msgspec.json.decode(body, type=RunEvents) for kind, body in told if kind == wire.EVENTS]
-    assert [(one.first, [each.resource for each in one.reports]) for one in events] == [
+    assert [(batch.first, [report.resource for report in batch.reports]) for batch in events] == [
         (1, ["File[/a]"]),
         (2, ["File[/b]"]),
     ]
     assert (world.ended().events, world.ended().reports) == (2, [])
 
 
-def test_large_batches_go_at_once_and_numbers_have_no_gaps(world: World) -> None:
+def test_large_batches_are_written_at_once_and_numbers_have_no_gaps(world: World) -> None:
     reporter = world.begin()
     reporter.start()
     for number in range(3000):
@@ -149,29 +149,29 @@ def test_large_batches_go_at_once_and_numbers_have_no_gaps(world: World) -> None
     numbers: list[int] = []
     for kind, body in world.records():
         if kind == wire.EVENTS:
-            one = msgspec.json.decode(body, type=RunEvents)
+            batch = msgspec.json.decode(body, type=RunEvents)
             assert len(body) < 2 * reporting.BATCH_BYTES
-            numbers += range(one.first, one.first + len(one.reports))
+            numbers += range(batch.first, batch.first + len(batch.reports))
     told = world.ended()
     numbers += range(told.events - len(told.reports) + 1, told.events + 1)
     assert numbers == list(range(1, 3001))
 
 
-def test_run_waits_rather_than_grow(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "MOST_BYTES", 10_000)
+def test_run_waits_while_too_many_reports_are_unwritten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporting, "MAX_QUEUED_BYTES", 10_000)
     monkeypatch.setattr(reporting, "BATCH_BYTES", 5_000)
     reporter = world.begin()
     reporter.start()
     most = 0
     for number in range(500):
         reporter.add(changed(f"/{number}", diff="x" * 500))
-        most = max(most, reporter._waiting_bytes)
+        most = max(most, reporter._queued_bytes)
     world.end(reporter)
     assert most < 11_000
     assert world.ended().events == 500
 
 
-def test_full_disk_does_not_stop_a_run_and_the_gap_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_does_not_stop_a_run_and_leaves_a_gap(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = threading.Event()
 
     def refuse(store: LocalStore, *rest: object) -> None:
@@ -189,7 +189,7 @@ def test_full_disk_does_not_stop_a_run_and_the_gap_is_seen(world: World, monkeyp
     assert len(told.reports) < 600
 
 
-def test_run_that_was_killed_is_told_as_broken_off_by_the_next(world: World) -> None:
+def test_killed_run_is_reported_as_broken_off_by_the_next(world: World) -> None:
     world.begin()
     assert world.records() == []
     world.end(world.begin())
@@ -199,37 +199,37 @@ def test_run_that_was_killed_is_told_as_broken_off_by_the_next(world: World) -> 
     assert first.began.report != second.began.report
 
 
-def test_daemon_closes_what_is_open_only_while_nobody_runs(world: World) -> None:
-    with held(world.store, "test"):
+def test_daemon_closes_open_reports_only_while_no_run_is_active(world: World) -> None:
+    with lease_held(world.store, "test"):
         world.begin()
-        assert not close_open(world.store, world.spool)
+        assert not close_open_reports(world.store, world.spool)
         assert world.records() == []
-    assert close_open(world.store, world.spool)
+    assert close_open_reports(world.store, world.spool)
     assert world.ended().how == "broken-off"
-    assert not close_open(world.store, world.spool)
+    assert not close_open_reports(world.store, world.spool)
 
 
-def test_run_that_could_not_begin_says_why(world: World) -> None:
+def test_run_that_could_not_begin_is_reported_with_its_reason(world: World) -> None:
     reporter = world.begin()
     reporter.start()
     reporter.give_up(world.store, "the graph has a circle [CATALOG-001]")
     told = world.ended()
     assert (told.how, told.why, told.summary) == ("not-run", "the graph has a circle [CATALOG-001]", None)
-    assert not close_open(world.store, world.spool)
+    assert not close_open_reports(world.store, world.spool)
 
 
-def test_run_that_was_withdrawn_is_not_told(world: World) -> None:
+def test_withdrawn_run_is_not_reported(world: World) -> None:
     world.begin().withdraw(world.store)
-    assert not close_open(world.store, world.spool)
+    assert not close_open_reports(world.store, world.spool)
     assert world.records() == []
 
 
-def test_slowest_resources_are_named_whatever_became_of_them(world: World) -> None:
+def test_slowest_resources_are_listed_whatever_their_status(world: World) -> None:
     reporter = world.begin()
     for number in range(30):
         reporter.add(msgspec.structs.replace(unchanged(f"/{number}"), seconds=float(number)))
     world.end(reporter)
-    assert [one.resource for one in world.ended().timings.slowest] == [f"File[/{n}]" for n in range(29, 19, -1)]
+    assert [slow.resource for slow in world.ended().timings.slowest] == [f"File[/{n}]" for n in range(29, 19, -1)]
 
 
 @pytest.mark.parametrize(
@@ -244,33 +244,33 @@ def test_slowest_resources_are_named_whatever_became_of_them(world: World) -> No
         (ResourceReport("File[/a]", Status.WAITING, reason="no value yet"), True),
     ],
 )
-def test_only_what_matters_is_told_one_by_one(report: ResourceReport, expected: bool) -> None:
-    assert is_told(report) is expected
+def test_only_resources_with_events_are_reported_one_by_one(report: ResourceReport, expected: bool) -> None:
+    assert is_reported(report) is expected
 
 
-def test_report_of_any_size_is_bounded_and_still_says_what_happened() -> None:
+def test_large_report_is_cut_and_keeps_its_messages() -> None:
     ref = "Exec[a]"
     huge = "x" * 100_000
     events = tuple(Event(ref, "success", huge, "p", huge, huge, diff=huge) for _ in range(50))
     report = ResourceReport(ref, Status.CHANGED, events, tuple(Log(ref, "notice", huge) for _ in range(500)))
-    data = encoded(report)
-    assert len(data) <= 3 * MOST_BYTES
+    data = encode_report(report)
+    assert len(data) <= 3 * MAX_REPORT_BYTES
     read = msgspec.json.decode(data, type=ResourceReport)
     assert read.events[0].message.endswith(CUT)
     assert read.status is Status.CHANGED
 
 
-def test_too_many_names_are_said_to_be_too_many() -> None:
-    names = Names()
+def test_too_many_names_are_replaced_by_a_note() -> None:
+    names = UntouchedNames()
     rng = random.Random(1)
     for _ in range(30_000):
         names.add(unchanged(f"/{rng.getrandbits(128):x}"))
-    rest = unpack_rest(names.packed(is_plain=False))
+    rest = decompress_rest(names.compress(is_all_in_sync=False))
     assert rest is not None
     assert (rest.unchanged, rest.left_out) == ([], {"too many to be named": []})
 
 
-def test_moment_of_the_end_is_the_clocks(world: World) -> None:
+def test_end_time_is_that_of_the_clock(world: World) -> None:
     reporter = world.begin()
     world.clock.advance(5)
     world.end(reporter)

@@ -1,6 +1,6 @@
-"""A node made of cells, with types that read and write them: what the tests of the engine apply catalogs to.
+"""A node made of cells, with types that read and write them, for tests of the engine.
 
-Each type stands for a property of real ones that the engine must mind: guards, recursion, refreshes, errors that depend on the state.
+Each type stands for a property of real types that matters to the engine: guards, recursion, refreshes, errors that depend on the state.
 """
 
 import threading
@@ -9,56 +9,56 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from precast.agent.applying.binding import Binder
 from precast.agent.applying.engine import Engine
 from precast.agent.applying.machine import Machine
-from precast.agent.applying.memory import Memory
-from precast.agent.applying.options import Options
-from precast.agent.applying.planning import Planned, make_plan
-from precast.agent.applying.purging import with_purged
+from precast.agent.applying.options import RunOptions
+from precast.agent.applying.plan import PlannedResource, make_plan
+from precast.agent.applying.purge import add_purged
+from precast.agent.applying.resource_memory import ResourceMemory
+from precast.agent.applying.value_binder import ValueBinder
 from precast.base.clock import Clock, ManualClock
 from precast.catalog.body import DEFINED, Body, Edge, ResourceData
 from precast.resources import registry
-from precast.resources.contract import Change, Handler, Instance, Node, State, Wanted
+from precast.resources.contract import Change, DesiredResource, Handler, Instance, ManagedNode, State
 from precast.wire.reports.events import ResourceReport
 
 
 class World:
-    """The cells, and what was done to them in which order."""
+    """The cells, and the operations on them in their order."""
 
     def __init__(self, cells: Mapping[str, str] | None = None) -> None:
         self.cells = dict(cells or {})
-        self.deeds: list[str] = []
+        self.operations: list[str] = []
         self.lock = threading.Lock()
         self.provider = threading.Lock()
         self.meeting = threading.Barrier(2)
 
-    def do(self, deed: str) -> None:
+    def do(self, operation: str) -> None:
         with self.lock:
-            self.deeds.append(deed)
+            self.operations.append(operation)
 
 
 class WorldMachine(Machine):
-    def __init__(self, world: World, clock: Clock, memory: Memory) -> None:
+    def __init__(self, world: World, clock: Clock, memory: ResourceMemory) -> None:
         super().__init__("", str(Path("/nowhere")), clock, memory=memory)
         self.world = world
 
 
 class WorldHandler(Handler):
-    def __init__(self, wanted: Wanted, node: Node) -> None:
-        super().__init__(wanted, node)
+    def __init__(self, resource: DesiredResource, node: ManagedNode) -> None:
+        super().__init__(resource, node)
         self.world = cast(WorldMachine, node).world
-        if "broken" in wanted.parameters:
+        if "broken" in resource.parameters:
             from precast.resources import issues
 
-            raise issues.BAD_VALUE.error(name="broken", value="so", wanted="it must not be", type=wanted.type)
+            raise issues.BAD_VALUE.error(name="broken", value="so", wanted="it must not be", type=resource.type)
 
     @property
     def is_slow_to_read(self) -> bool:
         return True
 
     def cell(self, name: str | None = None) -> str:
-        return self.world.cells.get(name or self.wanted.title, "absent")
+        return self.world.cells.get(name or self.resource.title, "absent")
 
 
 class Cell(WorldHandler):
@@ -67,16 +67,16 @@ class Cell(WorldHandler):
     can_be_purged: ClassVar[bool] = True
 
     def read(self) -> State:
-        self.say("debug", f"{self.wanted.title} is {self.cell()}")
-        if "fails_if" in self.wanted.parameters and self.cell(self.wanted.get("fails_if")) == "bad":
+        self.log("debug", f"{self.resource.title} is {self.cell()}")
+        if "fails_if" in self.resource.parameters and self.cell(self.resource.get("fails_if")) == "bad":
             raise OSError(5, "cannot look")
         return {"value": self.cell()}
 
     def _should(self) -> str:
-        if self.wanted.get("ensure") == "absent":
+        if self.resource.get("ensure") == "absent":
             return "absent"
-        source = self.wanted.get("copies")
-        return self.cell(source) if source else str(self.wanted.get("value", "absent"))
+        source = self.resource.get("copies")
+        return self.cell(source) if source else str(self.resource.get("value", "absent"))
 
     def compare(self, state: State) -> Sequence[Change]:
         should = self._should()
@@ -85,13 +85,13 @@ class Cell(WorldHandler):
         return (Change("value", state["value"], should, f"value changed '{state['value']}' to '{should}'"),)
 
     def apply(self, change: Change) -> None:
-        self.world.do(f"set {self.wanted.title}={change.desired}")
-        if self.wanted.get("breaks"):
+        self.world.do(f"set {self.resource.title}={change.desired}")
+        if self.resource.get("breaks"):
             raise OSError(28, "no room")
-        self.world.cells[self.wanted.title] = change.desired
+        self.world.cells[self.resource.title] = change.desired
 
     @classmethod
-    def instances(cls, node: Node) -> list[Instance]:
+    def instances(cls, node: ManagedNode) -> list[Instance]:
         return [
             Instance(name, {"value": value}) for name, value in sorted(cast(WorldMachine, node).world.cells.items())
         ]
@@ -104,25 +104,25 @@ class Command(WorldHandler):
 
     @property
     def runs_user_commands(self) -> bool:
-        return "guard" in self.wanted.parameters
+        return "guard" in self.resource.parameters
 
     def read(self) -> State:
-        if self.wanted.get("refreshonly"):
+        if self.resource.get("refreshonly"):
             return {"returns": "0"}
-        guard = self.wanted.get("guard")
+        guard = self.resource.get("guard")
         if guard is None:
             return {"returns": "notrun"}
-        self.world.do(f"guard {self.wanted.title}: {guard} is {self.cell(guard)}")
-        return {"returns": "notrun" if self.cell(guard) != self.wanted.get("unless", "absent") else "0"}
+        self.world.do(f"guard {self.resource.title}: {guard} is {self.cell(guard)}")
+        return {"returns": "notrun" if self.cell(guard) != self.resource.get("unless", "absent") else "0"}
 
     def compare(self, state: State) -> Sequence[Change]:
         return (Change("returns", "notrun", ["0"], "executed"),) if state["returns"] == "notrun" else ()
 
     def _execute(self, why: str) -> None:
-        self.world.do(f"{why} {self.wanted.title}")
-        if self.wanted.get("breaks"):
+        self.world.do(f"{why} {self.resource.title}")
+        if self.resource.get("breaks"):
             raise OSError(1, "returned 1")
-        for name, value in self.wanted.get("sets", {}).items():
+        for name, value in self.resource.get("sets", {}).items():
             self.world.cells[name] = value
 
     def apply(self, change: Change) -> None:
@@ -139,18 +139,18 @@ class Tree(WorldHandler):
         return {"value": self.cell()}
 
     def compare(self, state: State) -> Sequence[Change]:
-        should = str(self.wanted.get("value", state["value"]))
+        should = str(self.resource.get("value", state["value"]))
         return () if state["value"] == should else (Change("value", state["value"], should, "grown"),)
 
     def apply(self, change: Change) -> None:
-        self.world.do(f"grow {self.wanted.title}")
-        self.world.cells[self.wanted.title] = change.desired
+        self.world.do(f"grow {self.resource.title}")
+        self.world.cells[self.resource.title] = change.desired
 
     def expand(self, state: State) -> Sequence[Handler]:
-        below = self.wanted.title + "/"
+        below = self.resource.title + "/"
         named = self.node.names("cell")
         return [
-            Cell(Wanted("cell", name, {"value": "absent"}), self.node)
+            Cell(DesiredResource("cell", name, {"value": "absent"}), self.node)
             for name, value in sorted(self.world.cells.items())
             if name.startswith(below) and name not in named and value != "absent"
         ]
@@ -165,14 +165,14 @@ class Message(WorldHandler):
         return {"message": "absent"}
 
     def compare(self, state: State) -> Sequence[Change]:
-        return (Change("message", "absent", self.wanted.title, "said"),)
+        return (Change("message", "absent", self.resource.title, "said"),)
 
     def apply(self, change: Change) -> None:
-        self.say("notice", self.wanted.title)
+        self.log("notice", self.resource.title)
 
 
 class Locked(Command):
-    """A command whose provider can only do one thing at a time, and fails if it is asked to do two."""
+    """A command whose provider can only run one operation at a time, and fails if it is called twice."""
 
     locks: ClassVar[tuple[str, ...]] = ("provider",)
 
@@ -201,7 +201,7 @@ _REAL = registry.find
 
 @contextmanager
 def known_types() -> Iterator[None]:
-    """Have the engine find these types beside the real ones."""
+    """Register these types beside the real ones inside the block."""
 
     def find(name: str) -> type[Handler] | None:
         return TYPES.get(name) or _REAL(name)
@@ -223,10 +223,10 @@ def body(*resources: ResourceData, edges: Sequence[tuple[str, str]] = ()) -> Bod
     return Body(tuple(resources), tuple(Edge(*pair) for pair in edges), (), (), {})
 
 
-class Ran:
-    """A run that has ended."""
+class RunOutcome:
+    """The outcome of a run."""
 
-    def __init__(self, world: World, reports: list[ResourceReport], memory: Memory, is_complete: bool) -> None:
+    def __init__(self, world: World, reports: list[ResourceReport], memory: ResourceMemory, is_complete: bool) -> None:
         self.world = world
         self.reports = reports
         self.memory = memory
@@ -242,27 +242,27 @@ class Ran:
 def run(
     catalog: Body,
     cells: Mapping[str, str] | World | None = None,
-    options: Options | None = None,
+    options: RunOptions | None = None,
     *,
-    memory: Memory | None = None,
+    memory: ResourceMemory | None = None,
     clock: Clock | None = None,
-    is_worth_ahead: Callable[[Planned], bool] = lambda planned: True,
-) -> Ran:
+    is_worth_ahead: Callable[[PlannedResource], bool] = lambda planned: True,
+) -> RunOutcome:
     """Apply a catalog to a world of cells."""
     world = cells if isinstance(cells, World) else World(cells)
-    memory = memory or Memory()
+    memory = memory or ResourceMemory()
     reports: list[ResourceReport] = []
     machine = WorldMachine(world, clock or ManualClock(), memory)
     with known_types():
-        plan = make_plan(with_purged(catalog, machine), None, machine)
+        plan = make_plan(add_purged(catalog, machine), None, machine)
         engine = Engine(
             plan,
             machine,
             memory,
-            options or Options(),
+            options or RunOptions(),
             reports.append,
-            binder=Binder(memory),
+            binder=ValueBinder(memory),
             is_worth_ahead=is_worth_ahead,
         )
         is_complete = engine.run()
-    return Ran(world, reports, memory, is_complete)
+    return RunOutcome(world, reports, memory, is_complete)

@@ -1,4 +1,4 @@
-"""What the daemon has children do: real processes, but ones that only pretend to collect and renew."""
+"""The chores of the daemon with real child processes, which run a script of the test instead of `precast`."""
 
 import asyncio
 import json
@@ -13,32 +13,37 @@ import msgspec
 import pytest
 
 from lab.processes import is_alive
-from precast.agent.applying.lease import held
-from precast.agent.catalog.cached import place
-from precast.agent.catalog.freshness import Freshness, freshness
+from precast.agent.applying.lease import lease_held
+from precast.agent.catalog.cached_catalog import catalog_path
+from precast.agent.catalog.staleness import Staleness, read_staleness
 from precast.agent.chores import apply as apply_chore
-from precast.agent.chores import chores, run_process
+from precast.agent.chores import facts as facts_chore
 from precast.agent.chores import fetch as fetch_chore
+from precast.agent.chores import run_process
 from precast.agent.chores.apply import ApplyChore
-from precast.agent.chores.children import Children, watch_by_descriptor
-from precast.agent.chores.chores import CertificateChore, FactsChore
+from precast.agent.chores.certificate import CertificateChore
+from precast.agent.chores.child_processes import ChildProcesses, watch_by_descriptor
+from precast.agent.chores.facts import FactsChore
 from precast.agent.chores.fetch import FetchChore
 from precast.agent.identity.credentials import Credentials
-from precast.agent.orders.runs import Orders
+from precast.agent.orders.collect_orders import CollectOrders
+from precast.agent.orders.registry import OrderRegistry
+from precast.agent.orders.renew_orders import RenewOrders
+from precast.agent.orders.run_orders import RunOrders
 from precast.agent.settings import AgentSettings
-from precast.agent.state.notes import (
+from precast.agent.state.spool import Spool, SpoolLimits
+from precast.agent.state.status_notes import (
+    CatalogRunNote,
     CertificateNote,
+    ConnectionNote,
     FactsNote,
-    FactsPlan,
+    FactsScheduleNote,
     FetchNote,
-    KeptRunNote,
-    LinkNote,
     PolicyNote,
 )
-from precast.agent.state.spool import Limits, Spool
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
-from precast.wire.jobs.orders import NOT_RUN, NotRun, RunOrder
+from precast.wire.jobs.orders import NOT_RUN, RUN, NotRun, RunOrder
 from precast.wire.sessions import COLLECT, RENEW
 from tests.unit.agent.state.records import record
 
@@ -46,7 +51,7 @@ DEADLINE_S = 30.0
 
 
 class Stage:
-    """A node whose `precast` is a script of the test's."""
+    """A node whose `precast` is a script of the test."""
 
     def __init__(self, root: Path, clock: ManualClock) -> None:
         self.root = root
@@ -55,12 +60,15 @@ class Stage:
         self.script = root / "precast"
         self.calls = root / "calls"
         self.done = asyncio.Event()
-        self.orders = Orders(self.store, Spool(self.store, Limits()))
-        self.freshened: list[timedelta] = []
-        self.children = Children([sys.executable, str(self.script)], ["--root", str(root)], {})
+        self.registry = OrderRegistry(self.store, Spool(self.store, SpoolLimits()))
+        self.orders = self.registry.find(RunOrders)
+        self.collect_orders = self.registry.find(CollectOrders)
+        self.renew_orders = self.registry.find(RenewOrders)
+        self.refreshed: list[timedelta] = []
+        self.children = ChildProcesses([sys.executable, str(self.script)], ["--root", str(root)], {})
 
     def answer(self, out: str = "", *, error: str = "", code: int = 0, waits_for: str = "calls") -> None:
-        """What the child says when it ends, which it does not before there is a file of that name."""
+        """Write a script that waits for a file, then prints this and ends with this exit code."""
         self.script.write_text(
             "import pathlib, sys, time\n"
             f"open({str(self.calls)!r}, 'a').write(' '.join(sys.argv[1:-2]) + '\\n')\n"
@@ -73,12 +81,12 @@ class Stage:
         return self.calls.read_text().splitlines() if self.calls.exists() else []
 
     def facts(self) -> FactsChore:
-        return FactsChore(self.children, self.store, AgentSettings(), self.done.set)
+        return FactsChore(self.children, self.store, self.collect_orders, AgentSettings(), self.done.set)
 
     def certificate(self) -> CertificateChore:
         credentials = Credentials(self.root)
         credentials.certificate.write_text("there is one")
-        return CertificateChore(self.children, self.store, credentials, self.done.set)
+        return CertificateChore(self.children, self.store, self.renew_orders, credentials, self.done.set)
 
     def fetch(self) -> FetchChore:
         credentials = Credentials(self.root)
@@ -88,25 +96,29 @@ class Stage:
 
     def apply(self, interval: timedelta = timedelta(0), *, has_catalog: bool = True) -> ApplyChore:
         if has_catalog:
-            place(self.root).write_text("{}")
+            catalog_path(self.root).write_text("{}")
         settings = AgentSettings(apply_interval=interval, splay=timedelta(0))
-        return ApplyChore(self.children, self.store, self.orders, settings, self.root, self._freshen)
+        return ApplyChore(self.children, self.store, self.orders, settings, self.root, self._refresh)
 
-    async def _freshen(self, least_age: timedelta) -> None:
-        self.freshened.append(least_age)
+    async def _refresh(self, max_age: timedelta) -> None:
+        self.refreshed.append(max_age)
 
     def fetched(self, digest: str) -> None:
-        """What the real child notes."""
-        self.store.note(FetchNote(digest, checked_at=self.clock.now()))
+        """Write the note that the real child process writes."""
+        self.store.write_note(FetchNote(digest, checked_at=self.clock.now()))
 
     def ran(self, digest: str) -> None:
-        """What the real child notes."""
-        self.store.note(KeptRunNote(digest, self.clock.now(), True, "released"))
+        """Write the note that the real child process writes."""
+        self.store.write_note(CatalogRunNote(digest, self.clock.now(), True, "released"))
 
     def order(self, name: str, *tags: str) -> None:
         expires_at = self.clock.now() + timedelta(minutes=10)
         order = RunOrder(name, "enforce", expires_at, list(tags))
-        self.orders.take(record(self.store.standing().received + 1), order)
+        self.receive(RUN, order)
+
+    def receive(self, kind: str, order: object = None) -> None:
+        """Store an order as if a server had sent it."""
+        self.registry.receive(record(self.store.session_state().received + 1, kind, order))
 
     def answers(self) -> list[NotRun]:
         rows = self.store.read("SELECT body FROM record WHERE kind = ? ORDER BY id", (NOT_RUN,))
@@ -127,12 +139,12 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    monkeypatch.setattr(chores, "LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr(chores, "LOOK_S", 0.02)
-    monkeypatch.setattr(apply_chore, "LOOK_S", 0.02)
-    monkeypatch.setattr(apply_chore, "AGAIN_S", 0.02)
-    monkeypatch.setattr(fetch_chore, "LEAST_PAUSE_S", 0.0)
-    monkeypatch.setattr(fetch_chore, "LOOK_S", 0.02)
+    monkeypatch.setattr(facts_chore, "MIN_PAUSE_S", 0.0)
+    monkeypatch.setattr(facts_chore, "CHECK_S", 0.02)
+    monkeypatch.setattr(apply_chore, "CHECK_S", 0.02)
+    monkeypatch.setattr(apply_chore, "RETRY_START_S", 0.02)
+    monkeypatch.setattr(fetch_chore, "MIN_PAUSE_S", 0.0)
+    monkeypatch.setattr(fetch_chore, "CHECK_S", 0.02)
     watch_by_descriptor()
     made = Stage(tmp_path, clock)
     yield made
@@ -152,8 +164,8 @@ async def running(work: Awaitable[None]) -> AsyncIterator[None]:
 
 
 def collected(stage: Stage) -> None:
-    """What the real child notes."""
-    stage.store.note(FactsNote(stage.clock.now(), "d1", 0))
+    """Write the note that the real child process writes."""
+    stage.store.write_note(FactsNote(stage.clock.now(), "d1", 0))
 
 
 async def test_facts_are_collected_at_once_and_then_on_their_schedule(stage: Stage) -> None:
@@ -165,7 +177,7 @@ async def test_facts_are_collected_at_once_and_then_on_their_schedule(stage: Sta
         collected(stage)
         (stage.root / "noted").touch()
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
-        plan = stage.store.noted(FactsPlan)
+        plan = stage.store.read_note(FactsScheduleNote)
         assert plan is not None
         assert stage.clock.now() < plan.next_at <= stage.clock.now() + timedelta(minutes=30)
         stage.clock.advance((plan.next_at - stage.clock.now()).total_seconds())
@@ -173,40 +185,40 @@ async def test_facts_are_collected_at_once_and_then_on_their_schedule(stage: Sta
     assert set(stage.called) == {"agent facts --spool"}
 
 
-async def test_facts_that_are_wanted_or_ordered_are_collected_now(stage: Stage) -> None:
+async def test_facts_are_collected_at_once_when_woken_or_ordered(stage: Stage) -> None:
     stage.answer()
     collected(stage)
-    stage.store.take(record(1), COLLECT, "because")
+    stage.receive(COLLECT, {"why": "because"})
     chore = stage.facts()
     async with running(chore.run()):
         await stage.until_called(1)
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
-        assert stage.store.orders() == {}
-        chore.want()
+        assert not stage.collect_orders.is_pending()
+        chore.wake()
         await stage.until_called(2)
 
 
-async def test_facts_that_fail_are_told_and_tried_again_later(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_collection_is_logged_and_retried_later(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.answer(error="precast: error: no room [AGENT-010]", code=75)
-    stage.store.take(record(1), COLLECT)
+    stage.receive(COLLECT)
     async with running(stage.facts().run()):
         await stage.until_called(1)
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
-        plan = stage.store.noted(FactsPlan)
+        plan = stage.store.read_note(FactsScheduleNote)
         assert plan is not None
         assert plan.trouble == "precast: error: no room [AGENT-010]"
-        assert plan.next_at == stage.clock.now() + chores.RETRY
-        assert COLLECT in stage.store.orders()
+        assert plan.next_at == stage.clock.now() + facts_chore.RETRY
+        assert stage.collect_orders.is_pending()
         stage.answer()
-        stage.clock.advance(chores.RETRY.total_seconds())
+        stage.clock.advance(facts_chore.RETRY.total_seconds())
         await stage.until_called(2)
         async with asyncio.timeout(DEADLINE_S):
-            while stage.store.orders():
+            while stage.collect_orders.is_pending():
                 await asyncio.sleep(0.01)
     assert "no room" in caplog.text
 
 
-async def test_child_that_hangs_is_killed_with_what_it_started(stage: Stage) -> None:
+async def test_child_that_hangs_is_killed_with_its_children(stage: Stage) -> None:
     stage.script.write_text(
         "import subprocess, time, sys\n"
         f"child = subprocess.Popen(['sleep', '1000'])\n"
@@ -222,12 +234,12 @@ async def test_child_that_hangs_is_killed_with_what_it_started(stage: Stage) -> 
         while is_alive(grandchild):
             await asyncio.sleep(0.01)
     ended = await stage.children.run("agent", "facts", deadline_s=0.2)
-    assert ended.trouble == "it was not done within 0.2 s"
+    assert ended.trouble == "the process did not end within 0.2 s"
 
 
-async def test_program_that_is_not_there_is_told(tmp_path: Path, stage: Stage) -> None:
-    ended = await Children([str(tmp_path / "none")], [], {}).run("agent", deadline_s=5)
-    assert ended.trouble == "it could not be started: No such file or directory"
+async def test_missing_program_is_reported(tmp_path: Path, stage: Stage) -> None:
+    ended = await ChildProcesses([str(tmp_path / "none")], [], {}).run("agent", deadline_s=5)
+    assert ended.trouble == "the process could not be started: No such file or directory"
 
 
 def said(stage: Stage, *, renewed: bool, left: timedelta, due: timedelta) -> str:
@@ -242,52 +254,52 @@ def said(stage: Stage, *, renewed: bool, left: timedelta, due: timedelta) -> str
     )
 
 
-async def test_certificate_is_looked_at_and_used_when_it_is_new(stage: Stage) -> None:
+async def test_certificate_is_checked_and_a_new_one_is_used(stage: Stage) -> None:
     stage.answer(said(stage, renewed=False, left=timedelta(days=20), due=timedelta(days=10)))
     chore = stage.certificate()
     async with running(chore.run()):
         await stage.until_called(1)
         async with asyncio.timeout(DEADLINE_S):
-            while (note := stage.store.noted(CertificateNote)) is None:
+            while (note := stage.store.read_note(CertificateNote)) is None:
                 await asyncio.sleep(0.01)
         assert (note.name, note.not_after) == ("web1", stage.clock.now() + timedelta(days=20))
         assert not stage.done.is_set()
         stage.answer(said(stage, renewed=True, left=timedelta(days=30), due=timedelta(days=20)))
-        chore.look()
+        chore.wake()
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
     assert stage.called == ["agent renew --json --if-due"] * 2
 
 
-async def test_certificate_that_a_server_wants_renewed_is_renewed_without_asking_when(stage: Stage) -> None:
+async def test_ordered_renewal_does_not_wait_until_it_is_due(stage: Stage) -> None:
     stage.answer(said(stage, renewed=True, left=timedelta(days=30), due=timedelta(days=20)))
-    stage.store.take(record(1), RENEW)
+    stage.receive(RENEW)
     async with running(stage.certificate().run()):
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
     assert stage.called == ["agent renew --json"]
-    assert stage.store.orders() == {}
+    assert not stage.renew_orders.is_pending()
 
 
-async def test_renewal_that_fails_is_told_and_the_order_stays(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_renewal_is_logged_and_the_order_stays(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.answer(error="precast: error: the server is away", code=75)
-    stage.store.note(CertificateNote("web1", stage.clock.now() + timedelta(days=1), stage.clock.now()))
-    stage.store.take(record(1), RENEW)
+    stage.store.write_note(CertificateNote("web1", stage.clock.now() + timedelta(days=1), stage.clock.now()))
+    stage.receive(RENEW)
     async with running(stage.certificate().run()):
         async with asyncio.timeout(DEADLINE_S):
-            while not ((note := stage.store.noted(CertificateNote)) and note.trouble):
+            while not ((note := stage.store.read_note(CertificateNote)) and note.trouble):
                 await asyncio.sleep(0.01)
     assert note.trouble == "precast: error: the server is away"
-    assert RENEW in stage.store.orders()
+    assert stage.renew_orders.is_pending()
     assert "could not be renewed" in caplog.text
 
 
-async def test_catalog_is_applied_on_its_schedule_once_it_is_known_whether_it_counts(stage: Stage) -> None:
+async def test_scheduled_run_refreshes_the_catalog_first(stage: Stage) -> None:
     stage.answer()
     async with running(stage.apply(timedelta(hours=1)).run()):
         await stage.until_called(1)
         stage.clock.advance(3600)
         await stage.until_called(2)
     assert set(stage.called) == {"agent apply --json --reason schedule --wait 600"}
-    assert len(stage.freshened) == 2
+    assert len(stage.refreshed) == 2
 
 
 async def test_nothing_is_applied_without_a_catalog_or_an_interval(stage: Stage) -> None:
@@ -308,7 +320,7 @@ async def test_new_catalog_is_applied_once_as_soon_as_it_is_fetched(stage: Stage
     chore = stage.apply()
     async with running(chore.run()):
         stage.fetched("d2")
-        chore.look()
+        chore.wake()
         await stage.until_called(1)
         stage.ran("d2")
         (stage.root / "noted").touch()
@@ -318,7 +330,7 @@ async def test_new_catalog_is_applied_once_as_soon_as_it_is_fetched(stage: Stage
     assert "--order afterwards" in stage.called[1]
 
 
-async def test_new_catalog_whose_run_did_not_come_to_its_end_is_tried_again_later(stage: Stage) -> None:
+async def test_new_catalog_whose_run_failed_to_end_is_retried_later(stage: Stage) -> None:
     stage.answer(code=75)
     stage.fetched("d1")
     async with running(stage.apply().run()):
@@ -327,15 +339,15 @@ async def test_new_catalog_whose_run_did_not_come_to_its_end_is_tried_again_late
         await stage.until_called(2)
 
 
-async def test_orders_are_followed_one_after_the_other_with_what_counts_by_then(stage: Stage) -> None:
+async def test_orders_are_carried_out_one_after_the_other_with_a_refreshed_catalog(stage: Stage) -> None:
     stage.script.write_text(
         "import sys\n"
         "from pathlib import Path\n"
-        "from precast.agent.orders.runs import Orders\n"
-        "from precast.agent.state.spool import Limits, Spool\n"
+        "from precast.agent.orders.run_orders import RunOrders\n"
+        "from precast.agent.state.spool import SpoolLimits, Spool\n"
         "from precast.agent.state.store import LocalStore\n"
         f"store = LocalStore.open(Path({str(stage.root)!r}), lambda: 'x')\n"
-        "orders, name = Orders(store, Spool(store, Limits())), sys.argv[sys.argv.index('--order') + 1]\n"
+        "orders, name = RunOrders(store, Spool(store, SpoolLimits())), sys.argv[sys.argv.index('--order') + 1]\n"
         "orders.begin(name)\n"
         "orders.end(name)\n"
         f"open({str(stage.calls)!r}, 'a').write(' '.join(sys.argv[1:-2]) + '\\n')\n"
@@ -348,11 +360,11 @@ async def test_orders_are_followed_one_after_the_other_with_what_counts_by_then(
         "agent apply --json --reason ordered --wait 600 --order o1 --enforce --tags web,db",
         "agent apply --json --reason ordered --wait 600 --order o2 --enforce",
     ]
-    assert stage.freshened == [timedelta(0)] * 2
+    assert stage.refreshed == [timedelta(0)] * 2
     assert stage.answers() == []
 
 
-async def test_order_whose_process_did_not_begin_is_handed_over_again_until_it_expires(stage: Stage) -> None:
+async def test_order_whose_process_did_not_begin_is_dispatched_again_until_it_expires(stage: Stage) -> None:
     stage.answer(code=1)
     stage.order("o1")
     async with running(stage.apply().run()):
@@ -361,60 +373,60 @@ async def test_order_whose_process_did_not_begin_is_handed_over_again_until_it_e
         async with asyncio.timeout(DEADLINE_S):
             while not stage.answers():
                 await asyncio.sleep(0.01)
-    assert [(one.order, one.reason) for one in stage.answers()] == [("o1", "expired")]
+    assert [(answer.order, answer.reason) for answer in stage.answers()] == [("o1", "expired")]
 
 
-async def test_run_that_a_daemon_before_has_left_is_let_end_and_its_order_not_repeated(stage: Stage) -> None:
+async def test_run_of_an_earlier_daemon_is_left_to_end_and_its_order_is_not_repeated(stage: Stage) -> None:
     stage.answer()
     stage.order("o1")
-    stage.orders.next()
+    stage.orders.dispatch_next()
     stage.orders.begin("o1")
     stage.order("o2")
-    with held(stage.store, "the run of an earlier daemon"):
+    with lease_held(stage.store, "the run of an earlier daemon"):
         async with running(stage.apply().run()), running(stage.facts().run()):
             await stage.until_called(1)
         assert (stage.called, stage.answers()) == (["agent facts --spool"], [])
     async with running(stage.apply().run()):
         await stage.until_called(2)
     assert "--order o2" in stage.called[1]
-    assert [(one.order, one.reason) for one in stage.answers()] == [("o1", "broken")]
+    assert [(answer.order, answer.reason) for answer in stage.answers()] == [("o1", "broken")]
 
 
 HANGING = """
 import sys, time
 from pathlib import Path
-from precast.agent.applying.lease import held
-from precast.agent.orders import Orders
-from precast.agent.spool import Limits, Spool
-from precast.agent.store import LocalStore
+from precast.agent.applying.lease import lease_held
+from precast.agent.orders.run_orders import RunOrders
+from precast.agent.state.spool import SpoolLimits, Spool
+from precast.agent.state.store import LocalStore
 
 root = Path({root!r})
 store = LocalStore.open(root, lambda: "x")
 order = sys.argv[sys.argv.index("--order") + 1]
-with held(store, "a run that hangs"):
-    Orders(store, Spool(store, Limits())).begin(order)
+with lease_held(store, "a run that hangs"):
+    RunOrders(store, Spool(store, SpoolLimits())).begin(order)
     open({calls!r}, "a").write(order + "\\n")
     while order == "o1":
         time.sleep(0.01)
-    Orders(store, Spool(store, Limits())).end(order)
+    RunOrders(store, Spool(store, SpoolLimits())).end(order)
 """
 
 
 @pytest.fixture
 def deaf() -> Iterator[None]:
-    """Processes that are started inside do not hear when they are told to end."""
+    """Processes that are started inside ignore SIGTERM."""
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.usefixtures("deaf")
-async def test_run_that_does_not_wind_up_is_killed_and_told_and_the_next_one_begins(
+async def test_run_that_does_not_stop_is_killed_and_answered_and_the_next_one_begins(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # If it is killed before it has begun, it is handed over again, as any order is.
-    monkeypatch.setattr(run_process, "LONGEST", timedelta(seconds=2))
-    monkeypatch.setattr(run_process, "WIND_UP", timedelta(seconds=0.1))
+    # If it is killed before it has begun, it is dispatched again, like any order.
+    monkeypatch.setattr(run_process, "MAX_DURATION", timedelta(seconds=2))
+    monkeypatch.setattr(run_process, "STOP_GRACE", timedelta(seconds=0.1))
     stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
     stage.order("o1")
     stage.order("o2")
@@ -423,8 +435,8 @@ async def test_run_that_does_not_wind_up_is_killed_and_told_and_the_next_one_beg
     assert stage.called == ["o1", "o2"]
     (answer,) = stage.answers()
     assert (answer.order, answer.reason) == ("o1", "broken")
-    assert answer.message.startswith("the run was broken off: it took more than 0:00:02, was told to wind up, did not")
-    assert "told to wind up" in caplog.text
+    assert answer.message.startswith("the run was broken off: it took more than 0:00:02, was asked to stop, did not")
+    assert "asked to stop" in caplog.text
     assert "and was killed" in caplog.text
 
 
@@ -432,84 +444,84 @@ async def test_run_that_does_not_wind_up_is_killed_and_told_and_the_next_one_beg
 async def test_run_of_an_earlier_daemon_that_hangs_is_killed_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
     stage.order("o1")
-    stage.orders.next()
+    stage.orders.dispatch_next()
     process = await stage.children.start("agent", "apply", "--order", "o1")
     assert process is not None
     await stage.until_called(1)
-    found = run_process.known(process.pid)
-    assert found is not None
-    stage.store.note(found)
+    noted = run_process.find_process(process.pid)
+    assert noted is not None
+    stage.store.write_note(noted)
     stage.order("o2")
-    # One that is in time is let be, and so is another process of the same number.
+    # A run that is in time is left alone, and so is another process with the same pid.
     stage.answer()
     async with running(stage.apply().run()), running(stage.facts().run()):
         await stage.until_called(2)
-    assert found.is_alive
-    assert not msgspec.structs.replace(found, ticks=found.ticks + 1).is_alive
-    assert not msgspec.structs.replace(found, boot="another").is_alive
+    assert noted.is_alive
+    assert not msgspec.structs.replace(noted, ticks=noted.ticks + 1).is_alive
+    assert not msgspec.structs.replace(noted, boot="another").is_alive
 
-    monkeypatch.setattr(run_process, "LONGEST", timedelta(0))
-    monkeypatch.setattr(run_process, "WIND_UP", timedelta(0))
+    monkeypatch.setattr(run_process, "MAX_DURATION", timedelta(0))
+    monkeypatch.setattr(run_process, "STOP_GRACE", timedelta(0))
     stage.script.write_text(HANGING.format(root=str(stage.root), calls=str(stage.calls)))
     async with running(stage.apply().run()):
         assert await asyncio.wait_for(process.wait(), DEADLINE_S) == -signal.SIGKILL
-        monkeypatch.setattr(run_process, "LONGEST", timedelta(hours=1))
+        monkeypatch.setattr(run_process, "MAX_DURATION", timedelta(hours=1))
         await stage.until_called(3)
     assert stage.called[-1] == "o2"
-    assert [(one.order, "and was killed" in one.message) for one in stage.answers()] == [("o1", True)]
+    assert [(answer.order, "and was killed" in answer.message) for answer in stage.answers()] == [("o1", True)]
 
 
-async def test_released_is_fetched_when_told_when_due_and_not_when_known(stage: Stage) -> None:
+async def test_catalog_is_fetched_when_announced_or_due_and_not_when_cached(stage: Stage) -> None:
     stage.answer()
     stage.fetched("d1")
     chore = stage.fetch()
     async with running(chore.run()):
-        chore.hear("d1", 0)
-        chore.hear("", 0)
-        chore.hear("d2", 0)
+        chore.compare_released("d1", 0)
+        chore.compare_released("", 0)
+        chore.compare_released("d2", 0)
         await stage.until_called(1)
         stage.fetched("d2")
         stage.clock.advance(3600)
         await stage.until_called(2)
         stage.fetched("d2")
-        chore.hear("", 4)
+        chore.compare_released("", 4)
         await stage.until_called(3)
     assert set(stage.called) == {"agent fetch --json"}
 
 
-async def test_fetch_that_fails_makes_what_is_kept_stale_until_a_server_confirms_it(
+async def test_failed_fetch_makes_the_cached_catalog_stale_until_a_server_confirms_it(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.answer(error="precast: error: nobody answers [HTTP-002]\n  hint: wait\n", code=75)
     stage.fetched("d1")
     confirmed_at = stage.clock.now()
-    assert freshness(stage.store) == Freshness()
+    assert read_staleness(stage.store) == Staleness()
     stage.clock.advance(600)
     lost_at = stage.clock.now()
-    stage.store.note(LinkNote("https://s", False, lost_at, trouble="refused"))
+    stage.store.write_note(ConnectionNote("https://s", False, lost_at, trouble="refused"))
     stage.clock.advance(3600)
     chore = stage.fetch()
     async with running(chore.run()):
         await asyncio.wait_for(stage.done.wait(), DEADLINE_S)
-        assert freshness(stage.store) == Freshness(True, lost_at, "nobody answers [HTTP-002]")
-        stage.store.note(LinkNote("https://s", True, stage.clock.now()))
-        assert freshness(stage.store).since == confirmed_at
-        chore.hear("d1", 0)  # a server that says so is there again
+        assert read_staleness(stage.store) == Staleness(True, lost_at, "nobody answers [HTTP-002]")
+        stage.store.write_note(ConnectionNote("https://s", True, stage.clock.now()))
+        assert read_staleness(stage.store).since == confirmed_at
+        chore.compare_released("d1", 0)  # an announcement shows that the server is reachable again
         await stage.until_called(2)
         stage.fetched("d1")
-    assert freshness(stage.store) == Freshness()
+    assert read_staleness(stage.store) == Staleness()
     assert "cannot be fetched: nobody answers" in caplog.text
 
 
-async def test_freshening_asks_unless_it_was_asked_just_now(stage: Stage) -> None:
+async def test_refresh_fetches_unless_the_last_fetch_is_recent(stage: Stage) -> None:
     stage.answer()
     chore = stage.fetch()
-    await chore.freshen()
-    await chore.freshen()
+    await chore.refresh()
+    await chore.refresh()
     assert len(stage.called) == 1
-    await chore.freshen(timedelta(0))
+    await chore.refresh(timedelta(0))
     stage.clock.advance(61)
-    await chore.freshen()
+    await chore.refresh()
     assert len(stage.called) == 3
 
 
@@ -518,7 +530,7 @@ async def test_window_that_opens_makes_a_run_due_once(stage: Stage) -> None:
     stage.ran("d1")
     stage.fetched("d1")
     opens_at = stage.clock.now().replace(minute=0, second=0, microsecond=0) + timedelta(hours=3)
-    stage.store.note(PolicyNote(1, "window", [f"{opens_at:%a %H:%M} 1h"], opens_at + timedelta(days=30)))
+    stage.store.write_note(PolicyNote(1, "window", [f"{opens_at:%a %H:%M} 1h"], opens_at + timedelta(days=30)))
     async with running(stage.apply().run()):
         stage.order("before it opens")
         await stage.until_called(1)
@@ -534,17 +546,17 @@ async def test_window_that_opens_makes_a_run_due_once(stage: Stage) -> None:
         await stage.until(lambda: stage.scheduled() == 2)
 
 
-async def test_run_under_way_is_told_to_wind_up_and_is_not_killed(stage: Stage) -> None:
-    place(stage.root).write_text("{}")
+async def test_active_run_is_asked_to_stop_and_is_not_killed(stage: Stage) -> None:
+    catalog_path(stage.root).write_text("{}")
     stage.script.write_text(
         "import pathlib, signal, sys\n"
         f"place = pathlib.Path({str(stage.root)!r})\n"
-        "signal.signal(signal.SIGTERM, lambda *_: ((place / 'wound up').touch(), sys.exit(0)))\n"
+        "signal.signal(signal.SIGTERM, lambda *_: ((place / 'stopped').touch(), sys.exit(0)))\n"
         f"open({str(stage.calls)!r}, 'a').write('begun\\n')\n"
         "signal.pause()\n"
     )
     async with running(stage.apply(timedelta(hours=1)).run()):
         await stage.until_called(1)
     async with asyncio.timeout(DEADLINE_S):
-        while not (stage.root / "wound up").exists():
+        while not (stage.root / "stopped").exists():
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""When facts are due."""
+"""When recurring work is due."""
 
 import itertools
 from datetime import UTC, datetime, timedelta
@@ -16,11 +16,11 @@ HALF = timedelta(minutes=30)
     [None, NOW - HALF, NOW - timedelta(days=9), NOW + timedelta(days=400)],
     ids=["none", "old", "older", "future"],
 )
-def test_facts_are_due_at_once_when_there_are_none_of_late(last_at: datetime | None) -> None:
+def test_work_is_due_at_once_without_a_recent_run(last_at: datetime | None) -> None:
     assert due_at("web1", last_at, NOW, HALF, HALF) == NOW
 
 
-def test_facts_are_due_once_in_every_interval_at_a_moment_of_the_name() -> None:
+def test_work_is_due_once_in_every_interval_at_an_offset_of_the_name() -> None:
     for name in ("web1", "web2", "db1"):
         at, moments = NOW - timedelta(seconds=1), []
         for _ in range(5):
@@ -30,7 +30,7 @@ def test_facts_are_due_once_in_every_interval_at_a_moment_of_the_name() -> None:
         assert steps == {HALF}
 
 
-def test_facts_of_a_fleet_are_spread_over_the_splay() -> None:
+def test_work_of_a_fleet_is_spread_over_the_splay() -> None:
     last = datetime(2030, 1, 1, 11, 59, 59, tzinfo=UTC)
     splay = timedelta(minutes=10)
     minutes = [

@@ -1,4 +1,4 @@
-"""Machines made of files: a root directory to read facts from, and a kernel that says what it is told to."""
+"""Machines made of files: a root directory to read facts from, and a kernel with scripted answers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +43,7 @@ ALPINE = {
 
 
 class FakeKernel(NoKernel):
-    """A kernel with these answers; those not given are not known."""
+    """A kernel with these answers; the others are unknown."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A whole collection: precedence, deadlines, limits, and that nothing is left out in silence."""
+"""A whole collection: precedence, deadlines, limits, and a warning for every fact that is left out."""
 
 import subprocess
 import sys
@@ -10,13 +10,13 @@ import pytest
 
 from precast.agent.facts.collection import Collection, Collector, all_sources
 from precast.agent.facts.machine import Facts
-from precast.agent.facts.sources import Source, only
+from precast.agent.facts.sources import Source, only_facts
 from precast.base.clock import ManualClock
 from tests.unit.agent.facts.roots import ALPINE, DEBIAN, ROCKY, UBUNTU, machine
 
 
 def source(name: str, work: Callable[[], Facts], deadline_s: float = 20.0) -> Source:
-    return Source(name, deadline_s, lambda _: only(work()))
+    return Source(name, deadline_s, lambda _: only_facts(work()))
 
 
 def codes(collected: Collection) -> list[str]:
@@ -62,8 +62,8 @@ def test_sources_past_the_total_deadline_are_named() -> None:
     collected = Collector(sources, clock=clock).collect()
     assert collected.facts == {"slow": 1}
     assert [warning.message for warning in collected.warnings] == [
-        "late was not asked: the 30 s for all facts were over",
-        "later was not asked: the 30 s for all facts were over",
+        "late was not asked: the 30 s for all facts had passed",
+        "later was not asked: the 30 s for all facts had passed",
     ]
 
 
@@ -73,7 +73,7 @@ def test_fact_that_is_too_large_is_left_out_with_its_size() -> None:
 
 
 def test_external_fact_overrides_a_plugin_and_a_plugin_overrides_a_group(tmp_path: Path) -> None:
-    names = [one.name for one in all_sources(machine(tmp_path), ["/external"], ["/plugins"])]
+    names = [source.name for source in all_sources(machine(tmp_path), ["/external"], ["/plugins"])]
     assert names.index("the group os") < names.index("/plugins") < names.index("/external")
 
 

@@ -1,4 +1,4 @@
-"""Work that comes back, late, or never."""
+"""Work that returns in time, late, or never."""
 
 import threading
 
@@ -7,7 +7,7 @@ import pytest
 from precast.agent.facts.deadlines import Deadlines, StillStuck
 
 
-def test_work_in_time_gives_its_answer() -> None:
+def test_work_in_time_returns_its_result() -> None:
     assert Deadlines().within(20, "sum", lambda: 1 + 1) == 2
 
 
@@ -16,7 +16,7 @@ def test_work_that_raises_raises_here() -> None:
         Deadlines().within(20, "division", lambda: 1 // 0)
 
 
-def test_work_past_its_deadline_is_not_started_again_until_it_is_back() -> None:
+def test_work_past_its_deadline_is_not_started_again_until_it_returns() -> None:
     deadlines, free = Deadlines(), threading.Event()
     starts = []
 
@@ -37,7 +37,7 @@ def test_work_past_its_deadline_is_not_started_again_until_it_is_back() -> None:
     assert len(starts) == 2
 
 
-def test_work_that_is_stuck_does_not_hold_up_another() -> None:
+def test_stuck_work_does_not_delay_other_work() -> None:
     deadlines, free = Deadlines(), threading.Event()
     with pytest.raises(TimeoutError):
         deadlines.within(0.01, "mount", lambda: free.wait(60))

@@ -1,4 +1,4 @@
-"""External facts: every form, every way to be wrong, and who may write them."""
+"""External facts: every format, invalid files, and who may write them."""
 
 import json
 import os
@@ -20,9 +20,9 @@ def facts_d(tmp_path: Path) -> Path:
 
 
 def collect(*places: Path) -> Collection:
-    """What these directories give on this machine, without what it says of itself."""
+    """Collect the facts of these directories, without the built-in facts."""
     here = Machine(Path("/"), NoKernel())
-    return Collector([external.listing(here, str(place)) for place in places]).collect()
+    return Collector([external.directory_source(here, str(place)) for place in places]).collect()
 
 
 def codes(collected: Collection) -> list[str]:
@@ -105,7 +105,7 @@ def test_output_of_an_executable_is_read_in_any_form(facts_d: Path, output: str,
         ("run", "#!/bin/sh\nkill -9 $$\n", 0o755, "FACT-027"),
     ],
 )
-def test_file_that_is_wrong_is_one_warning_and_the_others_go_on(
+def test_invalid_file_is_one_warning_and_the_others_are_read(
     facts_d: Path, name: str, text: str | bytes, mode: int, code: str
 ) -> None:
     path = put(facts_d, name, text, mode)
@@ -145,7 +145,7 @@ def test_files_later_by_name_and_later_directories_override(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "name", [".hidden.json", "a.json~", "a.json.bak", "a.json.rpmsave", "a.json.dpkg-old", "__pycache__"]
 )
-def test_backups_and_hidden_files_are_passed_over(facts_d: Path, name: str) -> None:
+def test_backups_and_hidden_files_are_ignored(facts_d: Path, name: str) -> None:
     put(facts_d, name, "broken", 0o755)
     assert collect(facts_d) == ({}, [])
 
@@ -158,7 +158,7 @@ def test_file_in_place_of_the_directory_is_a_warning(tmp_path: Path) -> None:
     assert codes(collect(put(tmp_path, "facts.d", ""))) == ["FACT-020"]
 
 
-def test_directory_that_everybody_may_write_is_not_read(facts_d: Path) -> None:
+def test_world_writable_directory_is_not_read(facts_d: Path) -> None:
     put(facts_d, "a.json", '{"a": 1}')
     facts_d.chmod(0o777)
     collected = collect(facts_d)
@@ -166,7 +166,7 @@ def test_directory_that_everybody_may_write_is_not_read(facts_d: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_file_of_somebody_else_is_not_read(facts_d: Path) -> None:
+def test_file_of_another_user_is_not_read(facts_d: Path) -> None:
     os.chown(put(facts_d, "a.json", '{"a": 1}'), 65534, 65534)
     collected = collect(facts_d)
     assert (codes(collected), collected.facts) == (["FACT-021"], {})
@@ -184,7 +184,7 @@ def test_link_is_followed_inside_the_directory_only(facts_d: Path) -> None:
     assert sorted(codes(collected)) == ["FACT-020", "FACT-022"]
 
 
-def test_pipe_and_directory_beside_the_files_are_passed_over(facts_d: Path) -> None:
+def test_pipe_and_directory_beside_the_files_are_ignored(facts_d: Path) -> None:
     os.mkfifo(facts_d / "pipe.json")
     (facts_d / "sub.json").mkdir()
     assert collect(facts_d) == ({}, [])
@@ -192,10 +192,10 @@ def test_pipe_and_directory_beside_the_files_are_passed_over(facts_d: Path) -> N
 
 def test_data_under_a_root_is_read_and_executables_are_not_run(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    found = machine(
+    image = machine(
         root, {"/etc/precast/facts.d/a.json": '{"a": 1}', "/etc/precast/facts.d/run": "#!/bin/sh\necho b=1\n"}
     )
     (root / "etc/precast/facts.d/run").chmod(0o755)
     (root / "etc/precast/facts.d").chmod(0o755)
-    collected = Collector(all_sources(found)).collect()
+    collected = Collector(all_sources(image)).collect()
     assert (collected.facts["a"], "b" in collected.facts, codes(collected)) == (1, False, ["FACT-028"])

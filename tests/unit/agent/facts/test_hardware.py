@@ -1,4 +1,4 @@
-"""`processors`, `memory`, `dmi`, `disks`, `partitions`: what the machine is made of."""
+"""`processors`, `memory`, `dmi`, `disks`, `partitions`: the hardware."""
 
 from pathlib import Path
 
@@ -31,14 +31,14 @@ def test_processors_of_two_sockets_are_counted_with_cores_and_threads(tmp_path: 
 def test_processors_without_physical_ids_take_sockets_from_the_topology(tmp_path: Path) -> None:
     files = {"/proc/cpuinfo": "processor\t: 0\nBogoMIPS\t: 50.00\n\nprocessor\t: 1\n"}
     files |= {TOPOLOGY.format(n=n, name="physical_package_id"): f"{n}\n" for n in range(2)}
-    found = processors.collect(machine(tmp_path, files))["processors"]
-    assert found == {"count": 2, "physicalcount": 2}
+    facts = processors.collect(machine(tmp_path, files))["processors"]
+    assert facts == {"count": 2, "physicalcount": 2}
 
 
 def test_processors_of_power_have_a_clock(tmp_path: Path) -> None:
     text = "processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t\t: 3800.000000MHz\n"
-    found = processors.collect(machine(tmp_path, {"/proc/cpuinfo": text}))["processors"]
-    assert (found["models"], found["speed"]) == (["POWER9, altivec supported"], "3.80 GHz")
+    facts = processors.collect(machine(tmp_path, {"/proc/cpuinfo": text}))["processors"]
+    assert (facts["models"], facts["speed"]) == (["POWER9, altivec supported"], "3.80 GHz")
 
 
 @pytest.mark.parametrize("siblings", ["", "x", "3-1", "0-", "0,,1", "1-2-3"])
@@ -48,15 +48,15 @@ def test_processors_with_a_broken_topology_have_no_cores(tmp_path: Path, sibling
         TOPOLOGY.format(n=0, name="thread_siblings_list"): siblings,
         TOPOLOGY.format(n=0, name="core_siblings_list"): "0-3",
     }
-    found = processors.collect(machine(tmp_path, files))["processors"]
-    assert found.keys() == {"count", "physicalcount", "models"}
+    facts = processors.collect(machine(tmp_path, files))["processors"]
+    assert facts.keys() == {"count", "physicalcount", "models"}
 
 
 def test_processors_without_cpuinfo_are_absent(tmp_path: Path) -> None:
     assert processors.collect(machine(tmp_path)) == {}
 
 
-def test_memory_is_in_bytes_and_in_words(tmp_path: Path) -> None:
+def test_memory_is_in_bytes_and_as_text(tmp_path: Path) -> None:
     text = "MemTotal:       16384000 kB\nMemFree: 1 kB\nMemAvailable:    8192000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n"
     assert memory.collect(machine(tmp_path, {"/proc/meminfo": text}))["memory"] == {
         "system": {
@@ -73,8 +73,8 @@ def test_memory_is_in_bytes_and_in_words(tmp_path: Path) -> None:
 
 def test_memory_of_an_old_kernel_counts_buffers_and_cache_as_available(tmp_path: Path) -> None:
     text = "MemTotal: 1000 kB\nMemFree: 100 kB\nBuffers: 50 kB\nCached: 50 kB\nSwapTotal: 400 kB\nSwapFree: 300 kB\n"
-    found = memory.collect(machine(tmp_path, {"/proc/meminfo": text}))["memory"]
-    assert (found["system"]["available_bytes"], found["swap"]["capacity"]) == (200 * 1024, "25.00%")
+    facts = memory.collect(machine(tmp_path, {"/proc/meminfo": text}))["memory"]
+    assert (facts["system"]["available_bytes"], facts["swap"]["capacity"]) == (200 * 1024, "25.00%")
 
 
 def test_memory_without_numbers_is_absent(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_disk_and_its_partitions_have_sizes_and_what_udev_knows(tmp_path: Path) 
         "/run/udev/data/b8:1": "E:ID_FS_TYPE=ext4\nE:ID_FS_UUID=0815\nE:ID_PART_ENTRY_NAME=root\n",
         "/proc/self/mounts": "/dev/sda1 / ext4 rw 0 0\n",
     }
-    found = disks.collect(machine(tmp_path, files))
-    assert found["disks"]["sda"] == {
+    facts = disks.collect(machine(tmp_path, files))
+    assert facts["disks"]["sda"] == {
         "model": "SSD 870",
         "vendor": "ATA",
         "serial": "S5Y1",
@@ -128,7 +128,7 @@ def test_disk_and_its_partitions_have_sizes_and_what_udev_knows(tmp_path: Path) 
         "size": "1.00 MiB",
         "size_bytes": 1 << 20,
     }
-    assert found["partitions"] == {
+    assert facts["partitions"] == {
         "/dev/sda1": {
             "size": "512.00 KiB",
             "size_bytes": 1 << 19,
@@ -148,10 +148,10 @@ def test_mapped_and_loop_devices_are_partitions(tmp_path: Path) -> None:
         "/sys/block/loop0/size": "8\n",
         "/sys/block/loop1/size": "0\n",
     }
-    found = disks.collect(machine(tmp_path, files))
-    assert found["partitions"].keys() == {"/dev/mapper/vg-root", "/dev/loop0"}
-    assert found["partitions"]["/dev/loop0"]["backing_file"] == "/var/lib/image"
-    assert "disks" not in found
+    facts = disks.collect(machine(tmp_path, files))
+    assert facts["partitions"].keys() == {"/dev/mapper/vg-root", "/dev/loop0"}
+    assert facts["partitions"]["/dev/loop0"]["backing_file"] == "/var/lib/image"
+    assert "disks" not in facts
 
 
 def test_disk_with_broken_files_has_only_what_is_sound(tmp_path: Path) -> None:

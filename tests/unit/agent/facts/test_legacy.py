@@ -1,6 +1,6 @@
-"""Facter's flat names, made from the structured facts."""
+"""Facter's flat facts, derived from the structured facts."""
 
-from precast.agent.facts.legacy import legacy
+from precast.agent.facts.legacy import legacy_facts
 
 FACTS = {
     "os": {
@@ -25,8 +25,8 @@ FACTS = {
 }
 
 
-def test_legacy_names_of_a_usual_machine_are_all_there() -> None:
-    assert legacy(FACTS) == {
+def test_all_legacy_facts_of_a_usual_machine_are_derived() -> None:
+    assert legacy_facts(FACTS) == {
         "blockdevice_sda_size": 512,
         "blockdevice_sda_vendor": "ATA",
         "blockdevices": "sda",
@@ -54,11 +54,11 @@ def test_legacy_names_of_a_usual_machine_are_all_there() -> None:
     }
 
 
-def test_legacy_names_of_nothing_are_none() -> None:
-    assert legacy({}) == {}
+def test_no_facts_give_no_legacy_facts() -> None:
+    assert legacy_facts({}) == {}
 
 
-def test_legacy_names_of_facts_that_were_overridden_with_other_shapes_are_left_out() -> None:
+def test_legacy_facts_of_overridden_facts_with_other_types_are_left_out() -> None:
     facts = {
         "networking": "none",
         "disks": ["sda"],
@@ -67,4 +67,4 @@ def test_legacy_names_of_facts_that_were_overridden_with_other_shapes_are_left_o
         "memory": {"system": []},
         "os": None,
     }
-    assert legacy(facts) == {}
+    assert legacy_facts(facts) == {}

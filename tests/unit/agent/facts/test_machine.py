@@ -1,11 +1,11 @@
-"""Files under a root: links stay inside, and nothing that can be read holds anything up."""
+"""Files under a root: links stay inside it, and no file blocks the reader."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from precast.agent.facts.machine import Machine, NoKernel, whole_number
+from precast.agent.facts.machine import Machine, NoKernel, parse_number
 from tests.unit.agent.facts.roots import machine
 
 
@@ -23,28 +23,28 @@ def test_file_of_the_running_machine_is_read_from_its_path() -> None:
     "target", ["/usr/lib/inner", "../usr/lib/inner", "/../../usr/lib/inner", "../../../usr/./lib//inner"]
 )
 def test_link_is_followed_inside_the_root(tmp_path: Path, target: str) -> None:
-    found = machine(tmp_path, {"/usr/lib/inner": "inside", "/etc/": ""})
+    image = machine(tmp_path, {"/usr/lib/inner": "inside", "/etc/": ""})
     (tmp_path / "etc" / "outer").symlink_to(target)
-    assert found.read_text("/etc/outer") == "inside"
+    assert image.read_text("/etc/outer") == "inside"
 
 
-def test_link_to_a_file_of_ours_does_not_lead_out(tmp_path: Path) -> None:
+def test_link_does_not_lead_out_of_the_root(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("outside")
-    found = machine(tmp_path / "root", {"/etc/": ""})
+    image = machine(tmp_path / "root", {"/etc/": ""})
     (tmp_path / "root" / "etc" / "a").symlink_to(secret)
     (tmp_path / "root" / "etc" / "b").symlink_to("../../secret")
-    assert found.read_text("/etc/a") is None
-    assert found.read_text("/etc/b") is None
+    assert image.read_text("/etc/a") is None
+    assert image.read_text("/etc/b") is None
 
 
-def test_circle_of_links_has_no_content(tmp_path: Path) -> None:
+def test_loop_of_links_has_no_content(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    found = machine(tmp_path)
-    assert found.read_text("/a") is None
-    assert not found.exists("/a")
-    assert found.names_in("/a") == []
+    image = machine(tmp_path)
+    assert image.read_text("/a") is None
+    assert not image.exists("/a")
+    assert image.names_in("/a") == []
 
 
 def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -53,28 +53,28 @@ def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_directory_and_missing_file_have_no_content(tmp_path: Path) -> None:
-    found = machine(tmp_path, {"/etc/": ""})
-    assert found.read_text("/etc") is None
-    assert found.read_text("/etc/missing") is None
-    assert found.read_text("/etc/nul\0") is None
+    image = machine(tmp_path, {"/etc/": ""})
+    assert image.read_text("/etc") is None
+    assert image.read_text("/etc/missing") is None
+    assert image.read_text("/etc/nul\0") is None
 
 
 def test_file_beyond_the_limit_is_cut(tmp_path: Path) -> None:
     assert machine(tmp_path, {"/large": b"x" * 100}).read_bytes("/large", 10) == b"x" * 10
 
 
-def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_replaced(tmp_path: Path) -> None:
     assert machine(tmp_path, {"/etc/hostname": b"w\xff1\n"}).read_line("/etc/hostname") == "w\ufffd1"
 
 
 def test_names_in_a_directory_are_sorted_and_printable(tmp_path: Path) -> None:
-    found = machine(tmp_path, {"/d/b": "", "/d/a": "", "/d/c\n": ""})
-    assert found.names_in("/d") == ["a", "b"]
+    image = machine(tmp_path, {"/d/b": "", "/d/a": "", "/d/c\n": ""})
+    assert image.names_in("/d") == ["a", "b"]
 
 
 @pytest.mark.parametrize(
     ("text", "number"),
     [("12", 12), (" 7\n", 7), ("-1", -1), ("", None), ("1.5", None), ("٣", None), ("1e3", None), ("9" * 21, None)],
 )
-def test_whole_number_is_what_the_kernel_writes(text: str, number: int | None) -> None:
-    assert whole_number(text) == number
+def test_number_is_parsed_as_the_kernel_writes_it(text: str, number: int | None) -> None:
+    assert parse_number(text) == number

@@ -18,8 +18,8 @@ ROUTE = (
 
 def networking(root: Path, files: dict[str, str], links: list[Link], addresses: list[Address]) -> Facts:
     kernel = FakeKernel(links=links, addresses=addresses)
-    found: Facts = network.collect(machine(root, files, kernel=kernel)).get("networking", {})
-    return found
+    facts: Facts = network.collect(machine(root, files, kernel=kernel)).get("networking", {})
+    return facts
 
 
 def test_networking_of_a_usual_machine_has_the_primary_interface_at_the_top(tmp_path: Path) -> None:
@@ -31,9 +31,9 @@ def test_networking_of_a_usual_machine_has_the_primary_interface_at_the_top(tmp_
         Address("eth0", "2001:db8::5", 64, 0x81),
     ]
     files = {"/proc/net/route": ROUTE.format(name="eth0"), "/proc/sys/kernel/hostname": "web1\n"}
-    found = networking(tmp_path, files, [LO, ETH0], addresses)
-    interfaces = found.pop("interfaces")
-    assert found == {
+    facts = networking(tmp_path, files, [LO, ETH0], addresses)
+    interfaces = facts.pop("interfaces")
+    assert facts == {
         "hostname": "web1",
         "fqdn": "web1",
         "primary": "eth0",
@@ -66,8 +66,8 @@ def test_networking_with_ipv6_only_finds_the_primary_interface_by_its_route(tmp_
             f"{zero} 00 {zero} 00 {zero} 00000400 00000001 00000000 00200200     eth0\n"
         )
     }
-    found = networking(tmp_path, files, [LO, ETH0, Link(3, "eth1", "", 1500)], [Address("eth0", "fd00::5", 64)])
-    assert (found["primary"], found["ip6"], "ip" in found) == ("eth0", "fd00::5", False)
+    facts = networking(tmp_path, files, [LO, ETH0, Link(3, "eth1", "", 1500)], [Address("eth0", "fd00::5", 64)])
+    assert (facts["primary"], facts["ip6"], "ip" in facts) == ("eth0", "fd00::5", False)
 
 
 def test_networking_without_a_route_takes_the_first_reachable_interface(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_networking_without_a_route_takes_the_first_reachable_interface(tmp_path
 
 
 def test_networking_with_nothing_but_loopback_has_no_primary_interface(tmp_path: Path) -> None:
-    found = networking(tmp_path, {}, [LO], [Address("lo", "127.0.0.1", 8)])
-    assert found.keys() == {"interfaces"}
+    facts = networking(tmp_path, {}, [LO], [Address("lo", "127.0.0.1", 8)])
+    assert facts.keys() == {"interfaces"}
 
 
 def test_networking_without_any_source_is_absent(tmp_path: Path) -> None:
@@ -92,12 +92,12 @@ def test_networking_of_an_image_is_read_from_files(tmp_path: Path) -> None:
         "/sys/class/net/bonding_masters": "bond0\n",
         "/proc/net/if_inet6": "20010db8000000000000000000000005 02 40 00 80     eth0\nbroken line\n",
     }
-    found = network.collect(machine(tmp_path, files))["networking"]
-    assert found["interfaces"].keys() == {"eth0"}
-    assert (found["primary"], found["ip6"], found["mtu"]) == ("eth0", "2001:db8::5", 9000)
+    facts = network.collect(machine(tmp_path, files))["networking"]
+    assert facts["interfaces"].keys() == {"eth0"}
+    assert (facts["primary"], facts["ip6"], facts["mtu"]) == ("eth0", "2001:db8::5", 9000)
 
 
-def test_route_through_an_interface_that_is_gone_is_passed_over(tmp_path: Path) -> None:
+def test_route_through_a_missing_interface_is_ignored(tmp_path: Path) -> None:
     files = {"/proc/net/route": ROUTE.format(name="tun7")}
     assert networking(tmp_path, files, [ETH0], [Address("eth0", "192.0.2.1", 24)])["primary"] == "eth0"
 
@@ -149,11 +149,11 @@ def test_alias_of_an_interface_is_an_interface_with_a_binding_only(tmp_path: Pat
         ({"/proc/sys/kernel/hostname": "web1.\n"}, ("web1", None, "web1")),
     ],
 )
-def test_names_come_from_the_first_file_that_tells(
+def test_names_come_from_the_first_file_that_has_them(
     tmp_path: Path, files: dict[str, str], expected: tuple[str, str | None, str]
 ) -> None:
-    found = network.hostnames(machine(tmp_path, files))
-    assert (found["hostname"], found.get("domain"), found["fqdn"]) == expected
+    facts = network.hostnames(machine(tmp_path, files))
+    assert (facts["hostname"], facts.get("domain"), facts["fqdn"]) == expected
 
 
 @pytest.mark.parametrize(

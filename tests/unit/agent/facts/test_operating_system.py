@@ -11,8 +11,8 @@ from tests.unit.agent.facts.roots import ALPINE, DEBIAN, RHEL, ROCKY, UBUNTU, Fa
 
 
 def os_of(root: Path, *parts: Mapping[str, str | bytes], hardware: str | None = "x86_64") -> Facts:
-    found: Facts = operating_system.collect(machine(root, *parts, kernel=FakeKernel(hardware=hardware)))["os"]
-    return found
+    facts: Facts = operating_system.collect(machine(root, *parts, kernel=FakeKernel(hardware=hardware)))["os"]
+    return facts
 
 
 def test_os_of_debian_takes_the_minor_release_from_debian_version(tmp_path: Path) -> None:
@@ -33,22 +33,22 @@ def test_os_of_debian_takes_the_minor_release_from_debian_version(tmp_path: Path
 
 
 def test_os_of_debian_before_its_release_has_no_minor_one(tmp_path: Path) -> None:
-    found = os_of(tmp_path, DEBIAN, {"/etc/debian_version": "trixie/sid\n"})
-    assert found["release"] == {"full": "trixie/sid", "major": "trixie/sid"}
+    facts = os_of(tmp_path, DEBIAN, {"/etc/debian_version": "trixie/sid\n"})
+    assert facts["release"] == {"full": "trixie/sid", "major": "trixie/sid"}
 
 
 def test_os_of_ubuntu_has_year_and_month_as_major_release(tmp_path: Path) -> None:
-    found = os_of(tmp_path, UBUNTU)
-    assert (found["name"], found["family"]) == ("Ubuntu", "Debian")
-    assert found["release"] == {"full": "22.04", "major": "22.04"}
-    assert found["distro"]["codename"] == "jammy"
+    facts = os_of(tmp_path, UBUNTU)
+    assert (facts["name"], facts["family"]) == ("Ubuntu", "Debian")
+    assert facts["release"] == {"full": "22.04", "major": "22.04"}
+    assert facts["distro"]["codename"] == "jammy"
 
 
 def test_os_of_rocky_reads_redhat_release(tmp_path: Path) -> None:
-    found = os_of(tmp_path, ROCKY)
-    assert (found["name"], found["family"], found["architecture"]) == ("Rocky", "RedHat", "x86_64")
-    assert found["release"] == {"full": "9.3", "major": "9", "minor": "3"}
-    assert found["distro"] == {
+    facts = os_of(tmp_path, ROCKY)
+    assert (facts["name"], facts["family"], facts["architecture"]) == ("Rocky", "RedHat", "x86_64")
+    assert facts["release"] == {"full": "9.3", "major": "9", "minor": "3"}
+    assert facts["distro"] == {
         "id": "Rocky",
         "codename": "Blue Onyx",
         "description": "Rocky Linux release 9.3 (Blue Onyx)",
@@ -57,14 +57,14 @@ def test_os_of_rocky_reads_redhat_release(tmp_path: Path) -> None:
 
 
 def test_os_of_rhel_has_facters_name(tmp_path: Path) -> None:
-    found = os_of(tmp_path, RHEL)
-    assert (found["name"], found["family"], found["distro"]["id"]) == ("RedHat", "RedHat", "RedHatEnterprise")
+    facts = os_of(tmp_path, RHEL)
+    assert (facts["name"], facts["family"], facts["distro"]["id"]) == ("RedHat", "RedHat", "RedHatEnterprise")
 
 
 def test_os_of_alpine_is_its_own_family(tmp_path: Path) -> None:
-    found = os_of(tmp_path, ALPINE, hardware="aarch64")
-    assert (found["name"], found["family"], found["architecture"]) == ("Alpine", "Alpine", "aarch64")
-    assert found["release"] == {"full": "3.19.1", "major": "3", "minor": "19"}
+    facts = os_of(tmp_path, ALPINE, hardware="aarch64")
+    assert (facts["name"], facts["family"], facts["architecture"]) == ("Alpine", "Alpine", "aarch64")
+    assert facts["release"] == {"full": "3.19.1", "major": "3", "minor": "19"}
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_os_of_alpine_is_its_own_family(tmp_path: Path) -> None:
 def test_os_of_other_distributions_has_name_family_and_release(
     tmp_path: Path, text: str, name: str, family: str, full: str | None
 ) -> None:
-    found = os_of(tmp_path, {"/etc/os-release": text})
-    assert (found["name"], found["family"], found.get("release", {}).get("full")) == (name, family, full)
+    facts = os_of(tmp_path, {"/etc/os-release": text})
+    assert (facts["name"], facts["family"], facts.get("release", {}).get("full")) == (name, family, full)
 
 
 def test_os_without_any_file_says_only_what_the_kernel_knows(tmp_path: Path) -> None:

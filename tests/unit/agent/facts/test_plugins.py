@@ -1,4 +1,4 @@
-"""Python plug-ins: good ones, and those that hang, crash, print, or return something else."""
+"""Python plug-ins: valid ones, and those that hang, crash, print, or return something else."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from tests.unit.agent.facts.roots import machine
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    found = tmp_path / "facts.py.d"
-    found.mkdir(mode=0o755)
-    return found
+    directory = tmp_path / "facts.py.d"
+    directory.mkdir(mode=0o755)
+    return directory
 
 
 def collect(place: Path) -> Collection:
-    return Collector([plugins.listing(Machine(Path("/"), NoKernel()), str(place))]).collect()
+    return Collector([plugins.directory_source(Machine(Path("/"), NoKernel()), str(place))]).collect()
 
 
 def put(place: Path, body: str, name: str = "plugin.py") -> Path:
@@ -51,14 +51,12 @@ def test_plugin_that_prints_does_not_spoil_its_facts(place: Path) -> None:
         ("def facts():\n    return {'a': 'x' * 2_000_000}\n", "FACT-026", "more than 1000000 bytes"),
         ("def facts():\n    return {'a': 'x' * (1 << 32)}\n", "FACT-027", "MemoryError"),
         ("def facts():\n    raise SystemExit(0)\n", "FACT-027", "SystemExit"),
-        ("import os\ndef facts():\n    os._exit(0)\n", "FACT-024", "it is no JSON"),
+        ("import os\ndef facts():\n    os._exit(0)\n", "FACT-024", "it is not valid JSON"),
         ("import os\ndef facts():\n    os.abort()\n", "FACT-027", "killed by signal 6"),
         ("def facts():\n    return facts()\n", "FACT-027", "RecursionError"),
     ],
 )
-def test_plugin_that_is_wrong_is_one_warning_and_the_others_go_on(
-    place: Path, body: str, code: str, reason: str
-) -> None:
+def test_invalid_plugin_is_one_warning_and_the_others_are_run(place: Path, body: str, code: str, reason: str) -> None:
     path = put(place, body, "a.py")
     put(place, "def facts():\n    return {'other': 1}\n", "b.py")
     collected = collect(place)
@@ -84,15 +82,15 @@ def test_plugin_sees_neither_our_variables_nor_modules_beside_it(place: Path, mo
     assert "No module named 'beside'" in collected.warnings[0].message
 
 
-def test_other_files_beside_plugins_are_theirs(place: Path) -> None:
+def test_other_files_beside_plugins_are_ignored(place: Path) -> None:
     (place / "README").write_text("read me")
     (place / "data.json").write_text("{")
     assert collect(place) == ({}, [])
 
 
 def test_plugin_under_a_root_is_not_run(tmp_path: Path) -> None:
-    found = machine(tmp_path, {"/etc/precast/facts.py.d/a.py": "def facts():\n    return {'a': 1}\n"})
+    image = machine(tmp_path, {"/etc/precast/facts.py.d/a.py": "def facts():\n    return {'a': 1}\n"})
     (tmp_path / "etc/precast/facts.py.d").chmod(0o755)
-    collected = Collector(all_sources(found)).collect()
+    collected = Collector(all_sources(image)).collect()
     assert "a" not in collected.facts
     assert [warning.code for warning in collected.warnings] == ["FACT-028"]

@@ -28,10 +28,10 @@ def test_addresses_belong_to_links() -> None:
     links, addresses = kernel.links(), kernel.addresses()
     assert links is not None
     assert addresses is not None
-    assert {one.label.partition(":")[0] for one in addresses} <= {link.name for link in links}
+    assert {address.label.partition(":")[0] for address in addresses} <= {link.name for link in links}
 
 
-def test_kernel_that_refuses_netlink_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_are_unknown_if_the_kernel_refuses_netlink(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> NoReturn:
         raise PermissionError
 
@@ -47,11 +47,11 @@ def test_usage_of_a_directory_is_that_of_its_file_system(tmp_path: Path) -> None
     assert usage.size_bytes >= usage.free_bytes >= usage.available_bytes >= 0
 
 
-def test_usage_of_what_is_gone_is_not_known(tmp_path: Path) -> None:
+def test_usage_of_a_missing_path_is_unknown(tmp_path: Path) -> None:
     assert RunningKernel().usage(str(tmp_path / "gone"), "ext4") is None
 
 
-def test_usage_of_a_remote_mount_that_hangs_is_not_known_and_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usage_of_a_hanging_remote_mount_is_unknown_and_others_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     free, usage = threading.Event(), Usage(3, 2, 1)
 
     def hang(path: str) -> Usage:
@@ -69,7 +69,7 @@ def test_usage_of_a_remote_mount_that_hangs_is_not_known_and_others_are(monkeypa
     free.set()
 
 
-def test_account_is_ours() -> None:
+def test_account_is_that_of_the_process() -> None:
     account = RunningKernel().account()
     assert account is not None
     assert account.uid == os.geteuid()

@@ -1,4 +1,4 @@
-"""`mountpoints`, `ssh`, `timezone`, `system_uptime`, `kernel…`, `identity`: how the machine is set up and runs."""
+"""`mountpoints`, `ssh`, `timezone`, `system_uptime`, `kernel…`, `identity`: the configuration and state of the system."""
 
 import base64
 import hashlib
@@ -21,9 +21,9 @@ def test_mountpoints_have_space_and_leave_out_pseudo_file_systems(tmp_path: Path
         )
     }
     usages = {"/": Usage(1000 << 20, 600 << 20, 400 << 20), "/sys/fs/cgroup": Usage(0, 0, 0)}
-    found = mounts.collect(machine(tmp_path, files, kernel=FakeKernel(usages=usages)))["mountpoints"]
-    assert list(found) == ["/", "/mnt/with blank", "/sys/fs/cgroup"]
-    assert found["/"] == {
+    facts = mounts.collect(machine(tmp_path, files, kernel=FakeKernel(usages=usages)))["mountpoints"]
+    assert list(facts) == ["/", "/mnt/with blank", "/sys/fs/cgroup"]
+    assert facts["/"] == {
         "device": "/dev/sda1",
         "filesystem": "ext4",
         "options": ["rw", "relatime"],
@@ -35,8 +35,8 @@ def test_mountpoints_have_space_and_leave_out_pseudo_file_systems(tmp_path: Path
         "used_bytes": 400 << 20,
         "capacity": "50.00%",
     }
-    assert found["/sys/fs/cgroup"]["capacity"] == "100%"
-    assert found["/mnt/with blank"].keys() == {"device", "filesystem", "options"}
+    assert facts["/sys/fs/cgroup"]["capacity"] == "100%"
+    assert facts["/mnt/with blank"].keys() == {"device", "filesystem", "options"}
 
 
 def test_mountpoint_of_the_root_device_is_named_by_the_command_line(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_ssh_keys_have_fingerprints_for_dns(tmp_path: Path) -> None:
 
 
 def zone(name: str) -> bytes:
-    """A zone file of version 2 with nothing but its rule: no changes, one type at UTC."""
+    """Make a zone file of version 2 with only a rule: no transitions, one type at UTC."""
     counts = b"\0" * 4 + b"\0" * 4 + b"\0" * 4 + b"\0" * 4 + b"\0\0\0\x01" + b"\0\0\0\x04"
     body = b"\0\0\0\0\0\0" + b"UTC\0"
     block = b"TZif2" + b"\0" * 15 + counts + body
@@ -81,9 +81,9 @@ def zone(name: str) -> bytes:
 
 
 def test_timezone_is_read_through_a_link_inside_the_root(tmp_path: Path) -> None:
-    found = machine(tmp_path, {"/usr/share/zoneinfo/Mars/Base": zone("MST"), "/etc/": ""})
+    facts = machine(tmp_path, {"/usr/share/zoneinfo/Mars/Base": zone("MST"), "/etc/": ""})
     (tmp_path / "etc" / "localtime").symlink_to("/usr/share/zoneinfo/Mars/Base")
-    assert timezone.collect(found) == {"timezone": "MST"}
+    assert timezone.collect(facts) == {"timezone": "MST"}
 
 
 def test_timezone_without_a_file_is_utc(tmp_path: Path) -> None:
@@ -92,15 +92,15 @@ def test_timezone_without_a_file_is_utc(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"TZif", b"TZif2" + b"\xff" * 60, b"hello", zone("")[:-4]])
 def test_timezone_in_a_broken_file_is_absent_or_text(tmp_path: Path, data: bytes) -> None:
-    found = timezone.collect(machine(tmp_path, {"/etc/localtime": data}))
-    assert all(isinstance(value, str) for value in found.values())
+    facts = timezone.collect(machine(tmp_path, {"/etc/localtime": data}))
+    assert all(isinstance(value, str) for value in facts.values())
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [("59.7 1.0", "0:00 hours"), ("3725.01 1.0", "1:02 hours"), ("90000.0 1.0", "1 day"), ("950400 1", "11 days")],
 )
-def test_uptime_is_in_words_that_grow_coarser(tmp_path: Path, text: str, words: str) -> None:
+def test_uptime_text_grows_coarser(tmp_path: Path, text: str, words: str) -> None:
     assert uptime.collect(machine(tmp_path, {"/proc/uptime": text}))["system_uptime"]["uptime"] == words
 
 
@@ -143,9 +143,9 @@ def test_load_averages_that_are_no_numbers_are_absent(tmp_path: Path, text: str)
 
 def test_identity_without_names_has_numbers(tmp_path: Path) -> None:
     account = Account(uid=1000, gid=1000, user=None, group=None)
-    found = identity.collect(machine(tmp_path, kernel=FakeKernel(account=account, variables={"PATH": "/bin"})))
-    assert found["identity"] == {"uid": 1000, "gid": 1000, "privileged": False}
-    assert found["path"] == "/bin"
+    facts = identity.collect(machine(tmp_path, kernel=FakeKernel(account=account, variables={"PATH": "/bin"})))
+    assert facts["identity"] == {"uid": 1000, "gid": 1000, "privileged": False}
+    assert facts["path"] == "/bin"
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_identity_without_names_has_numbers(tmp_path: Path) -> None:
         (1 << 70, "1024.00 EiB"),
     ],
 )
-def test_bytes_in_words_round_into_the_next_unit(count: int, text: str) -> None:
+def test_bytes_as_text_round_up_to_the_next_unit(count: int, text: str) -> None:
     assert human_bytes(count) == text
 
 
 @pytest.mark.parametrize(("count", "text"), [(50, "50.00 Hz"), (2_793_000_000, "2.79 GHz"), (10**16, "10000.00 THz")])
-def test_hertz_in_words_use_metric_prefixes(count: int, text: str) -> None:
+def test_hertz_as_text_use_metric_prefixes(count: int, text: str) -> None:
     assert human_hertz(count) == text

@@ -1,4 +1,4 @@
-"""`virtual`: metal, machines and containers, known by their signs."""
+"""`virtual`: physical machines, virtual machines and containers, and how they are recognized."""
 
 from pathlib import Path
 
@@ -36,12 +36,12 @@ def collect(root: Path, files: dict[str, str]) -> Facts:
         ({CLOCKS: "kvm-clock tsc acpi_pm\n"}, "kvm", {"kvm": {}}),
     ],
 )
-def test_virtual_machine_is_known_by_firmware_or_clock(
+def test_virtual_machine_is_recognized_by_firmware_or_clock(
     tmp_path: Path, files: dict[str, str], virtual: str, hypervisors: Facts
 ) -> None:
-    found = collect(tmp_path, files)
-    assert (found["virtual"], found["hypervisors"]) == (virtual, hypervisors)
-    assert found["is_virtual"] is (virtual != "xen0")
+    facts = collect(tmp_path, files)
+    assert (facts["virtual"], facts["hypervisors"]) == (virtual, hypervisors)
+    assert facts["is_virtual"] is (virtual != "xen0")
 
 
 @pytest.mark.parametrize(
@@ -74,21 +74,21 @@ def test_virtual_machine_is_known_by_firmware_or_clock(
         ),
     ],
 )
-def test_container_is_known_by_what_its_runtime_leaves(
+def test_container_is_recognized_by_the_traces_of_its_runtime(
     tmp_path: Path, files: dict[str, str], virtual: str, details: Facts
 ) -> None:
-    found = collect(tmp_path, files)
-    assert found == {"virtual": virtual, "is_virtual": True, "hypervisors": {virtual: details}}
+    facts = collect(tmp_path, files)
+    assert facts == {"virtual": virtual, "is_virtual": True, "hypervisors": {virtual: details}}
 
 
 def test_container_in_a_virtual_machine_is_a_container_with_both_hypervisors(tmp_path: Path) -> None:
-    found = collect(tmp_path, {"/proc/1/cgroup": f"1:cpu:/docker/{ID}\n", f"{DMI}/product_name": "KVM"})
-    assert (found["virtual"], found["hypervisors"].keys()) == ("docker", {"docker", "kvm"})
+    facts = collect(tmp_path, {"/proc/1/cgroup": f"1:cpu:/docker/{ID}\n", f"{DMI}/product_name": "KVM"})
+    assert (facts["virtual"], facts["hypervisors"].keys()) == ("docker", {"docker", "kvm"})
 
 
 def test_metal_is_physical_even_with_a_file_from_an_image(tmp_path: Path) -> None:
-    found = collect(tmp_path, {f"{DMI}/product_name": "PowerEdge", "/.dockerenv": "", CLOCKS: "tsc hpet\n"})
-    assert found == {"virtual": "physical", "is_virtual": False}
+    facts = collect(tmp_path, {f"{DMI}/product_name": "PowerEdge", "/.dockerenv": "", CLOCKS: "tsc hpet\n"})
+    assert facts == {"virtual": "physical", "is_virtual": False}
 
 
 def test_image_without_proc_does_not_say_where_it_runs(tmp_path: Path) -> None:

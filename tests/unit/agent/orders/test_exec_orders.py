@@ -1,4 +1,4 @@
-"""Ordered commands: each is begun at most once and answered once, whoever dies in between."""
+"""Ordered commands: each is begun at most once and answered once, whichever process dies in between."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -8,12 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from precast.agent.orders.commands import BROKEN, MAX_WAITING, ExecOrders, holding, is_held
-from precast.agent.state.spool import Limits, Spool
+from precast.agent.orders.command_lock import command_locked, is_command_locked
+from precast.agent.orders.exec_orders import BROKEN_OFF, ExecOrders
+from precast.agent.orders.order_queue import MAX_WAITING
+from precast.agent.orders.registry import OrderRegistry
+from precast.agent.state.spool import Spool, SpoolLimits
 from precast.agent.state.store import LocalStore
 from precast.base.clock import ManualClock
 from precast.base.errors import ConflictError
-from precast.wire.jobs.orders import ExecEnded, ExecOrder
+from precast.wire.jobs.orders import EXEC, ExecEnded, ExecOrder
 from tests.unit.agent.state.records import record
 
 
@@ -23,17 +26,19 @@ class Node:
     def __init__(self, root: Path, clock: ManualClock) -> None:
         self.clock = clock
         self.store = LocalStore.open(root, lambda: "instance", clock)
-        self.spool = Spool(self.store, Limits())
-        self.orders = ExecOrders(self.store, self.spool)
+        self.spool = Spool(self.store, SpoolLimits())
+        self._registry = OrderRegistry(self.store, self.spool)
+        self.orders = self._registry.find(ExecOrders)
         self._number = 0
 
     def order(self, name: str) -> bool:
         self._number += 1
         expires_at = self.clock.now() + timedelta(minutes=5)
-        return self.orders.take(record(self._number), ExecOrder(name, ["uptime"], expires_at, 60.0, 1000))
+        order = ExecOrder(name, ["uptime"], expires_at, 60.0, 1000)
+        return self._registry.receive(record(self._number, EXEC, order)) is not None
 
-    def told(self) -> list[tuple[str, Any]]:
-        return [(one.kind, msgspec.json.decode(one.body)) for one in self.spool.batch(0, 100, 10**6)]
+    def sent(self) -> list[tuple[str, Any]]:
+        return [(sent.kind, msgspec.json.decode(sent.body)) for sent in self.spool.next_batch(0, 100, 10**6)]
 
 
 @pytest.fixture
@@ -43,12 +48,12 @@ def node(tmp_path: Path, clock: ManualClock) -> Iterator[Node]:
     made.store.close()
 
 
-def test_command_is_begun_once_and_its_end_told_once(node: Node) -> None:
+def test_command_is_begun_once_and_its_end_is_answered_once(node: Node) -> None:
     assert node.order("one")
     assert not node.order("one")
-    handed = node.orders.next()
-    assert handed is not None
-    assert node.orders.next() is None
+    dispatched = node.orders.dispatch_next()
+    assert dispatched is not None
+    assert node.orders.dispatch_next() is None
     assert node.orders.begin("one").argv == ["uptime"]
     with pytest.raises(ConflictError) as caught:
         node.orders.begin("one")
@@ -56,58 +61,58 @@ def test_command_is_begun_once_and_its_end_told_once(node: Node) -> None:
     ended = ExecEnded("one", node.clock.now(), code=0)
     node.orders.end(ended)
     node.orders.end(ended)
-    assert [kind for kind, _ in node.told()] == ["exec-began", "exec-ended"]
+    assert [kind for kind, _ in node.sent()] == ["exec-began", "exec-ended"]
 
 
-def test_what_has_expired_is_answered_and_never_begun(node: Node) -> None:
+def test_expired_command_is_answered_and_never_begun(node: Node) -> None:
     node.order("late")
     node.clock.advance(301)
-    assert node.orders.next() is None
-    ((kind, body),) = node.told()
+    assert node.orders.dispatch_next() is None
+    ((kind, body),) = node.sent()
     assert (kind, body["reason"], body["order"]) == ("not-run", "expired", "late")
     with pytest.raises(ConflictError):
         node.orders.begin("late")
 
 
-def test_what_is_refused_is_answered(node: Node) -> None:
+def test_refused_command_is_answered_once(node: Node) -> None:
     node.order("one")
-    node.orders.next()
+    node.orders.dispatch_next()
     node.orders.refuse("one", "not here")
     node.orders.give_up("one", "again")
-    ((_, body),) = node.told()
+    ((_, body),) = node.sent()
     assert (body["reason"], body["message"]) == ("refused", "not here")
 
 
-def test_process_that_dies_before_it_begins_is_followed_by_another(node: Node) -> None:
+def test_command_whose_process_dies_before_it_begins_is_dispatched_again(node: Node) -> None:
     node.order("one")
-    node.orders.next()
-    node.orders.settle(lambda order: False)
-    again = node.orders.next()
+    node.orders.dispatch_next()
+    node.orders.recover(lambda order: False)
+    again = node.orders.dispatch_next()
     assert again is not None
-    assert node.told() == []
+    assert node.sent() == []
 
 
-def test_process_that_dies_after_it_has_begun_is_told_and_not_repeated(node: Node) -> None:
+def test_command_whose_process_dies_is_answered_and_not_repeated(node: Node) -> None:
     node.order("one")
-    node.orders.next()
+    node.orders.dispatch_next()
     node.orders.begin("one")
-    node.orders.settle(lambda order: True)
-    assert node.orders.next() is None
-    node.orders.settle(lambda order: False)
-    assert node.orders.next() is None
-    assert node.told()[-1][1]["message"] == BROKEN
+    node.orders.recover(lambda order: True)
+    assert node.orders.dispatch_next() is None
+    node.orders.recover(lambda order: False)
+    assert node.orders.dispatch_next() is None
+    assert node.sent()[-1][1]["message"] == BROKEN_OFF
 
 
-def test_too_many_that_wait_are_refused(node: Node) -> None:
+def test_command_is_refused_when_too_many_wait(node: Node) -> None:
     for number in range(MAX_WAITING + 1):
         node.order(f"n{number}")
-    ((_, body),) = node.told()
+    ((_, body),) = node.sent()
     assert (body["order"], body["reason"]) == (f"n{MAX_WAITING}", "refused")
 
 
-def test_lock_tells_whether_a_command_runs(tmp_path: Path) -> None:
-    assert not is_held(tmp_path, "one")
-    with holding(tmp_path, "one"):
-        assert is_held(tmp_path, "one")
-        assert not is_held(tmp_path, "two")
-    assert not is_held(tmp_path, "one")
+def test_lock_shows_whether_a_command_is_running(tmp_path: Path) -> None:
+    assert not is_command_locked(tmp_path, "one")
+    with command_locked(tmp_path, "one"):
+        assert is_command_locked(tmp_path, "one")
+        assert not is_command_locked(tmp_path, "two")
+    assert not is_command_locked(tmp_path, "one")

@@ -1,4 +1,4 @@
-"""Records of a server's, as the local store takes them."""
+"""Records of a server, as the local store receives them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +9,6 @@ from precast.wire.sessions import COLLECT, Record
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def record(number: int, kind: str = COLLECT) -> Record:
-    """One that was made so many seconds after the first."""
-    return Record(number, kind, AT + timedelta(seconds=number), msgspec.Raw(b"{}"))
+def record(number: int, kind: str = COLLECT, body: object = None) -> Record:
+    """Make a record that the server wrote `number` seconds after the first."""
+    return Record(number, kind, AT + timedelta(seconds=number), msgspec.Raw(msgspec.json.encode(body or {})))

@@ -1,4 +1,4 @@
-"""The API's description: every route with its codes, and no reference that leads nowhere."""
+"""The API's description: every route with its error codes, and no dangling reference."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ async def handler(call: Call) -> dict[str, str]:
 def declared() -> Routes:
     routes = Routes()
     nothing: Any = None
-    IdentityApi(nothing, nothing, nothing, nothing).declare(routes)
+    routes.collect(IdentityApi(nothing, nothing, nothing, nothing))
     routes.add(Route("GET", "/node", handler, NODE, "A test", dict[str, str]))
     return routes
 
@@ -25,36 +25,36 @@ def declared() -> Routes:
 def references(value: object) -> list[str]:
     if isinstance(value, dict):
         own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
-        return own + [found for inner in value.values() for found in references(inner)]
+        return own + [reference for inner in value.values() for reference in references(inner)]
     if isinstance(value, list):
-        return [found for inner in value for found in references(inner)]
+        return [reference for inner in value for reference in references(inner)]
     return []
 
 
 def test_document_has_every_route_with_its_codes() -> None:
     document = openapi.describe(declared())
-    for one in declared():
-        operation = document["paths"][one.path][one.method.lower()]
-        for issue in one.errors:
+    for declaration in declared():
+        operation = document["paths"][declaration.path][declaration.method.lower()]
+        for issue in declaration.errors:
             status = str(CONSEQUENCES[issue.kind].http_status)
             assert f"{issue.code}: " in operation["responses"][status]["description"]
-        assert ("security" in operation) == (one.requires.sort != "public")
-        assert ("requestBody" in operation) == (one.body is not None)
+        assert ("security" in operation) == (declaration.requires.kind != "public")
+        assert ("requestBody" in operation) == (declaration.body is not None)
         assert {item["name"] for item in operation["parameters"] if item["in"] == "path"} == {
-            part[1:-1] for part in one.path.split("/") if part.startswith("{")
+            part[1:-1] for part in declaration.path.split("/") if part.startswith("{")
         }
 
 
-def test_document_is_openapi_whose_references_all_lead_somewhere() -> None:
+def test_document_is_openapi_without_dangling_references() -> None:
     document = msgspec.json.decode(msgspec.json.encode(openapi.describe(declared())))
     assert document["openapi"].startswith("3.1.")
     assert document["info"].keys() >= {"title", "version"}
-    found = references(document)
-    assert len(found) > 20
-    for reference in found:
-        place = document
+    all_references = references(document)
+    assert len(all_references) > 20
+    for reference in all_references:
+        value = document
         for part in reference.removeprefix("#/").split("/"):
-            place = place[part]
+            value = value[part]
     operations = [operation for path in document["paths"].values() for operation in path.values()]
     ids = [operation["operationId"] for operation in operations]
     assert len(set(ids)) == len(ids)

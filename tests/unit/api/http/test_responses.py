@@ -1,4 +1,4 @@
-"""An answer that says "you have it", over a real socket: it ends where it ends, and the connection goes on if the caller wants that."""
+"""The response 304 over a real socket: it has no body, and the connection stays open if the client wants that."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,14 +31,14 @@ async def port() -> AsyncIterator[int]:
         yield port
 
 
-async def heard(port: int, said: bytes) -> bytes:
-    """All that is answered until the server closes."""
+async def exchange(port: int, sent: bytes) -> bytes:
+    """Everything that the server answers until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(said)
+    writer.write(sent)
     async with asyncio.timeout(20):
-        came = await reader.read()
+        received = await reader.read()
     writer.close()
-    return came
+    return received
 
 
 def get(*headers: str, version: str = "1.1") -> bytes:
@@ -46,9 +46,9 @@ def get(*headers: str, version: str = "1.1") -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-async def test_head_says_what_the_document_is_and_there_is_nothing_after_it(port: int) -> None:
-    came = await heard(port, get('If-None-Match: "abc"', "Connection: close"))
-    head, end, body = came.partition(b"\r\n\r\n")
+async def test_not_modified_has_the_documents_headers_and_no_body(port: int) -> None:
+    received = await exchange(port, get('If-None-Match: "abc"', "Connection: close"))
+    head, end, body = received.partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
     assert lines[0] == "HTTP/1.1 304 Not Modified"
     assert {'ETag: "abc"', "Cache-Control: private, no-cache", "Precast-Release: 7", "Connection: close"} <= set(lines)
@@ -57,28 +57,28 @@ async def test_head_says_what_the_document_is_and_there_is_nothing_after_it(port
     assert (end, body) == (b"\r\n\r\n", b"")
 
 
-async def test_requests_that_come_at_once_are_answered_in_their_order_over_one_connection(port: int) -> None:
+async def test_pipelined_requests_are_answered_in_order(port: int) -> None:
     known = get('If-None-Match: "abc"')
-    came = await heard(port, known + get() + known + get("Connection: close"))
-    assert [part[:3] for part in came.split(b"HTTP/1.1 ")[1:]] == [b"304", b"200", b"304", b"200"]
-    assert came.endswith(b"{}")
+    received = await exchange(port, known + get() + known + get("Connection: close"))
+    assert [part[:3] for part in received.split(b"HTTP/1.1 ")[1:]] == [b"304", b"200", b"304", b"200"]
+    assert received.endswith(b"{}")
 
 
 @pytest.mark.parametrize("header", ["Connection: keep-alive", "Connection: close"])
-async def test_caller_of_an_older_version_is_answered_and_closed(port: int, header: str) -> None:
+async def test_connection_of_an_http_1_0_client_is_closed_after_the_response(port: int, header: str) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(get('If-None-Match: "abc"', header, version="1.0"))
     async with asyncio.timeout(20):
-        came = await reader.read()  # ends only when the server closes
+        received = await reader.read()  # ends only when the server closes
     writer.close()
-    assert came.startswith(b"HTTP/1.1 304 ")
-    assert b"Connection: close" in came
+    assert received.startswith(b"HTTP/1.1 304 ")
+    assert b"Connection: close" in received
 
 
-async def test_header_that_would_begin_another_is_refused() -> None:
+async def test_header_with_a_line_break_is_refused() -> None:
     async def bad(_: web.BaseRequest) -> web.StreamResponse:
         return NotModified({"Precast-Release": "7\r\nSet-Cookie: a=b"})
 
     async with serving(bad) as port:
-        came = await heard(port, get())
-    assert b"Set-Cookie" not in came
+        received = await exchange(port, get())
+    assert b"Set-Cookie" not in received

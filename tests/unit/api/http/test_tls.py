@@ -1,4 +1,4 @@
-"""The server's certificate, made anew while it runs; with real handshakes in memory and a clock that is moved by hand."""
+"""The server's certificate is renewed while it runs; with real handshakes in memory and a manual clock."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -11,21 +11,21 @@ from precast.api.http.tls import RENEW_BEFORE, ServerTls
 from precast.base import https
 from precast.base.clock import ManualClock
 from precast.services.identity.authority import SERVER_FOR, Authority
-from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
 
-# OpenSSL goes by the machine's time, so the story must end about now.
+# OpenSSL uses the machine's time, so the test must end about now.
 START = datetime.now(UTC) - SERVER_FOR + RENEW_BEFORE
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> AuthorityFiles:
     made = AuthorityFiles(tmp_path / "authority")
-    with made.creating(Authority.new(START)):
+    with made.created(Authority.new(START)):
         return made
 
 
-class Wire:
-    """A client and a server that hand each other what they write."""
+class TlsPair:
+    """A TLS client and server, connected in memory."""
 
     def __init__(self, client: ssl.SSLContext, server: ssl.SSLContext) -> None:
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -33,75 +33,75 @@ class Wire:
         self.server = server.wrap_bio(to_server, to_client, server_side=True)
         waiting = [self.client, self.server]
         while waiting:
-            for one in list(waiting):
+            for side in list(waiting):
                 try:
-                    one.do_handshake()
-                    waiting.remove(one)
+                    side.do_handshake()
+                    waiting.remove(side)
                 except ssl.SSLWantReadError:
                     pass
 
     @property
     def serial(self) -> int:
-        shown = self.client.getpeercert(binary_form=True)
-        assert shown is not None
-        return x509.load_der_x509_certificate(shown).serial_number
+        der = self.client.getpeercert(binary_form=True)
+        assert der is not None
+        return x509.load_der_x509_certificate(der).serial_number
 
     def say(self, text: bytes) -> bytes:
         self.client.write(text)
         return self.server.read()
 
 
-def test_certificate_is_made_anew_before_its_end_and_open_connections_go_on(files: AuthorityFiles) -> None:
+def test_certificate_is_renewed_before_it_expires_and_open_connections_continue(files: AuthorityFiles) -> None:
     clock = ManualClock(START)
-    held = HeldAuthority(files)
-    tls = ServerTls(held, ["localhost"], clock)
-    client = https.trusting(held.current.pem)
-    before = Wire(client, tls.context)
+    authority = LoadedAuthority(files)
+    tls = ServerTls(authority, ["localhost"], clock)
+    client = https.trust_authority(authority.current.pem)
+    before = TlsPair(client, tls.context)
     assert before.serial == tls.certificate.serial_number
     clock.advance((SERVER_FOR - RENEW_BEFORE).total_seconds() - 1)
-    assert not tls.look()
+    assert not tls.renew_if_due()
     clock.advance(1)
-    assert tls.look()
-    assert not tls.look()
-    after = Wire(client, tls.context)
+    assert tls.renew_if_due()
+    assert not tls.renew_if_due()
+    after = TlsPair(client, tls.context)
     assert after.serial == tls.certificate.serial_number != before.serial
     assert tls.certificate.not_valid_after_utc == clock.now().replace(microsecond=0) + SERVER_FOR
     assert before.say(b"still here") == b"still here"
 
 
-def test_two_servers_of_one_directory_have_certificates_of_their_own(files: AuthorityFiles) -> None:
+def test_two_servers_with_one_directory_have_separate_certificates(files: AuthorityFiles) -> None:
     clock = ManualClock(datetime.now(UTC))
-    one, two = (ServerTls(HeldAuthority(files), ["localhost"], clock) for _ in range(2))
-    assert one.certificate.public_key() != two.certificate.public_key()
-    client = https.trusting(files.load().pem)
-    assert Wire(client, one.context).serial != Wire(client, two.context).serial
+    first, second = (ServerTls(LoadedAuthority(files), ["localhost"], clock) for _ in range(2))
+    assert first.certificate.public_key() != second.certificate.public_key()
+    client = https.trust_authority(files.load().pem)
+    assert TlsPair(client, first.context).serial != TlsPair(client, second.context).serial
     assert sorted(path.name for path in files.directory.iterdir()) == ["certificate.pem", "key.pem"]
 
 
-def test_authority_that_cannot_be_read_leaves_the_server_as_it_was(files: AuthorityFiles) -> None:
+def test_unreadable_authority_leaves_the_certificate_in_use(files: AuthorityFiles) -> None:
     clock = ManualClock(datetime.now(UTC))
-    held = HeldAuthority(files)
-    tls = ServerTls(held, ["localhost"], clock)
-    pem = held.current.pem
+    authority = LoadedAuthority(files)
+    tls = ServerTls(authority, ["localhost"], clock)
+    pem = authority.current.pem
     files.key.write_bytes(b"half a fi")
-    assert not tls.look()
-    assert Wire(https.trusting(pem), tls.context).serial == tls.certificate.serial_number
+    assert not tls.renew_if_due()
+    assert TlsPair(https.trust_authority(pem), tls.context).serial == tls.certificate.serial_number
 
 
 def test_retired_authority_is_refused_by_the_next_handshake(files: AuthorityFiles) -> None:
     clock = ManualClock(datetime.now(UTC))
-    held = HeldAuthority(files)
-    tls = ServerTls(held, ["localhost"], clock)
-    old = held.current
+    authority = LoadedAuthority(files)
+    tls = ServerTls(authority, ["localhost"], clock)
+    old = authority.current
     new = Authority.new(clock.now() - timedelta(days=1), old.certificate.subject)
     files.prepare(new, old.sign_successor(new, clock.now()))
     files.switch()
-    assert tls.look()
-    # By the old one's signature on the new one, and directly.
-    Wire(https.trusting(old.pem), tls.context)
-    Wire(https.trusting(new.pem), tls.context)
+    assert tls.renew_if_due()
+    # A client that trusts the old authority accepts the cross-signed chain, one that trusts the new authority the direct chain.
+    TlsPair(https.trust_authority(old.pem), tls.context)
+    TlsPair(https.trust_authority(new.pem), tls.context)
     files.retire()
-    assert tls.look()
-    Wire(https.trusting(new.pem), tls.context)
+    assert tls.renew_if_due()
+    TlsPair(https.trust_authority(new.pem), tls.context)
     with pytest.raises(ssl.SSLCertVerificationError):
-        Wire(https.trusting(old.pem), tls.context)
+        TlsPair(https.trust_authority(old.pem), tls.context)

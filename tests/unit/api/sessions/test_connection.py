@@ -1,4 +1,4 @@
-"""One node's connection: it is paced, bounded, and lets go when told."""
+"""One node's connection: it is rate-limited and bounded, and drops its records when it is detached."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,15 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from precast.api.http.routes import NODE, Node, person
+from precast.api.http.routes import NODE, NodeCaller, person
 from precast.api.sessions import connection as subject
-from precast.api.sessions.arrivals import Arrivals
-from precast.api.sessions.connection import Connection, Shared
-from precast.api.sessions.intake import Intake
-from precast.api.sessions.messages import Messages
-from precast.services.sessions.sessions import Begun, RecordKind, SetBack, Source, Taken
-from precast.store.engine.promise import Promise
-from precast.store.sessions.sessions import Stand
+from precast.api.sessions.connection import Connection, SharedState
+from precast.api.sessions.messages import SessionMessages
+from precast.api.sessions.receive_budget import ReceiveBudget
+from precast.api.sessions.store_batch import StoreBatch
+from precast.services.sessions.orders import StreamRewound
+from precast.services.sessions.record_intake import RecordKind, RecordSource, StoredRecords
+from precast.services.sessions.sessions import AcceptedSession
+from precast.store.engine.completion import Completion
+from precast.store.sessions.sessions import StreamPosition
 from precast.wire import sessions as session
 from precast.wire.sessions import Ack, Hello, Record, Resend
 
@@ -24,12 +26,12 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Socket:
-    """A websocket and what carries its bytes: keeps what is sent, how it is closed and when it is held up."""
+    """A websocket and its transport: records what is sent, how it is closed, and when reading is paused."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
         self.closed: tuple[int, bytes] | None = None
-        self.held: list[bool] = []
+        self.pauses: list[bool] = []
         self.writing_paused = False
         self.fails_with: Exception | None = None
 
@@ -47,17 +49,17 @@ class Socket:
         self.sent.append(session.decode_from_server(frame[2:]))
 
     def pause_reading(self) -> None:
-        self.held.append(True)
+        self.pauses.append(True)
 
     def resume_reading(self) -> None:
-        self.held.append(False)
+        self.pauses.append(False)
 
     async def close(self, *, code: int, message: bytes, drain: bool) -> None:
         self.closed = (code, message)
 
 
-class Service:
-    """Stores in memory, when it is allowed to."""
+class RecordStore:
+    """Stores records in memory while `may_store` is set, and serves orders."""
 
     def __init__(self) -> None:
         self.may_store = asyncio.Event()
@@ -67,29 +69,31 @@ class Service:
         self.is_fenced = False
         self.waiting: list[Record] = []
         self.confirmed = 0
-        self.is_set_back = False
-        self.stands: list[Stand | None] = []  # as they were known when something was handed in
+        self.is_rewound = False
+        self.positions: list[StreamPosition | None] = []  # as the connection knew them at each submit
         self._tasks: list[asyncio.Task[None]] = []
 
-    def take_in(self, source: Source, records: Sequence[Record], kinds: Any, promise: Promise[Taken | None]) -> None:
-        self.stands.append(source.stand)
-        self._tasks.append(asyncio.create_task(self._take_in(records, promise)))
+    def submit(
+        self, source: RecordSource, records: Sequence[Record], kinds: Any, completion: Completion[StoredRecords | None]
+    ) -> None:
+        self.positions.append(source.position)
+        self._tasks.append(asyncio.create_task(self._store(records, completion)))
 
-    async def _take_in(self, records: Sequence[Record], promise: Promise[Taken | None]) -> None:
+    async def _store(self, records: Sequence[Record], completion: Completion[StoredRecords | None]) -> None:
         await self.may_store.wait()
-        if promise.done():
+        if completion.done():
             return
         if self.fails_with is not None:
-            promise.set_exception(self.fails_with)
+            completion.set_exception(self.fails_with)
         elif self.is_fenced:
-            promise.set_result(None)
+            completion.set_result(None)
         else:
             self.stored.append([record.number for record in records])
-            promise.set_result(Taken(Stand(records[-1].number, 7), False, []))
+            completion.set_result(StoredRecords(StreamPosition(records[-1].number, 7), False, []))
 
-    async def outgoing(self, node: str, after: int, limit: int, trimmed: int) -> list[Record]:
-        if trimmed < self.confirmed or self.is_set_back:
-            raise SetBack
+    async def read(self, node: str, after: int, limit: int, trimmed: int) -> list[Record]:
+        if trimmed < self.confirmed or self.is_rewound:
+            raise StreamRewound
         return [record for record in self.waiting if record.number > after][:limit]
 
     async def confirm(self, node: str, through: int) -> None:
@@ -102,59 +106,61 @@ def record(number: int, size_bytes: int = 2) -> Record:
 
 def connect(
     socket: Socket,
-    service: Service,
+    store: RecordStore,
     *,
     name: str = "web1",
-    intake: Intake | None = None,
-    arrivals: Arrivals | None = None,
+    budget: ReceiveBudget | None = None,
+    batch: StoreBatch | None = None,
 ) -> Connection:
-    """A connection of a node; what is not given is its own."""
-    made: Any = Connection
-    node, begun = Node(name, {}, "ab", AT), Begun(1, 5, Stand(0, 3), "")
-    shared = Shared(intake or Intake(), arrivals or Arrivals())
-    connection: Connection = made(socket, node, "store", begun, 0, service, {}, shared, socket)
+    """A connection of a node; it gets a budget and a batch of its own unless they are given."""
+    untyped: Any = Connection
+    node, accepted = NodeCaller(name, {}, "ab", AT), AcceptedSession(1, 5, StreamPosition(0, 3), "")
+    shared = SharedState(budget or ReceiveBudget(), batch or StoreBatch())
+    connection: Connection = untyped(socket, node, "store", accepted, 0, store, store, {}, shared, socket)
     return connection
 
 
 @pytest.fixture
-def parts() -> tuple[Connection, Socket, Service]:
-    socket, service = Socket(), Service()
-    return connect(socket, service), socket, service
+def parts() -> tuple[Connection, Socket, RecordStore]:
+    socket, store = Socket(), RecordStore()
+    return connect(socket, store), socket, store
 
 
-async def test_records_that_come_meanwhile_are_stored_together(parts: tuple[Connection, Socket, Service]) -> None:
-    connection, socket, service = parts
-    service.may_store.clear()
+async def test_records_received_meanwhile_are_stored_as_one_batch(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, socket, store = parts
+    store.may_store.clear()
     for number in range(1, 6):
-        await connection.take(record(number))
+        await connection.receive(record(number))
         await asyncio.sleep(0)
-    service.may_store.set()
+    store.may_store.set()
     while not socket.sent or socket.sent[-1] != Ack(5):
         await asyncio.sleep(0)
-    assert service.stored == [[1], [2, 3, 4, 5]]
+    assert store.stored == [[1], [2, 3, 4, 5]]
 
 
-async def test_reading_waits_while_too_much_is_not_stored(parts: tuple[Connection, Socket, Service]) -> None:
-    connection, _, service = parts
-    service.may_store.clear()
-    taking = asyncio.create_task(_take_all(connection, subject.MAX_PENDING * 3))
+async def test_reading_waits_while_too_many_records_are_pending(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, _, store = parts
+    store.may_store.clear()
+    receiving = asyncio.create_task(_receive_all(connection, subject.MAX_PENDING * 3))
     for _ in range(5_000):
         await asyncio.sleep(0)
-    assert not taking.done()
-    service.may_store.set()
-    await taking
-    while sum(map(len, service.stored)) < subject.MAX_PENDING * 3:
+    assert not receiving.done()
+    store.may_store.set()
+    await receiving
+    while sum(map(len, store.stored)) < subject.MAX_PENDING * 3:
         await asyncio.sleep(0)
-    assert max(map(len, service.stored)) <= subject.MAX_PENDING
+    assert max(map(len, store.stored)) <= subject.MAX_PENDING
 
 
-async def _take_all(connection: Connection, count: int) -> None:
+async def _receive_all(connection: Connection, count: int) -> None:
     for number in range(1, count + 1):
-        await connection.take(record(number))
+        await connection.receive(record(number))
 
 
-async def test_node_that_sends_too_much_is_read_slowly(
-    parts: tuple[Connection, Socket, Service], monkeypatch: pytest.MonkeyPatch
+async def test_node_above_its_rate_limit_is_read_slowly(
+    parts: tuple[Connection, Socket, RecordStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connection, _, _ = parts
     slept: list[float] = []
@@ -165,150 +171,150 @@ async def test_node_that_sends_too_much_is_read_slowly(
             slept.append(seconds)
         await real_sleep(0)
 
-    monkeypatch.setattr("precast.api.sessions.connection.time.monotonic", lambda: connection.heard_s)
+    monkeypatch.setattr("precast.api.sessions.connection.time.monotonic", lambda: connection.last_heard_s)
     monkeypatch.setattr("precast.api.sessions.connection.asyncio.sleep", sleep)
     megabytes = int(subject.BURST_S * subject.BYTES_PER_S / (256 * 1024)) + 4
     for number in range(1, megabytes + 1):
-        await connection.take(record(number, 256 * 1024))
-    assert slept, "nothing was ever slowed down"
+        await connection.receive(record(number, 256 * 1024))
+    assert slept, "the node was never slowed down"
     assert slept == sorted(slept)
 
 
-async def test_fenced_connection_is_closed_as_such(parts: tuple[Connection, Socket, Service]) -> None:
-    connection, socket, service = parts
-    service.is_fenced = True
-    await connection.take(record(1))
+async def test_fenced_connection_is_closed_with_its_code(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, socket, store = parts
+    store.is_fenced = True
+    await connection.receive(record(1))
     while socket.closed is None:
         await asyncio.sleep(0)
     assert socket.closed[0] == session.CLOSE_FENCED
 
 
 async def test_failure_to_store_ends_the_connection_and_no_acknowledgement_is_sent(
-    parts: tuple[Connection, Socket, Service],
+    parts: tuple[Connection, Socket, RecordStore],
 ) -> None:
-    connection, socket, service = parts
-    service.fails_with = OSError("disk on fire")
-    await connection.take(record(1))
+    connection, socket, store = parts
+    store.fails_with = OSError("disk on fire")
+    await connection.receive(record(1))
     while socket.closed is None:
         await asyncio.sleep(0)
     assert socket.closed[0] == session.CLOSE_UNSTORED
     assert socket.sent == []
 
 
-async def test_what_goes_wrong_before_anything_is_stored_ends_the_connection_too(
-    parts: tuple[Connection, Socket, Service], monkeypatch: pytest.MonkeyPatch
+async def test_failure_to_submit_ends_the_connection(
+    parts: tuple[Connection, Socket, RecordStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection, socket, service = parts
+    connection, socket, store = parts
 
     def fail(*args: object) -> None:
-        raise KeyError("a mistake of ours")
+        raise KeyError("a bug")
 
-    monkeypatch.setattr(service, "take_in", fail)
-    await connection.take(record(1))
+    monkeypatch.setattr(store, "submit", fail)
+    await connection.receive(record(1))
     while socket.closed is None:
         await asyncio.sleep(0)
     assert socket.closed[0] == session.CLOSE_UNSTORED
-    await connection.take(record(2))
-    await connection.settle()
+    await connection.receive(record(2))
+    await connection.detach()
     assert socket.sent == []
 
 
-async def test_room_is_given_back_once_whatever_becomes_of_the_records() -> None:
-    intake, service = Intake(1000), Service()
+async def test_budget_is_released_once_whether_records_are_stored_or_not() -> None:
+    budget, store = ReceiveBudget(1000), RecordStore()
     for is_stored_first in (True, False):
-        connection = connect(Socket(), service, intake=intake)
-        service.may_store.clear()
-        await connection.take(record(1, 100))
+        connection = connect(Socket(), store, budget=budget)
+        store.may_store.clear()
+        await connection.receive(record(1, 100))
         await asyncio.sleep(0)
-        await connection.take(record(2, 300))
+        await connection.receive(record(2, 300))
         if is_stored_first:
-            service.may_store.set()
+            store.may_store.set()
             await asyncio.sleep(0)
-        await connection.settle()
+        await connection.detach()
         for _ in range(20):
             await asyncio.sleep(0)
-        assert intake._left == 1000
+        assert budget._free_bytes == 1000
 
 
-async def test_where_the_stream_stands_is_known_from_one_time_to_the_next(
-    parts: tuple[Connection, Socket, Service],
+async def test_position_of_the_stream_is_remembered_between_batches(
+    parts: tuple[Connection, Socket, RecordStore],
 ) -> None:
-    connection, _, service = parts
+    connection, _, store = parts
     for number in (1, 2):
-        await connection.take(record(number))
-        while len(service.stored) < number:
+        await connection.receive(record(number))
+        while len(store.stored) < number:
             await asyncio.sleep(0)
-    assert service.stands == [Stand(0, 3), Stand(1, 7)]
+    assert store.positions == [StreamPosition(0, 3), StreamPosition(1, 7)]
 
 
-async def test_what_came_before_the_end_and_was_not_handed_in_is_not_stored_any_more() -> None:
-    intake, service = Intake(1000), Service()
-    connection = connect(Socket(), service, intake=intake)
-    await connection.take(record(1, 100))
-    await connection.settle()
+async def test_records_not_submitted_before_the_end_are_dropped() -> None:
+    budget, store = ReceiveBudget(1000), RecordStore()
+    connection = connect(Socket(), store, budget=budget)
+    await connection.receive(record(1, 100))
+    await connection.detach()
     for _ in range(20):
         await asyncio.sleep(0)
-    assert (service.stands, intake._left) == ([], 1000)
+    assert (store.positions, budget._free_bytes) == ([], 1000)
 
 
-async def test_nobody_waits_for_what_is_stored_after_the_end() -> None:
-    intake, service, socket = Intake(1000), Service(), Socket()
-    connection = connect(socket, service, intake=intake)
-    service.may_store.clear()
-    await connection.take(record(1, 100))
-    while not service.stands:
+async def test_completion_is_done_once_the_connection_is_detached() -> None:
+    budget, store, socket = ReceiveBudget(1000), RecordStore(), Socket()
+    connection = connect(socket, store, budget=budget)
+    store.may_store.clear()
+    await connection.receive(record(1, 100))
+    while not store.positions:
         await asyncio.sleep(0)
     assert not connection.done()
-    await connection.settle()
+    await connection.detach()
     assert connection.done()
-    service.may_store.set()
+    store.may_store.set()
     for _ in range(20):
         await asyncio.sleep(0)
-    assert (service.stored, socket.sent, intake._left) == ([], [], 1000)
+    assert (store.stored, socket.sent, budget._free_bytes) == ([], [], 1000)
 
 
-async def test_connections_that_have_sent_at_one_moment_are_all_stored() -> None:
-    service, arrivals = Service(), Arrivals()
+async def test_records_of_several_connections_are_stored_in_one_turn() -> None:
+    store, batch = RecordStore(), StoreBatch()
     sockets = [Socket(), Socket()]
     connections = [
-        connect(socket, service, name=f"web{at}", arrivals=arrivals) for at, socket in enumerate(sockets, start=1)
+        connect(socket, store, name=f"web{number}", batch=batch) for number, socket in enumerate(sockets, start=1)
     ]
     for number in (1, 2):
         for connection in connections:
-            await connection.take(record(number))
+            await connection.receive(record(number))
     async with asyncio.timeout(20):
         while not all(socket.sent for socket in sockets):
             await asyncio.sleep(0)
-        await connections[0].take(record(3))
+        await connections[0].receive(record(3))
         while sockets[0].sent != [Ack(2), Ack(3)]:
             await asyncio.sleep(0)
-    assert service.stored == [[1, 2], [1, 2], [3]]
+    assert store.stored == [[1, 2], [1, 2], [3]]
 
 
-async def test_node_that_takes_nothing_loses_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_node_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "SEND_S", 0.0)
     socket = Socket()
     socket.writing_paused = True
-    connection = connect(socket, Service())
+    connection = connect(socket, RecordStore())
     async with asyncio.timeout(10):
         await connection.send(Ack(1))
-        await connection.settle()
-    assert (socket.sent, socket.closed) == ([], (session.CLOSE_SILENT, b"nothing can be sent"))
+        await connection.detach()
+    assert (socket.sent, socket.closed) == ([], (session.CLOSE_SILENT, b"the node does not read"))
 
 
-async def test_node_that_takes_nothing_is_told_when_it_takes_again_and_holds_up_nobody(
+async def test_reply_waits_until_the_node_reads_and_delays_no_other_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(subject, "LOOK_EVERY_S", 0.0)
-    service, sockets = Service(), [Socket(), Socket()]
+    monkeypatch.setattr(subject, "WRITABLE_CHECK_S", 0.0)
+    store, sockets = RecordStore(), [Socket(), Socket()]
     sockets[0].writing_paused = True
-    stuck, other = (connect(socket, service, name=name) for name, socket in zip(("web1", "web2"), sockets, strict=True))
+    stuck, other = (connect(socket, store, name=name) for name, socket in zip(("web1", "web2"), sockets, strict=True))
     async with asyncio.timeout(20):
         for connection in (stuck, other):
-            await connection.take(record(1))
+            await connection.receive(record(1))
         while not sockets[1].sent:
             await asyncio.sleep(0)
-        await stuck.take(record(2))
+        await stuck.receive(record(2))
         assert sockets[0].sent == []
         sockets[0].writing_paused = False
         while sockets[0].sent != [Ack(1), Ack(2)]:
@@ -317,185 +323,187 @@ async def test_node_that_takes_nothing_is_told_when_it_takes_again_and_holds_up_
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(ConnectionResetError("gone"), session.CLOSE_SILENT), (KeyError("a mistake of ours"), session.CLOSE_UNSTORED)],
+    [(ConnectionResetError("gone"), session.CLOSE_SILENT), (KeyError("a bug"), session.CLOSE_UNSTORED)],
 )
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_what_cannot_be_told_ends_the_connection(
+async def test_failure_to_reply_ends_the_connection(
     monkeypatch: pytest.MonkeyPatch, error: Exception, code: int, is_late: bool
 ) -> None:
-    monkeypatch.setattr(subject, "LOOK_EVERY_S", 0.0)
-    socket, service = Socket(), Service()
+    monkeypatch.setattr(subject, "WRITABLE_CHECK_S", 0.0)
+    socket, store = Socket(), RecordStore()
     socket.fails_with, socket.writing_paused = error, is_late
-    connection = connect(socket, service)
+    connection = connect(socket, store)
     async with asyncio.timeout(20):
-        await connection.take(record(1))
-        while not service.stored:
+        await connection.receive(record(1))
+        while not store.stored:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         socket.writing_paused = False
         while socket.closed is None:
             await asyncio.sleep(0)
-        await connection.take(record(2))
-        await connection.settle()
-    assert (socket.closed[0], service.stored) == (code, [[1]])
+        await connection.receive(record(2))
+        await connection.detach()
+    assert (socket.closed[0], store.stored) == (code, [[1]])
 
 
-async def test_nothing_is_written_behind_the_good_bye(parts: tuple[Connection, Socket, Service]) -> None:
+async def test_nothing_is_written_after_the_close_frame(parts: tuple[Connection, Socket, RecordStore]) -> None:
     connection, socket, _ = parts
     await connection.close(session.CLOSE_REVOKED, "no more")
     await connection.send(Ack(1))
     assert socket.sent == []
 
 
-async def test_record_that_comes_is_taken_at_once(
-    parts: tuple[Connection, Socket, Service],
+async def test_record_is_accepted_within_the_call(
+    parts: tuple[Connection, Socket, RecordStore],
 ) -> None:
-    connection, socket, service = parts
-    connection.heard_s = 0.0
-    assert connection.hear(session.encode(record(1)))
-    assert connection.heard_s > 0
+    connection, socket, store = parts
+    connection.last_heard_s = 0.0
+    assert connection.accept_record(session.encode(record(1)))
+    assert connection.last_heard_s > 0
     while socket.sent != [Ack(1)]:
         await asyncio.sleep(0)
-    assert service.stored == [[1]]
-    connection._end(session.CLOSE_FENCED, "the node has come anew")
-    assert connection.hear(session.encode(record(2)))
-    await connection.settle()
-    assert not connection.hear(session.encode(record(3)))
-    assert service.stored == [[1]]
+    assert store.stored == [[1]]
+    connection._end(session.CLOSE_FENCED, "the node has reconnected")
+    assert connection.accept_record(session.encode(record(2)))
+    await connection.detach()
+    assert not connection.accept_record(session.encode(record(3)))
+    assert store.stored == [[1]]
 
 
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b"\xff", b'{"type":"record"}', b"[" * 100_000, session.encode(Ack(1)), session.encode(Resend(0))],
 )
-async def test_what_is_no_record_is_left_to_the_handler(parts: tuple[Connection, Socket, Service], data: bytes) -> None:
-    connection, _, service = parts
-    assert not connection.hear(data)
-    assert (service.confirmed, service.stored) == (0, [])
-
-
-@pytest.mark.parametrize("why", ["no room at all", "too many", "too large", "too quick"])
-async def test_record_that_somebody_would_have_to_wait_for_is_left_to_the_handler(
-    monkeypatch: pytest.MonkeyPatch, why: str
+async def test_message_that_is_not_a_record_is_left_to_the_handler(
+    parts: tuple[Connection, Socket, RecordStore], data: bytes
 ) -> None:
-    service, intake = Service(), Intake()
-    connection = connect(Socket(), service, intake=intake)
-    service.may_store.clear()
-    left_bytes = intake._left
-    size_bytes = {"no room at all": intake._left, "too large": subject.MAX_PENDING_BYTES}.get(why, 2)
-    if why == "too quick":
-        monkeypatch.setattr("precast.api.sessions.connection.time.monotonic", lambda: connection.heard_s)
+    connection, _, store = parts
+    assert not connection.accept_record(data)
+    assert (store.confirmed, store.stored) == (0, [])
+
+
+@pytest.mark.parametrize("why", ["no budget", "too many", "too large", "too fast"])
+async def test_record_that_would_have_to_wait_is_left_to_the_handler(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    store, budget = RecordStore(), ReceiveBudget()
+    connection = connect(Socket(), store, budget=budget)
+    store.may_store.clear()
+    free_bytes = budget._free_bytes
+    size_bytes = {"no budget": budget._free_bytes, "too large": subject.MAX_PENDING_BYTES}.get(why, 2)
+    if why == "too fast":
+        monkeypatch.setattr("precast.api.sessions.connection.time.monotonic", lambda: connection.last_heard_s)
         monkeypatch.setattr(subject, "MAX_PENDING", 10**6)
-    taken = 0
-    while connection.hear(session.encode(record(taken + 1, size_bytes))):
-        taken += 1
+    accepted = 0
+    while connection.accept_record(session.encode(record(accepted + 1, size_bytes))):
+        accepted += 1
         await asyncio.sleep(0)
-    # What came first is being stored.
+    # The first record is being stored and no longer pending.
     assert (
-        taken
+        accepted
         == {
-            "no room at all": 1,
+            "no budget": 1,
             "too many": subject.MAX_PENDING + 1,
             "too large": 2,
-            "too quick": subject.BURST_S * subject.RECORDS_PER_S,
+            "too fast": subject.BURST_S * subject.RECORDS_PER_S,
         }[why]
     )
-    await connection.settle()
-    assert intake._left == left_bytes
+    await connection.detach()
+    assert budget._free_bytes == free_bytes
 
 
-async def test_handler_that_waited_for_room_is_not_stuck_when_the_connection_ends() -> None:
-    socket, service, intake = Socket(), Service(), Intake(1)
-    connection = connect(socket, service, intake=intake)
-    service.may_store.clear()
-    service.is_fenced = True
-    intake.take(5)
-    taking = asyncio.create_task(connection.take(record(1, subject.MAX_PENDING_BYTES)))
-    while not connection.is_held_up:
+async def test_handler_that_waits_for_budget_goes_on_when_the_connection_ends() -> None:
+    socket, store, budget = Socket(), RecordStore(), ReceiveBudget(1)
+    connection = connect(socket, store, budget=budget)
+    store.may_store.clear()
+    store.is_fenced = True
+    budget.acquire(5)
+    receiving = asyncio.create_task(connection.receive(record(1, subject.MAX_PENDING_BYTES)))
+    while not connection.is_paused:
         await asyncio.sleep(0)
-    connection._end(session.CLOSE_FENCED, "the node has come anew")
-    intake.give(5)
+    connection._end(session.CLOSE_FENCED, "the node has reconnected")
+    budget.release(5)
     async with asyncio.timeout(20):
-        await taking
-        await connection.settle()
+        await receiving
+        await connection.detach()
     assert socket.closed is not None
 
 
-async def test_node_that_finds_no_room_is_not_read_from_and_does_not_count_as_silent() -> None:
-    intake, socket, service = Intake(1), Socket(), Service()
-    connection = connect(socket, service, intake=intake)
-    intake.take(5)
-    taking = asyncio.create_task(connection.take(record(1)))
-    while not socket.held:
+async def test_node_without_budget_is_not_read_and_does_not_count_as_silent() -> None:
+    budget, socket, store = ReceiveBudget(1), Socket(), RecordStore()
+    connection = connect(socket, store, budget=budget)
+    budget.acquire(5)
+    receiving = asyncio.create_task(connection.receive(record(1)))
+    while not socket.pauses:
         await asyncio.sleep(0)
-    assert (socket.held, connection.is_held_up) == ([True], True)
-    intake.give(5)
-    await taking
-    assert (socket.held, connection.is_held_up) == ([True, False], False)
-    while not service.stored:
+    assert (socket.pauses, connection.is_paused) == ([True], True)
+    budget.release(5)
+    await receiving
+    assert (socket.pauses, connection.is_paused) == ([True, False], False)
+    while not store.stored:
         await asyncio.sleep(0)
-    assert service.stored == [[1]]
+    assert store.stored == [[1]]
 
 
-async def test_window_bounds_what_is_sent_and_confirming_opens_it(parts: tuple[Connection, Socket, Service]) -> None:
-    connection, socket, service = parts
-    service.waiting = [record(number) for number in range(1, subject.WINDOW + 10)]
+async def test_send_window_bounds_unconfirmed_records(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(number) for number in range(1, subject.WINDOW + 10)]
     await connection.push()
-    assert [one.number for one in socket.sent] == list(range(1, subject.WINDOW + 1))
+    assert [sent.number for sent in socket.sent] == list(range(1, subject.WINDOW + 1))
     await connection.confirm(5)
-    assert service.confirmed == 5
-    assert [one.number for one in socket.sent][-5:] == list(range(subject.WINDOW + 1, subject.WINDOW + 6))
-    # What was never sent cannot be confirmed.
+    assert store.confirmed == 5
+    assert [sent.number for sent in socket.sent][-5:] == list(range(subject.WINDOW + 1, subject.WINDOW + 6))
+    # A record that was never sent cannot be confirmed.
     await connection.confirm(10_000)
-    assert service.confirmed == 5
+    assert store.confirmed == 5
 
 
-async def test_repeat_while_more_is_looked_for_is_not_forgotten(parts: tuple[Connection, Socket, Service]) -> None:
-    connection, socket, service = parts
-    service.waiting = [record(number) for number in range(1, 4)]
+async def test_resend_during_a_push_is_not_lost(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(number) for number in range(1, 4)]
     await connection.push()
-    looked = service.outgoing
+    original = store.read
 
-    async def outgoing(node: str, after: int, limit: int, trimmed: int) -> list[Record]:
-        service.outgoing = looked  # type: ignore[method-assign] # once
-        service.waiting.append(record(4))
-        await connection.repeat(1)
-        return await looked(node, after, limit, trimmed)
+    async def read(node: str, after: int, limit: int, trimmed: int) -> list[Record]:
+        store.read = original  # type: ignore[method-assign] # once
+        store.waiting.append(record(4))
+        await connection.resend(1)
+        return await original(node, after, limit, trimmed)
 
-    service.outgoing = outgoing  # type: ignore[method-assign]
+    store.read = read  # type: ignore[method-assign]
     socket.sent.clear()
     await connection.push()
-    assert [one.number for one in socket.sent] == [2, 3, 4]
+    assert [sent.number for sent in socket.sent] == [2, 3, 4]
 
 
-async def test_node_has_to_come_anew_when_the_database_was_set_back(parts: tuple[Connection, Socket, Service]) -> None:
-    connection, socket, service = parts
-    service.waiting = [record(1)]
+async def test_node_has_to_reconnect_when_the_database_was_restored(
+    parts: tuple[Connection, Socket, RecordStore],
+) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(1)]
     await connection.push()
     await connection.confirm(1)
-    service.is_set_back = True
+    store.is_rewound = True
     await connection.push()
-    await connection.settle()
-    assert socket.closed == (session.CLOSE_UNSTORED, b"the database was set back")
+    await connection.detach()
+    assert socket.closed == (session.CLOSE_UNSTORED, b"the database was restored to an earlier state")
 
 
-async def test_repeat_goes_back_but_not_behind_what_is_confirmed(parts: tuple[Connection, Socket, Service]) -> None:
-    connection, socket, service = parts
-    service.waiting = [record(number) for number in range(1, 6)]
+async def test_resend_never_goes_behind_the_confirmed_records(parts: tuple[Connection, Socket, RecordStore]) -> None:
+    connection, socket, store = parts
+    store.waiting = [record(number) for number in range(1, 6)]
     await connection.push()
     await connection.confirm(2)
     socket.sent.clear()
-    await connection.repeat(0)
-    assert [one.number for one in socket.sent] == [3, 4, 5]
+    await connection.resend(0)
+    assert [sent.number for sent in socket.sent] == [3, 4, 5]
 
 
-def test_message_that_does_not_say_whom_it_requires_stops_the_server() -> None:
+def test_message_without_a_requirement_stops_the_server() -> None:
     with pytest.raises(TypeError, match="Resend"):
-        Messages({Hello: NODE, Record: NODE, Ack: NODE})
+        SessionMessages({Hello: NODE, Record: NODE, Ack: NODE})
     with pytest.raises(TypeError, match="Ack"):
-        Messages({Hello: NODE, Record: NODE, Resend: NODE, Ack: person("admin")})
-    messages = Messages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
-    kind = RecordKind(Hello, lambda node, body: body, lambda came: iter(()))  # type: ignore[arg-type, return-value] # not used
+        SessionMessages({Hello: NODE, Record: NODE, Resend: NODE, Ack: person("admin")})
+    messages = SessionMessages({Hello: NODE, Record: NODE, Ack: NODE, Resend: NODE})
+    kind = RecordKind(Hello, lambda node, body: body, lambda received: iter(()))  # type: ignore[arg-type, return-value] # not used
     with pytest.raises(TypeError, match="weather"):
         messages.add("weather", None, kind)  # type: ignore[arg-type] # that is the point
     messages.add("weather", NODE, kind)

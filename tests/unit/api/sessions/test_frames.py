@@ -1,4 +1,4 @@
-"""Frames of ours are those of a websocket, as the library of the agent reads them."""
+"""The frames that the server encodes by hand are valid: the agent's websocket library reads them."""
 
 import pytest
 from websockets.client import ClientProtocol
@@ -11,7 +11,7 @@ from precast.api.sessions import frames
 
 @pytest.mark.parametrize("size_bytes", [0, 1, 125, 126, 127, 65_535, 65_536, 512 * 1024])
 def test_frame_is_read_as_what_was_written(size_bytes: int) -> None:
-    first, second = bytes(at % 251 for at in range(size_bytes)), b"and on"
+    first, second = bytes(index % 251 for index in range(size_bytes)), b"and on"
     reader = ClientProtocol(parse_uri("ws://localhost/"), state=State.OPEN, max_size=None)
-    reader.receive_data(frames.binary(first) + frames.binary(second))
+    reader.receive_data(frames.encode_binary(first) + frames.encode_binary(second))
     assert reader.events_received() == [Frame(Opcode.BINARY, first), Frame(Opcode.BINARY, second)]

@@ -1,4 +1,4 @@
-"""Messages are handed over as they come, over a real socket; what is left is asked for in its order, and what is behind it too."""
+"""Direct delivery over a real socket: messages that the consumer leaves, and all behind them, are queued in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,7 +15,7 @@ MAX_BYTES = 100_000
 
 @asynccontextmanager
 async def talking(talk: Talk) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-    """A client whose server talks like this; what goes wrong there goes wrong here."""
+    """A client whose server runs `talk`; an error of the server is raised here."""
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def serve(request: web.BaseRequest) -> web.StreamResponse:
@@ -43,21 +43,21 @@ async def talking(talk: Talk) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         await server.cleanup()
 
 
-async def hear(socket: SessionSocket) -> aiohttp.WSMessage:
-    socket.inlet.open()
+async def receive(socket: SessionSocket) -> aiohttp.WSMessage:
+    socket.queue.open()
     return await socket.receive()
 
 
-async def test_message_is_taken_when_it_comes_and_no_task_is_woken() -> None:
-    taken: list[bytes] = []
+async def test_message_is_delivered_directly_and_no_task_is_woken() -> None:
+    consumed: list[bytes] = []
 
-    def take(data: bytes) -> bool:
-        taken.append(data)
+    def consume(data: bytes) -> bool:
+        consumed.append(data)
         return True
 
     async def talk(socket: SessionSocket) -> None:
-        socket.inlet.take = take
-        socket.inlet.open()
+        socket.queue.consumer = consume
+        socket.queue.open()
         frame = await socket.receive()
         assert frame.type is WSMsgType.PING
 
@@ -65,26 +65,26 @@ async def test_message_is_taken_when_it_comes_and_no_task_is_woken() -> None:
         for size in (0, 5, 70_000):
             await client.send_bytes(b"x" * size)
         await client.ping()
-    assert list(map(len, taken)) == [0, 5, 70_000]
+    assert list(map(len, consumed)) == [0, 5, 70_000]
 
 
-async def test_what_is_left_and_all_behind_it_is_asked_for_in_order() -> None:
-    taken: list[bytes] = []
-    heard: list[object] = []
-    are_there = asyncio.Event()
+async def test_message_that_is_left_and_all_behind_it_are_queued_in_order() -> None:
+    consumed: list[bytes] = []
+    received: list[object] = []
+    all_sent = asyncio.Event()
 
-    def take(data: bytes) -> bool:
-        taken.append(data)
+    def consume(data: bytes) -> bool:
+        consumed.append(data)
         return data != b"leave this"
 
     async def talk(socket: SessionSocket) -> None:
-        socket.inlet.take = take
-        socket.inlet.open()
-        await are_there.wait()
-        while (frame := await hear(socket)).data != "end":
-            heard.append(frame.data)
-        assert (taken, heard) == ([b"first", b"leave this"], [b"leave this", b"behind", b"ping"])
-        await hear(socket)
+        socket.queue.consumer = consume
+        socket.queue.open()
+        await all_sent.wait()
+        while (frame := await receive(socket)).data != "end":
+            received.append(frame.data)
+        assert (consumed, received) == ([b"first", b"leave this"], [b"leave this", b"behind", b"ping"])
+        await receive(socket)
 
     async with talking(talk) as client:
         await client.send_bytes(b"first")
@@ -93,58 +93,58 @@ async def test_what_is_left_and_all_behind_it_is_asked_for_in_order() -> None:
         await client.ping(b"ping")
         await client.send_str("end")
         await asyncio.sleep(0.1)
-        are_there.set()
-        while len(heard) < 3:
+        all_sent.set()
+        while len(received) < 3:
             await asyncio.sleep(0.001)
         await client.send_bytes(b"and on")
         await client.close()
-    assert taken[2:] == [b"and on"]
+    assert consumed[2:] == [b"and on"]
 
 
-async def test_what_was_read_and_not_looked_at_overtakes_nothing() -> None:
-    """Beyond a limit the reader stops, and goes on while a message is being given out: what it finds then is behind that one."""
+async def test_buffered_messages_do_not_overtake_queued_ones() -> None:
+    """Beyond a limit the reader stops. It resumes while a queued message is being delivered: later messages stay behind that one."""
     offered: list[bytes] = []
-    heard: list[bytes] = []
-    are_there = asyncio.Event()
+    received: list[bytes] = []
+    all_sent = asyncio.Event()
     messages = [b"a" * 90_000, b"b" * 90_000, b"c", b"d"]
 
-    def take(data: bytes) -> bool:
+    def consume(data: bytes) -> bool:
         offered.append(data)
         return len(data) == 1
 
     async def talk(socket: SessionSocket) -> None:
-        socket.inlet.take = take
-        socket.inlet.open()
-        await are_there.wait()
-        while len(heard) < len(messages):
-            heard.append((await hear(socket)).data)
+        socket.queue.consumer = consume
+        socket.queue.open()
+        await all_sent.wait()
+        while len(received) < len(messages):
+            received.append((await receive(socket)).data)
 
     async with talking(talk) as client:
         for message in messages:
             await client.send_bytes(message)
         await asyncio.sleep(0.1)
-        are_there.set()
-    assert (offered, heard) == (messages[:1], messages)
+        all_sent.set()
+    assert (offered, received) == (messages[:1], messages)
 
 
-async def test_messages_nobody_takes_are_kept_until_they_are_asked_for() -> None:
-    heard: list[bytes] = []
+async def test_messages_without_a_consumer_are_queued() -> None:
+    received: list[bytes] = []
 
     async def talk(socket: SessionSocket) -> None:
         for _ in range(20):
-            heard.append((await socket.receive()).data)
+            received.append((await socket.receive()).data)
             await asyncio.sleep(0.001)
 
     async with talking(talk) as client:
-        for at in range(20):
-            await client.send_bytes(bytes([at]) * 30_000)
-    assert heard == [bytes([at]) * 30_000 for at in range(20)]
+        for index in range(20):
+            await client.send_bytes(bytes([index]) * 30_000)
+    assert received == [bytes([index]) * 30_000 for index in range(20)]
 
 
-async def test_message_that_is_too_large_ends_it() -> None:
+async def test_message_that_is_too_large_ends_the_connection() -> None:
     async def talk(socket: SessionSocket) -> None:
-        socket.inlet.take = lambda data: True
-        assert (await hear(socket)).type is WSMsgType.ERROR
+        socket.queue.consumer = lambda data: True
+        assert (await receive(socket)).type is WSMsgType.ERROR
 
     async with talking(talk) as client:
         await client.send_bytes(b"x" * MAX_BYTES)

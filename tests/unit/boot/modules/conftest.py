@@ -5,12 +5,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from precast.boot import fetching
+from precast.boot import downloads
 
 
 @pytest.fixture(autouse=True)
 def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = fetching.fetch
+    real = downloads.fetch
 
     def fetch(url: str, *words: Any, **options: Any) -> bytes:
         parts = urlsplit(url)
@@ -18,4 +18,4 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError("only loopback is reached here")
         return real(url, *words, **options)
 
-    monkeypatch.setattr(fetching, "fetch", fetch)
+    monkeypatch.setattr(downloads, "fetch", fetch)

@@ -41,7 +41,7 @@ def make_root(path: Path) -> Path:
     return path
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     order: list[str]
     outcomes: dict[str, Outcome]
     errors: dict[str, PrecastError]
@@ -66,12 +66,12 @@ def run(
     is_dry_run: bool = False,
     state: Path | None = None,
     is_chroot: bool = False,
-) -> Ran:
+) -> CommandResult:
     """Run what concerns a configuration. Without a root it is the machine itself: only in an overlay."""
     prepared, findings = registry.clean(people.with_defaults(config, root or Path("/")))
     machine = Machine(str(root or ""), str(state or "/var/lib/precast"), SystemClock(), is_chroot=is_chroot)
     directory = state or (root or Path("/")) / "var/lib/precast/boot/instance"
-    ran = Ran([], {}, {}, findings, [])
+    ran = CommandResult([], {}, {}, findings, [])
     for module, part in ordered(prepared, only):
         name = part.name if part.name == module.name else f"{module.name}[{part.name}]"
         context = Context(

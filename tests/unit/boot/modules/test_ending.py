@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from precast.boot import fetching
+from precast.boot import downloads
 from precast.boot.capabilities import Capability
 from tests.unit.boot.modules import scratch
 
@@ -36,7 +36,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(fetching, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(downloads, "_PAUSE_S", 0.0)
     with Server() as found:
         thread = threading.Thread(target=found.serve_forever, args=(0.01,))
         thread.start()
@@ -45,7 +45,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread.join()
 
 
-def call(root: Path, url: str, post: object = "all", tries: int = 3) -> scratch.Ran:
+def call(root: Path, url: str, post: object = "all", tries: int = 3) -> scratch.CommandResult:
     values = {Capability.INSTANCE_ID: "i-7", Capability.HOSTNAME: "web.example.com"}
     config = {"phone_home": {"url": url, "post": post, "tries": tries}}
     return scratch.run(config, root, only=("phone_home",), values=values)

@@ -8,7 +8,7 @@ import pytest
 
 from precast.boot.modules import registry
 from precast.boot.modules.reported import READ_ELSEWHERE, REPORTED
-from precast.boot.userdata.reading import Circumstances, read
+from precast.boot.userdata.reader import ReaderContext, read
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.userdata.corpus import cloud_init
 
@@ -30,7 +30,7 @@ def names() -> list[str]:
 @pytest.mark.parametrize("name", names())
 def test_example_runs_or_is_reported_key_by_key(name: str, tmp_path: Path) -> None:
     path = cloud_init("examples") / name
-    data = read(path.read_bytes(), Circumstances(nothing))
+    data = read(path.read_bytes(), ReaderContext(nothing))
     root = scratch.make_root(tmp_path)
     (root / "etc/apt").mkdir()
     (root / "etc/ssh").mkdir()
@@ -47,7 +47,7 @@ def test_example_runs_or_is_reported_key_by_key(name: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", names())
 def test_example_in_a_dry_run_changes_nothing(name: str, tmp_path: Path) -> None:
     path = cloud_init("examples") / name
-    data = read(path.read_bytes(), Circumstances(nothing))
+    data = read(path.read_bytes(), ReaderContext(nothing))
     root = scratch.make_root(tmp_path)
     (root / "etc/apt").mkdir()
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}

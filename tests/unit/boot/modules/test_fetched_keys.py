@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from precast.boot.modules import imported_keys, pgp
+from tests.unit.boot.http_servers import Service, serving
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.modules.test_users import KEY
-from tests.unit.boot.serving import Service, serving
 
 OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJaDRGEsCpPa0PDaeLBZKAEwS3Cx6SVnwxAJ1cNGTvZm"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: useradd and its kin")

@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
     return scratch.make_root(tmp_path)
 
 
-def write(root: Path, *files: dict[str, Any]) -> scratch.Ran:
+def write(root: Path, *files: dict[str, Any]) -> scratch.CommandResult:
     return scratch.run({"write_files": list(files)}, root, only=("write_files", "write_files_deferred"))
 
 
@@ -30,8 +30,8 @@ def write(root: Path, *files: dict[str, Any]) -> scratch.Ran:
         (None, "text\n"),
         ("text/plain", "text\n"),
         ("b64", base64.b64encode(b"text\n").decode()),
-        ("gzip", gzip.compress(b"text\n")),
-        ("gz+base64", base64.b64encode(gzip.compress(b"text\n")).decode()),
+        ("gzip", gzip.compress(b"text\n", mtime=0)),
+        ("gz+base64", base64.b64encode(gzip.compress(b"text\n", mtime=0)).decode()),
     ],
 )
 def test_content_is_decoded(root: Path, encoding: str | None, content: Any) -> None:
@@ -115,7 +115,9 @@ def test_link_in_the_root_stays_below_it(root: Path, tmp_path: Path) -> None:
 # Commands: on the machine itself, in a directory of the test
 
 
-def commands(tmp_path: Path, config: dict[str, Any], scripts: tuple[Script, ...] = (), **options: Any) -> scratch.Ran:
+def commands(
+    tmp_path: Path, config: dict[str, Any], scripts: tuple[Script, ...] = (), **options: Any
+) -> scratch.CommandResult:
     only = ("boothooks", "bootcmd", "runcmd", "scripts", "scripts_after_runcmd", "scripts_vendor")
     return scratch.run(config, None, only=only, state=tmp_path / "state", scripts=scripts, **options)
 

@@ -22,7 +22,7 @@ def root(tmp_path: Path) -> Path:
     return scratch.make_root(tmp_path)
 
 
-def run(root: Path, given: Any = None, config: dict[str, Any] | None = None, **options: Any) -> scratch.Ran:
+def run(root: Path, given: Any = None, config: dict[str, Any] | None = None, **options: Any) -> scratch.CommandResult:
     values = {} if given is None else {Capability.NETWORK_CONFIG: given}
     return scratch.run(config or {}, root, only=("network",), values=values, **options)
 

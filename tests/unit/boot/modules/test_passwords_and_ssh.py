@@ -75,7 +75,7 @@ def test_password_of_the_default_user_comes_from_the_configuration_or_the_source
     assert passwords(root)["debian"] not in (first, "!")
 
 
-def ssh(root: Path, config: dict[str, Any], keys: tuple[str, ...] = ()) -> scratch.Ran:
+def ssh(root: Path, config: dict[str, Any], keys: tuple[str, ...] = ()) -> scratch.CommandResult:
     return scratch.run(config, root, only=("users", "ssh"), values={Capability.PUBLIC_KEYS: keys} if keys else {})
 
 

@@ -16,7 +16,7 @@ def root(tmp_path: Path) -> Path:
     return place
 
 
-def run(root: Path, config: dict[str, Any], *only: str) -> scratch.Ran:
+def run(root: Path, config: dict[str, Any], *only: str) -> scratch.CommandResult:
     return scratch.run(config, root, only=only)
 
 

@@ -13,8 +13,8 @@ from precast.boot.capabilities import Capability
 from precast.boot.modules import registry
 from precast.boot.modules.contract import Frequency
 from precast.boot.modules.frequencies import wanted
-from precast.boot.userdata.reading import Circumstances, read
-from precast.boot.validating import look
+from precast.boot.userdata.reader import ReaderContext, read
+from precast.boot.validation import validate
 from tests.unit.boot.modules import scratch
 from tests.unit.boot.modules.test_examples import CLEAR, nothing
 
@@ -30,24 +30,24 @@ TOLD = {
 VARIABLES = {"v1": {"local_hostname": "web-1", "instance_id": "i-1"}, "ds": {"meta_data": {"local-hostname": "web-1"}}}
 
 
-def run(name: str, root: Path) -> scratch.Ran:
-    data = read((PLACE / name).read_bytes(), Circumstances(nothing, VARIABLES))
+def run(name: str, root: Path) -> scratch.CommandResult:
+    data = read((PLACE / name).read_bytes(), ReaderContext(nothing, VARIABLES))
     for directory in ("apt", "ssh", "default"):
         (root / "etc" / directory).mkdir()
     return scratch.run(data.config, root, scripts=tuple(data.scripts))
 
 
 @pytest.fixture
-def done(tmp_path: Path) -> Callable[[str], tuple[scratch.Ran, Path]]:
+def done(tmp_path: Path) -> Callable[[str], tuple[scratch.CommandResult, Path]]:
     root = scratch.make_root(tmp_path)
     return lambda name: (run(name, root), root)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_document_has_no_errors_and_each_key_runs_or_is_told(
-    name: str, done: Callable[[str], tuple[scratch.Ran, Path]]
+    name: str, done: Callable[[str], tuple[scratch.CommandResult, Path]]
 ) -> None:
-    problems = [each for each in look(name, (PLACE / name).read_bytes()) if not each.is_warning]
+    problems = [each for each in validate(name, (PLACE / name).read_bytes()) if not each.is_warning]
     assert problems == []
     ran, _ = done(name)
     assert {str(finding.path[0]) for finding in ran.findings} == TOLD.get(name, set())
@@ -58,7 +58,9 @@ def text(root: Path, path: str) -> str:
     return (root / path.lstrip("/")).read_text()
 
 
-def test_host_for_docker_has_its_files_users_and_sources(done: Callable[[str], tuple[scratch.Ran, Path]]) -> None:
+def test_host_for_docker_has_its_files_users_and_sources(
+    done: Callable[[str], tuple[scratch.CommandResult, Path]],
+) -> None:
     ran, root = done("docker-host.yaml")
     assert "max-size" in text(root, "/etc/docker/daemon.json")
     assert "deploy ALL=(ALL) NOPASSWD:ALL\n" in text(root, "/etc/sudoers.d/90-precast-deploy")
@@ -71,7 +73,9 @@ def test_host_for_docker_has_its_files_users_and_sources(done: Callable[[str], t
     assert "9DC858229FC7DD38854AE2D88D81803C0EBFCD88" in ran.errors["apt"].message
 
 
-def test_node_of_a_cluster_has_its_files_in_every_encoding(done: Callable[[str], tuple[scratch.Ran, Path]]) -> None:
+def test_node_of_a_cluster_has_its_files_in_every_encoding(
+    done: Callable[[str], tuple[scratch.CommandResult, Path]],
+) -> None:
     _, root = done("k8s-node.yaml")
     assert text(root, "/opt/bootstrap/join.sh").startswith("#!/bin/sh\nkubeadm join")
     assert text(root, "/etc/sysctl.d/99-kubernetes-cri.conf").endswith("net.ipv4.ip_forward=1\n")
@@ -83,7 +87,9 @@ def test_node_of_a_cluster_has_its_files_in_every_encoding(done: Callable[[str],
     assert not (root / "etc/fstab").exists()
 
 
-def test_mounts_are_written_although_swap_cannot_be_made(done: Callable[[str], tuple[scratch.Ran, Path]]) -> None:
+def test_mounts_are_written_although_swap_cannot_be_made(
+    done: Callable[[str], tuple[scratch.CommandResult, Path]],
+) -> None:
     ran, root = done("disks.yaml")
     assert ran.errors["mounts"].code == "BOOT-200"
     lines = [line.split("\t")[:4] for line in text(root, "/etc/fstab").splitlines()]
@@ -92,14 +98,14 @@ def test_mounts_are_written_although_swap_cannot_be_made(done: Callable[[str], t
     assert len(lines) == 4
 
 
-def test_parts_are_merged_and_templates_filled(done: Callable[[str], tuple[scratch.Ran, Path]]) -> None:
+def test_parts_are_merged_and_templates_filled(done: Callable[[str], tuple[scratch.CommandResult, Path]]) -> None:
     _, root = done("mime.txt")
     assert text(root, "/etc/role") == "web i-1 web-1\n"
-    config = read((PLACE / "mime.txt").read_bytes(), Circumstances(nothing, VARIABLES)).config
+    config = read((PLACE / "mime.txt").read_bytes(), ReaderContext(nothing, VARIABLES)).config
     assert (config["packages"], config["runcmd"]) == (["htop", "jq"], ["echo one", "echo two"])
 
 
-def test_syslog_wireguard_and_time_are_written(done: Callable[[str], tuple[scratch.Ran, Path]]) -> None:
+def test_syslog_wireguard_and_time_are_written(done: Callable[[str], tuple[scratch.CommandResult, Path]]) -> None:
     ran, root = done("ntp-misc.yaml")
     assert text(root, "/etc/rsyslog.d/20-cloud-config.conf") == (
         "*.* @@192.158.1.1\n*.*   @@syslogd.example.com\n*.* @192.168.1.1 # maas\n*.* @[2001:db8::1]:514 # juju\n"
@@ -111,7 +117,7 @@ def test_syslog_wireguard_and_time_are_written(done: Callable[[str], tuple[scrat
 
 
 def test_frequencies_of_cloud_inits_lists_count() -> None:
-    config = read((PLACE / "terraform.yaml").read_bytes(), Circumstances(nothing)).config
+    config = read((PLACE / "terraform.yaml").read_bytes(), ReaderContext(nothing)).config
     assert wanted(config) == dict.fromkeys(
         ["groups", "users", "group_members", "scripts", "runcmd", "scripts_after_runcmd"], Frequency.BOOT
     )

@@ -4,9 +4,9 @@ to be read and judged before they are kept."""
 import sys
 from pathlib import Path
 
-from precast.boot.network.readers import reading
+from precast.boot.network.readers import documents
 from precast.boot.network.renderers import eni, keyfile, netplan, networkd
-from precast.boot.network.renderers.rendered import Render
+from precast.boot.network.renderers.rendering import Render
 
 GOLDEN = Path(__file__).with_name("golden")
 RENDERERS: dict[str, Render] = {
@@ -20,7 +20,7 @@ CASES = sorted(path.stem for path in GOLDEN.glob("*.yaml"))
 
 def rendered(case: str, renderer: str) -> str:
     """All files of a rendering in one text, each under its path and mode; then what could not be written."""
-    network = reading.read_text(f"{case}.yaml", (GOLDEN / f"{case}.yaml").read_text())
+    network = documents.read_text(f"{case}.yaml", (GOLDEN / f"{case}.yaml").read_text())
     files, warnings = RENDERERS[renderer](network)
     parts = [f"==== {file.path} {file.mode:04o}\n{file.text}" for file in files]
     return "".join([*parts, *(f"==== {error.message} [{error.code}]\n" for error in (*network.warnings, *warnings))])

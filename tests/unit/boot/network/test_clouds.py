@@ -9,7 +9,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from precast.boot.network.model import Network
-from precast.boot.network.readers import clouds, openstack, reading
+from precast.boot.network.readers import clouds, documents, openstack
 from tests.unit.boot.network.renderings import RENDERERS
 
 
@@ -22,7 +22,7 @@ def sample(name: str) -> Any:
 
 
 def read(document: dict[str, Any]) -> Network:
-    network = reading.read_value("metadata", document)
+    network = documents.read_value("metadata", document)
     assert network.warnings == ()
     for render in RENDERERS.values():
         assert render(network).files
@@ -45,11 +45,11 @@ def test_openstack_samples_have_all_their_links(name: str) -> None:
     data = sample("test_configdrive")[name]
     network = read(openstack.to_v2(data))
     assert len(network.devices) == len(data["links"])
-    assert sum(bool(device.has_ip) for device in network.devices) == len({one["link"] for one in data["networks"]})
+    assert sum(bool(device.has_ip) for device in network.devices) == len({network["link"] for network in data["networks"]})
 
 
 def test_openstack_without_links_is_empty() -> None:
-    assert reading.read_value("x", openstack.to_v2({"links": [], "networks": [], "services": []})).devices == ()
+    assert documents.read_value("x", openstack.to_v2({"links": [], "networks": [], "services": []})).devices == ()
 
 
 def test_ec2_further_addresses_are_set_and_the_first_device_is_preferred() -> None:
@@ -72,7 +72,7 @@ def test_ec2_further_addresses_are_set_and_the_first_device_is_preferred() -> No
 def test_ec2_with_ipv6_only_has_no_dhcp4() -> None:
     macs = sample("test_ec2")["MULTI_NIC_V6_ONLY_MD"]["macs"]
     network = read(clouds.ec2(macs))
-    assert [(one.dhcp4, one.dhcp6, one.match and one.match.mac) for one in network.devices] == [
+    assert [(device.dhcp4, device.dhcp6, device.match and device.match.mac) for device in network.devices] == [
         (False, True, "02:7c:03:b8:5c:af"),
         (False, True, "02:6b:df:a2:4b:2b"),
     ]
@@ -81,7 +81,7 @@ def test_ec2_with_ipv6_only_has_no_dhcp4() -> None:
 def test_digitalocean_only_public_interfaces_lead_out() -> None:
     public, private = read(clouds.digitalocean(sample("test_digitalocean")["DO_META"])).devices
     assert public.addresses == ("192.0.0.20/24", "2604:a880:800:0:1000::/64", "10.0.0.5/16")
-    assert [(one.to, one.via) for one in public.routes] == [("0.0.0.0/0", "104.236.0.1"), ("::/0", "2604:a880:800::1")]
+    assert [(route.to, route.via) for route in public.routes] == [("0.0.0.0/0", "104.236.0.1"), ("::/0", "2604:a880:800::1")]
     assert (private.addresses, private.routes) == (("10.132.6.205/16",), ())
 
 
@@ -122,12 +122,6 @@ def test_oracle_samples_are_read(name: str) -> None:
     assert all(device.addresses for device in network.devices[1:])
 
 
-def test_upcloud_samples_are_read() -> None:
-    network = read(clouds.upcloud(sample("test_upcloud")["UC_METADATA"]["network"]))
-    assert [device.dhcp4 for device in network.devices] == [True, True, False, True]
-    assert network.devices[0].addresses == ("94.237.105.50/32",)
-
-
 @pytest.mark.parametrize(
     ("name", "path"),
     [("test_cloudcix", "NETWORK_CONFIG"), ("test_lxd", "NETWORK_V1"), ("test_oracle", "KLIBC_NET_CFG"),
@@ -145,7 +139,7 @@ def examples() -> list[Path]:
 @pytest.mark.skipif(not examples(), reason="PRECAST_CORPORA names no directory with network examples")
 @pytest.mark.parametrize("path", examples(), ids=lambda path: path.stem)
 def test_every_network_example_is_read_and_rendered(path: Path) -> None:
-    network = reading.read_text(path.name, path.read_text())
+    network = documents.read_text(path.name, path.read_text())
     assert [error.code for error in network.warnings] == (["BOOTNET-006"] if path.stem.endswith("-route") else [])
     for render in RENDERERS.values():
         files, warnings = render(network)
@@ -186,7 +180,7 @@ def test_vultr_leaves_out_what_is_not_to_be_configured_and_has_routes() -> None:
     first, device = read(clouds.vultr(nics)).devices
     assert first.dhcp4
     assert (device.mtu, device.addresses) == (1450, ("10.1.0.3/16",))
-    assert [(one.to, one.via) for one in device.routes] == [("10.5.0.0/16", "10.1.0.1")]
+    assert [(route.to, route.via) for route in device.routes] == [("10.5.0.0/16", "10.1.0.1")]
 
 
 def test_oracle_bare_metal_has_one_device() -> None:

@@ -16,14 +16,14 @@ XID = 0xDEADBEEF
 
 def packet(kind: int = message.OFFER, **options: object) -> bytes:
     """An IP packet as a server sends it."""
-    asked = message.question(message.DISCOVER, XID, MAC, 0)[28:]
+    asked = message.build_request(message.DISCOVER, XID, MAC, 0)[28:]
     body = reply(asked, kind, "192.0.2.10", "192.0.2.1", **options)  # type: ignore[arg-type]
     udp = struct.pack("!HHHH", 67, 68, 8 + len(body), 0)
     return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(body), 0, 0, 64, 17, 0, bytes(4), b"\xff" * 4) + udp + body
 
 
 def test_question_is_a_datagram_to_everybody() -> None:
-    sent = message.question(message.DISCOVER, XID, MAC, 3, name="web1")
+    sent = message.build_request(message.DISCOVER, XID, MAC, 3, name="web1")
     assert len(sent) >= 328  # 300 bytes of BOOTP, as relays want it
     assert struct.unpack("!H", sent[2:4]) == (len(sent),)
     assert message._checksum(sent[:20]) == 0
@@ -33,7 +33,7 @@ def test_question_is_a_datagram_to_everybody() -> None:
 
 
 def test_offer_says_address_routes_and_servers() -> None:
-    found = message.answer(packet(prefix=25, router="192.0.2.126", servers=["192.0.2.53"], mtu=1400), XID, MAC)
+    found = message.parse_answer(packet(prefix=25, router="192.0.2.126", servers=["192.0.2.53"], mtu=1400), XID, MAC)
     assert found is not None
     assert (found.kind, found.address, found.server) == (message.OFFER, "192.0.2.10/25", "192.0.2.1")
     assert (found.routes, found.nameservers, found.mtu) == ((("0.0.0.0/0", "192.0.2.126"),), ("192.0.2.53",), 1400)
@@ -41,18 +41,18 @@ def test_offer_says_address_routes_and_servers() -> None:
 
 def test_classless_routes_take_the_place_of_routers() -> None:
     routes = [("10.0.0.0/8", "192.0.2.2"), ("169.254.169.254/32", "0.0.0.0"), ("0.0.0.0/0", "192.0.2.3")]
-    found = message.answer(packet(router="192.0.2.126", routes=routes), XID, MAC)
+    found = message.parse_answer(packet(router="192.0.2.126", routes=routes), XID, MAC)
     assert found is not None
     assert found.routes == (("10.0.0.0/8", "192.0.2.2"), ("169.254.169.254/32", None), ("0.0.0.0/0", "192.0.2.3"))
 
 
 @pytest.mark.parametrize(("xid", "mac"), [(XID + 1, MAC), (XID, bytes.fromhex("525400000002"))])
 def test_answer_to_somebody_else_is_none(xid: int, mac: bytes) -> None:
-    assert message.answer(packet(), xid, mac) is None
+    assert message.parse_answer(packet(), xid, mac) is None
 
 
 def test_refusal_is_an_answer() -> None:
-    found = message.answer(packet(message.NAK), XID, MAC)
+    found = message.parse_answer(packet(message.NAK), XID, MAC)
     assert found is not None
     assert found.kind == message.NAK
 
@@ -60,11 +60,11 @@ def test_refusal_is_an_answer() -> None:
 @given(st.integers(0, 400), st.binary(max_size=40))
 def test_broken_answer_is_no_answer_and_never_an_error(cut: int, noise: bytes) -> None:
     whole = packet(routes=[("10.0.0.0/8", "192.0.2.2")])
-    found = message.answer(whole[:cut] + noise, XID, MAC)
+    found = message.parse_answer(whole[:cut] + noise, XID, MAC)
     if found is not None:
         ipaddress.ip_interface(found.address)
 
 
 @given(st.binary(max_size=400))
 def test_noise_is_no_answer(noise: bytes) -> None:
-    assert message.answer(noise, XID, MAC) is None
+    assert message.parse_answer(noise, XID, MAC) is None

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from precast.boot.network.devices import links, naming
-from precast.boot.network.readers import reading
+from precast.boot.network.devices import device_names, links
+from precast.boot.network.readers import documents
 from tests.unit.boot.network.devices import add_device
 
 
 def chosen(root: Path) -> str | None:
-    found = links.best(links.present(root))
+    found = links.choose_best(links.list_links(root))
     return found.name if found else None
 
 
@@ -41,17 +41,17 @@ def test_devices_that_are_not_real_are_passed_over(tmp_path: Path) -> None:
         add_device(tmp_path, name)
         (tmp_path / "sys/class/net" / name / mark).mkdir()
     assert chosen(tmp_path) is None
-    assert links.fallback(links.present(tmp_path)) is None
+    assert links.make_fallback(links.list_links(tmp_path)) is None
 
 
 def test_root_without_devices_has_none(tmp_path: Path) -> None:
-    assert links.present(tmp_path) == []
+    assert links.list_links(tmp_path) == []
 
 
 def test_fallback_is_dhcp_on_the_chosen_device(tmp_path: Path) -> None:
     add_device(tmp_path, "ens3")
-    document = links.fallback(links.present(tmp_path))
-    (device,) = reading.read_value("fallback", document).devices
+    document = links.make_fallback(links.list_links(tmp_path))
+    (device,) = documents.read_value("fallback", document).devices
     assert (device.name, device.dhcp4, device.match and device.match.mac) == ("ens3", True, "52:54:00:00:00:01")
 
 
@@ -69,8 +69,8 @@ def test_match_stands_for_every_device_it_means(tmp_path: Path, match: str, name
     add_device(tmp_path, "ens4", "52:54:00:00:00:02")
     (tmp_path / "sys/class/net/ens4/device").mkdir()
     (tmp_path / "sys/class/net/ens4/device/driver").symlink_to("../../../bus/virtio/drivers/virtio_net")
-    network = reading.read_text("n", f"version: 2\nethernets: {{nics: {{match: {match}, dhcp4: true}}}}")
-    named = naming.with_names(network, links.present(tmp_path), "eni")
+    network = documents.read_text("n", f"version: 2\nethernets: {{nics: {{match: {match}, dhcp4: true}}}}")
+    named = device_names.resolve_names(network, links.list_links(tmp_path), "eni")
     assert [device.name for device in named.devices] == names
     assert named.warnings == ()
 
@@ -81,12 +81,12 @@ def test_bond_of_matched_devices_has_their_names(tmp_path: Path) -> None:
         "version: 2\nethernets: {a: {match: {macaddress: '52:54:00:00:00:01'}}}\n"
         "bonds: {bond0: {interfaces: [a]}}\nvlans: {v: {id: 3, link: a}}\n"
     )
-    named = naming.with_names(reading.read_text("n", text), links.present(tmp_path), "eni")
+    named = device_names.resolve_names(documents.read_text("n", text), links.list_links(tmp_path), "eni")
     assert (named.devices[1].interfaces, named.devices[2].vlan_link) == (("ens3",), "ens3")
 
 
 def test_match_that_means_nothing_is_told(tmp_path: Path) -> None:
-    network = reading.read_text("n", "version: 2\nethernets: {a: {match: {macaddress: '52:54:00:00:00:09'}}}")
-    named = naming.with_names(network, links.present(tmp_path), "eni")
+    network = documents.read_text("n", "version: 2\nethernets: {a: {match: {macaddress: '52:54:00:00:00:09'}}}")
+    named = device_names.resolve_names(network, links.list_links(tmp_path), "eni")
     assert [error.code for error in named.warnings] == ["BOOTNET-008"]
     assert [device.id for device in named.devices] == ["a"]

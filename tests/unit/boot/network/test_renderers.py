@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from precast.boot.network.readers import reading
-from precast.boot.network.renderers.rendered import PRIVATE
+from precast.boot.network.readers import documents
+from precast.boot.network.renderers.rendering import PRIVATE
 from tests.unit.boot.network.renderings import CASES, GOLDEN, RENDERERS, rendered
 
 NETWORKD = Path("/lib/systemd/systemd-networkd")
@@ -20,7 +20,7 @@ def test_rendering_is_what_the_golden_file_says(case: str, renderer: str) -> Non
 
 
 def put(case: str, renderer: str, root: Path) -> list[Path]:
-    network = reading.read_text(case, (GOLDEN / f"{case}.yaml").read_text())
+    network = documents.read_text(case, (GOLDEN / f"{case}.yaml").read_text())
     paths = []
     for file in RENDERERS[renderer](network).files:
         path = root / file.path

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from precast.base.errors import PrecastError
-from precast.boot.network.readers import reading
+from precast.boot.network.readers import documents
 
 PLACE = Path(os.environ.get("PRECAST_CORPORA", "/nowhere")) / "cloud-init" / "schemas"
 pytestmark = pytest.mark.skipif(
@@ -97,7 +97,7 @@ class Schema:
 
 
 def check(document: dict[str, Any]) -> None:
-    network = reading.read_value("schema", document)
+    network = documents.read_value("schema", document)
     assert [error.message for error in network.warnings if error.code == "BOOTNET-002"] == [], document
 
 

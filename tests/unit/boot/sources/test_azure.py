@@ -14,10 +14,10 @@ from precast.base.errors import InputError, PrecastError, UnavailableError
 from precast.boot.capabilities import Capability
 from precast.boot.sources import azure, azure_fabric, azure_ovf
 from precast.boot.sources.azure import Azure
-from precast.boot.sources.contract import Evidence, Found
-from precast.boot.sources.probing import probe
-from precast.boot.sources.reach import Machine
-from tests.unit.boot.serving import Asked, Service, Writer, answer, serving, silent
+from precast.boot.sources.contract import DetectedSource, Evidence
+from precast.boot.sources.machine import Machine
+from precast.boot.sources.probes import probe
+from tests.unit.boot.http_servers import Asked, Service, Writer, answer, serving, silent
 
 TAG = {"chassis_asset_tag": "7783-7084-3265-9085-8269-3286-77", "product_uuid": "AB-CD"}
 META = {"compute": {"vmId": "FF-1", "name": "box", "location": "westeurope"}, "network": {}}
@@ -71,7 +71,7 @@ def machine(root: Path, dmi: dict[str, str] | None = None) -> Machine:
     return Machine(root, Evidence(dmi=TAG if dmi is None else dmi))
 
 
-async def find(base: str, root: Path) -> Found:
+async def find(base: str, root: Path) -> DetectedSource:
     found = await Azure(f"{base},{base}").find(machine(root))
     assert found is not None
     return found
@@ -110,7 +110,7 @@ async def test_fabric_that_refuses_is_an_error_in_one_line(tmp_path: Path) -> No
 async def test_fabric_that_stays_silent_holds_nobody_past_the_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("precast.boot.sources.visiting.TELL_DEADLINE_S", 0.05)
+    monkeypatch.setattr("precast.boot.sources.metadata_service.TELL_DEADLINE_S", 0.05)
     async with serving(Fabric()) as base, serving(silent) as other:
         found = await Azure(f"{base},{other}").find(machine(tmp_path))
         assert found is not None
@@ -124,7 +124,7 @@ async def test_fabric_that_stays_silent_holds_nobody_past_the_deadline(
 )
 def test_document_that_is_no_goal_state_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="goal should be one short line"):
-        azure_fabric.parse("goal", text.encode())
+        azure_fabric.parse_goal_state("goal", text.encode())
 
 
 async def test_document_that_makes_no_sense_is_told_as_the_failure_it_is(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ async def test_document_that_makes_no_sense_is_told_as_the_failure_it_is(tmp_pat
 
 
 def test_reason_is_short_and_cannot_leave_its_element() -> None:
-    body = azure_fabric.report(azure_fabric.GoalState("1", "c", "i"), "</Description>&" * 500).decode()
+    body = azure_fabric.build_report(azure_fabric.GoalState("1", "c", "i"), "</Description>&" * 500).decode()
     assert body.count("</Description>") == 1
     assert len(body) < 4000
 
@@ -151,7 +151,7 @@ async def test_provisioning_gives_what_the_service_does_not_say(tmp_path: Path) 
         found = await find(base, tmp_path)
     assert found.instance_id == "ff-1"
     wanted = (Capability.HOSTNAME, Capability.USER_DATA, Capability.PASSWORD_GET, Capability.VENDOR_DATA)
-    host, data, password, wishes = [await found.get(one) for one in wanted]
+    host, data, password, wishes = [await found.get(capability) for capability in wanted]
     assert (host, data, password) == ("from-ovf", b"#cloud-config\n", "a&b")
     assert wishes == b'#cloud-config\n{"user":{"name":"sam"},"ssh_pwauth":true}'
 

@@ -14,8 +14,8 @@ from precast.boot.capabilities import Capability
 from precast.boot.sources import labels
 from precast.boot.sources.configdrive import ConfigDrive
 from precast.boot.sources.contract import Evidence, InjectedFile
+from precast.boot.sources.machine import Machine
 from precast.boot.sources.nocloud import NoCloud
-from precast.boot.sources.reach import Machine
 
 IMAGES = Path(__file__).parent / "images"
 KINDS = ["iso", "fat"]
@@ -37,7 +37,7 @@ async def test_seed_on_an_image_is_read_without_mounting(image: Path, tmp_path: 
     assert found is not None
     assert found.instance_id == "on-disk"
     assert await found.get(Capability.USER_DATA) == b"#cloud-config\nhostname: seeded\n"
-    assert labels.read(image) == "cidata"
+    assert labels.read_label(image) == "cidata"
 
 
 async def test_config_drive_on_an_image_has_its_directories(image: Path, tmp_path: Path) -> None:

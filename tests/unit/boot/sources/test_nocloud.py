@@ -11,9 +11,9 @@ from precast.base.errors import InputError
 from precast.boot.capabilities import Capability
 from precast.boot.sources import evidence, labels
 from precast.boot.sources.contract import Evidence, Plausibility
+from precast.boot.sources.machine import Machine
 from precast.boot.sources.nocloud import NoCloud, NoCloudNet
-from precast.boot.sources.reach import Machine
-from tests.unit.boot.serving import Service, serving
+from tests.unit.boot.http_servers import Service, serving
 
 SEED = "var/lib/cloud/seed/nocloud"
 
@@ -168,8 +168,8 @@ def test_label_is_read_from_the_first_blocks(at: int, sign: bytes, label_at: int
     start = bytearray(34816)
     start[at : at + len(sign)] = sign
     start[label_at : label_at + len(label)] = label
-    assert labels.of(bytes(start)) == expected
-    assert labels.of(bytes(start[:50])) in ("", "cidata")
+    assert labels.parse_label(bytes(start)) == expected
+    assert labels.parse_label(bytes(start[:50])) in ("", "cidata")
 
 
 def make_image(kind: str, files: Path, image: Path) -> None:

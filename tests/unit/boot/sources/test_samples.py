@@ -14,18 +14,18 @@ from precast.boot import configuration
 from precast.boot.capabilities import Capability
 from precast.boot.sources.azure import Azure
 from precast.boot.sources.configdrive import ConfigDrive
-from precast.boot.sources.contract import Evidence, Found, InjectedFile, Source
+from precast.boot.sources.contract import DetectedSource, Evidence, InjectedFile, Source
 from precast.boot.sources.digitalocean import DigitalOcean
 from precast.boot.sources.ec2 import Ec2
 from precast.boot.sources.gce import Gce
 from precast.boot.sources.hetzner import Hetzner
 from precast.boot.sources.lxd import Lxd
+from precast.boot.sources.machine import Machine
 from precast.boot.sources.openstack import OpenStack
 from precast.boot.sources.oracle import Oracle
-from precast.boot.sources.reach import Machine
 from precast.boot.sources.vmware import VMware
 from precast.boot.sources.vultr import Vultr
-from tests.unit.boot.serving import Asked, Service, Writer, answer, serving, silent
+from tests.unit.boot.http_servers import Asked, Service, Writer, answer, serving, silent
 
 PLACE = os.environ.get("PRECAST_CORPORA", "")
 SAMPLES = Path(PLACE) / "cloud-init" / "datasource-samples"
@@ -39,14 +39,14 @@ def sample(name: str) -> dict[str, Any]:
     return found
 
 
-async def find(source: Source, tmp_path: Path, evidence: Evidence | None = None) -> Found:
+async def find(source: Source, tmp_path: Path, evidence: Evidence | None = None) -> DetectedSource:
     found = await source.find(Machine(tmp_path, evidence or Evidence()))
     assert found is not None
     return found
 
 
-async def values(found: Found, *wanted: Capability) -> list[Any]:
-    return [await found.get(one) if one in found.capabilities else None for one in wanted]
+async def values(found: DetectedSource, *wanted: Capability) -> list[Any]:
+    return [await found.get(capability) if capability in found.capabilities else None for capability in wanted]
 
 
 def flattened(tree: Mapping[str, Any], prefix: str) -> dict[str, str]:
@@ -98,7 +98,7 @@ async def test_ec2_with_a_token_gives_identity_keys_and_network(tmp_path: Path) 
     assert await found.get(Capability.REGION) == "us-east-2"
     assert key == ("ssh-rsa AAAAB3Nz....w== brickies",)
     assert user_data == b"#!/bin/sh\n"
-    macs = [one["match"]["macaddress"] for one in network["ethernets"].values()]
+    macs = [ethernet["match"]["macaddress"] for ethernet in network["ethernets"].values()]
     assert macs == ["06:17:04:d7:26:09", "06:17:04:d7:26:08"]
     assert network["ethernets"]["nic0"]["dhcp6"] is True
     assert refused == []
@@ -231,7 +231,7 @@ async def test_configdrive_in_a_seed_directory_is_read_like_the_service(tmp_path
     found = await find(ConfigDrive(), tmp_path)
     assert found.instance_id == "b0fa911b-69d4-4476-bbe2-1c92bff6535c"
     files, user_data, network = await values(found, Capability.FILES, Capability.USER_DATA, Capability.NETWORK_CONFIG)
-    assert [one.path for one in files] == ["/etc/foo.cfg", "/etc/bar/bar.cfg"]
+    assert [file.path for file in files] == ["/etc/foo.cfg", "/etc/bar/bar.cfg"]
     assert user_data.startswith(b"#!/bin/sh")
     assert len(network["ethernets"]) == 3
 
@@ -397,7 +397,7 @@ async def test_vmware_reads_guestinfo_plain_and_packed(tmp_path: Path) -> None:
     import gzip
 
     given = sample("vmware")
-    reach = GuestInfo(
+    access = GuestInfo(
         tmp_path,
         {
             "metadata": base64.b64encode(gzip.compress(given["VMW_METADATA_YAML"].encode())),
@@ -407,7 +407,7 @@ async def test_vmware_reads_guestinfo_plain_and_packed(tmp_path: Path) -> None:
             "vendordata.encoding": b"b64",
         },
     )
-    found = await VMware().find(reach)
+    found = await VMware().find(access)
     assert found is not None
     assert found.instance_id == "cloud-vm"
     network, vendor = await values(found, Capability.NETWORK_CONFIG, Capability.VENDOR_DATA)

@@ -11,7 +11,7 @@ from precast.base.spans import Source
 from precast.boot.userdata import yaml_text
 
 
-def load(text: str) -> yaml_text.Loaded:
+def load(text: str) -> yaml_text.YamlDocument:
     return yaml_text.load(Source("test", text))
 
 

@@ -34,7 +34,7 @@ def test_parse_of_a_misspelt_command_guesses_the_right_one() -> None:
 
 
 def test_parse_of_an_unknown_command_lists_all() -> None:
-    assert mistake("zzz") == ("unknown command 'zzz'; it is one of: nodes, work", "see `precast --help`")
+    assert mistake("zzz") == ("unknown command 'zzz'; choose one of: nodes, work", "see `precast --help`")
 
 
 def test_parse_of_a_misspelt_choice_guesses_the_right_one() -> None:

@@ -1,13 +1,14 @@
-"""Errors a person can act on, and what the rows of truth cannot show."""
+"""Errors that users can act on, and behaviour that the specification rows cannot show."""
 
 import pytest
 
 from precast.base.spans import Source
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, compile_catalog
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
-from tests.unit.lang.compiling import compiled, evaluated, failure, inputs, parameters
+from tests.unit.lang.small_manifests import compiled, evaluated, failure, inputs, parameters
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_error_has_code_words_place_and_hint(code: str, number: str, words: list
         assert error.span is not None
 
 
-def test_error_in_a_template_stands_in_the_template() -> None:
+def test_error_in_a_template_names_the_template_file() -> None:
     files = {"modules/m/templates/t.epp": "line one\n<%= 1 + 'x' %>\n"}
     error = failure("notify { 'x': message => epp('m/t.epp') }", files).error
     assert error.source is not None
@@ -75,17 +76,17 @@ def test_file_that_is_not_utf8_is_an_error_with_its_name() -> None:
     assert raised.value.error.message == "modules/m/manifests/init.pp is not UTF-8: see byte 15"
 
 
-def test_environment_without_manifests_says_so() -> None:
+def test_environment_without_manifests_logs_a_warning() -> None:
     result = compile_catalog(inputs({"modules/m/manifests/init.pp": "class m { }"}), Settings())
     assert "has no code" in str(result.logs[0].message)
 
 
-def test_failure_keeps_what_was_said_before() -> None:
+def test_failure_keeps_the_log_lines_before_it() -> None:
     failed = failure("notice('here')\nfail('there')")
     assert [(line.level, line.message) for line in failed.logs] == [("notice", "here")]
 
 
-def test_strict_makes_an_error_of_an_unknown_variable() -> None:
+def test_unknown_variable_is_an_error_when_strict() -> None:
     assert compiled('notify { "x${nope}": }').logs[0].message == "Unknown variable: 'nope'."
     error = failure('notify { "x${nope}": }', settings=Settings.puppet8()).error
     assert error.code == "LANG-600"
@@ -106,7 +107,7 @@ def test_environment_function_is_found() -> None:
 
 def test_sensitive_parameter_is_marked() -> None:
     result = compiled("user { 'u': password => Sensitive('p') }")
-    resource = next(each for each in result.body.resources if each.ref == "User[u]")
+    resource = next(resource for resource in result.body.resources if resource.ref == "User[u]")
     assert resource.sensitive_parameters == ("password",)
 
 
@@ -122,9 +123,19 @@ def test_types_and_functions_load_from_module_directories_outside() -> None:
 @pytest.mark.parametrize(
     "code", ["define d { break() }\nd { 'x': }", "node default { next() }", "node default { return() }"]
 )
-def test_a_jump_that_nothing_takes_is_an_error(code: str) -> None:
+def test_jump_outside_of_any_body_is_an_error(code: str) -> None:
     assert "from context where this is illegal" in failure(code).error.message
 
 
 def test_a_parameter_that_does_not_exist_is_an_error_also_when_undef() -> None:
     assert "no parameter named 'foo'" in failure("notify { 'a': foo => undef }").error.message
+
+
+def test_enum_type_as_a_value_is_stored_with_its_values_and_case() -> None:
+    result = compiled("notify { 'a': message => Enum['y', 'x'] }\nnotify { 'b': message => Enum['x', true] }")
+    assert parameters(result, "Notify[a]")["message"] == {"__ptype": "Pcore::EnumType", "values": ["x", "y"]}
+    assert parameters(result, "Notify[b]")["message"] == {
+        "__ptype": "Pcore::EnumType",
+        "values": ["x"],
+        "case_insensitive": True,
+    }

@@ -1,12 +1,13 @@
-"""What environment.conf says: where modules and manifests stand, and what is said of the rest."""
+"""environment.conf: the module path, the manifest, and the log lines about other settings."""
 
 from typing import Any
 
 import pytest
 
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 
 
@@ -17,10 +18,10 @@ def compiled(files: dict[str, str], settings: Settings | None = None) -> Compile
 
 
 def titles(result: CompileResult) -> list[str]:
-    return [each.title for each in result.body.resources if each.type == "Notify"]
+    return [resource.title for resource in result.body.resources if resource.type == "Notify"]
 
 
-def said(result: CompileResult) -> list[tuple[str, object]]:
+def log_lines(result: CompileResult) -> list[tuple[str, object]]:
     return [(line.level, line.message) for line in result.logs]
 
 
@@ -32,7 +33,7 @@ SITE = {"manifests/site.pp": "include m"}
 
 
 @pytest.mark.parametrize(
-    ("conf", "found"),
+    ("conf", "title"),
     [
         ("modulepath = site:modules", "site"),
         ("# modulepath = site\nmodulepath = modules:site # as it was", "modules"),
@@ -47,7 +48,7 @@ SITE = {"manifests/site.pp": "include m"}
         ("modulepath =", "modules"),
     ],
 )
-def test_module_path_is_taken_in_its_order(conf: str, found: str) -> None:
+def test_module_path_is_searched_in_its_order(conf: str, title: str) -> None:
     files = {
         **SITE,
         "environment.conf": conf,
@@ -57,18 +58,18 @@ def test_module_path_is_taken_in_its_order(conf: str, found: str) -> None:
         **module("/envs/common", "common"),
         **module("groups/one", "grouped"),
     }
-    assert titles(compiled(files)) == [found]
+    assert titles(compiled(files)) == [title]
 
 
 @pytest.mark.parametrize(
-    ("conf", "found"),
+    ("conf", "expected"),
     [
         ("manifest = site.pp", ["one"]),
         ("manifest = code", ["a", "b"]),
         ("manifest = /envs/production/code/b.pp", ["b"]),
     ],
 )
-def test_manifest_is_a_file_or_a_directory(conf: str, found: list[str]) -> None:
+def test_manifest_is_a_file_or_a_directory(conf: str, expected: list[str]) -> None:
     files = {
         "environment.conf": conf,
         "site.pp": "notify { 'one': }",
@@ -76,14 +77,14 @@ def test_manifest_is_a_file_or_a_directory(conf: str, found: list[str]) -> None:
         "code/b.pp": "notify { 'b': }",
         "manifests/site.pp": "notify { 'not this': }",
     }
-    assert titles(compiled(files)) == found
+    assert titles(compiled(files)) == expected
 
 
 def test_settings_without_effect_are_named() -> None:
     conf = "config_version = /bin/true\nenvironment_timeout = 0\nmodulpath = x\n"
     assert [
         (level, str(text).split(":")[1].split()[0])
-        for level, text in said(compiled({**module("modules", "x"), **SITE, "environment.conf": conf}))
+        for level, text in log_lines(compiled({**module("modules", "x"), **SITE, "environment.conf": conf}))
     ] == [
         ("info", "config_version"),
         ("info", "environment_timeout"),
@@ -99,7 +100,7 @@ def test_settings_without_effect_are_named() -> None:
         ("manifest = ../x", "LANG-762"),
     ],
 )
-def test_what_leads_elsewhere_is_an_error(conf: str, code: str) -> None:
+def test_path_outside_the_environment_is_an_error(conf: str, code: str) -> None:
     with pytest.raises(CompileFailure) as failed:
         compiled({"environment.conf": conf})
     assert failed.value.error.code == code

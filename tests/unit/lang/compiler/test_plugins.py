@@ -1,7 +1,7 @@
-"""Plug-ins in modules' folder `precast` are part of a catalog's content."""
+"""Plug-ins in the folder `precast` of modules are part of a catalog's content."""
 
 from precast.base import digests
-from tests.unit.lang.compiling import asked, compiled
+from tests.unit.lang.small_manifests import asked, compiled
 
 FILES = {
     "modules/m/precast/facts/rack.py": "def facts(): return {}",
@@ -24,8 +24,8 @@ def test_plugins_of_all_modules_are_pinned_by_digest() -> None:
     }
 
 
-def test_changed_plugin_makes_another_version_and_is_one_question() -> None:
-    first, other = compiled("", FILES), compiled("", {**FILES, "modules/m/precast/facts/rack.py": "def facts(): ..."})
-    assert first.body.digest() != other.body.digest()
-    assert [each["ask"] for each in asked(first)].count("plugins") == 1
+def test_changed_plugin_changes_the_digest_and_all_plugins_are_one_question() -> None:
+    first, changed = compiled("", FILES), compiled("", {**FILES, "modules/m/precast/facts/rack.py": "def facts(): ..."})
+    assert first.body.digest() != changed.body.digest()
+    assert [question["ask"] for question in asked(first)].count("plugins") == 1
     assert compiled("").body.content == {}

@@ -1,18 +1,19 @@
-"""A call that reads below a fact asks for what it reads, and for no more."""
+"""A call that reads below a fact asks only for the path it reads."""
 
 import pytest
 
 from precast.base.spans import Source
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, evaluate
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import FactKind, FactPath, Inputs, TrustedKind, TrustedPath
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 
 FACTS = {"os": {"name": "Debian", "release": {"major": "12"}}, "networking": {"fqdn": "a.example.com"}}
 
 
 def asked(code: str) -> tuple[object, list[object]]:
-    """The value of the code, and the paths of facts it asked for."""
+    """The value of the code, and the paths of the facts it asked for."""
     inputs = Inputs(NodeAnswers(NodeData.local("a.example.com", FACTS), FileStore(TextTree({}))))
     value = evaluate(Source("code", code), inputs, Settings()).value
     kinds = (FactPath, FactKind, TrustedPath, TrustedKind)
@@ -33,11 +34,11 @@ def asked(code: str) -> tuple[object, list[object]]:
         ("$facts['nope'].dig('x')", None, [("nope", "x"), ("nope",)]),
     ],
 )
-def test_path_alone_is_asked_for(code: str, value: object, paths: list[object]) -> None:
+def test_only_the_path_is_asked_for(code: str, value: object, paths: list[object]) -> None:
     assert asked(code) == (value, paths)
 
 
-def test_variable_of_its_own_is_no_fact() -> None:
+def test_assigned_variable_is_not_a_fact() -> None:
     value, paths = asked("$x = {'a' => {'b' => 1}} $x.dig('a', 'b')")
     assert (value, paths) == (1, [])
 

@@ -1,4 +1,4 @@
-"""Calls with arguments beyond all measure end in an error of ours, and soon."""
+"""Calls with excessively large arguments fail quickly with an error of ours."""
 
 import pytest
 
@@ -22,7 +22,7 @@ DIGITS = "'" + "9" * 5_000 + "'"
         ("99999999999.step(1) |$x| { }", "LANG-462"),
     ],
 )
-def test_call_beyond_measure_is_refused(code: str, error: str) -> None:
+def test_call_with_an_excessive_argument_is_refused(code: str, error: str) -> None:
     assert answer("expr", {"id": "limit", "source": code}).get("code") == error
 
 

@@ -1,4 +1,4 @@
-"""Functions that modules bring as Ruby: when they are there, what they read, and those that no row of truth can ask for."""
+"""Functions that modules bring as Ruby: when they exist, what they read, and those that no spec row covers."""
 
 import base64
 from typing import Any
@@ -8,17 +8,17 @@ import pytest
 from precast.lang.functions.modules import library
 from precast.lang.functions.modules.passwords import scram
 from precast.lang.settings import Settings
-from precast.lang.values.core import Sensitive, from_data
-from tests.unit.lang.compiling import asked, compiled, evaluated, failure, parameters
+from precast.lang.values.base import Sensitive, from_data
+from tests.unit.lang.small_manifests import asked, compiled, evaluated, failure, parameters
 
 
 def bring(*names: str) -> dict[str, str]:
-    """An environment in which one module brings functions of these names."""
+    """Return the files of an environment whose modules bring functions of these names."""
     files = {}
     for name in names:
         module, _, rest = name.partition("::")
-        place = f"{module}/lib/puppet/functions/{module}/{rest}" if rest else f"any/lib/puppet/functions/{name}"
-        files[f"modules/{place}.rb"] = "# Ruby"
+        path = f"{module}/lib/puppet/functions/{module}/{rest}" if rest else f"any/lib/puppet/functions/{name}"
+        files[f"modules/{path}.rb"] = "# Ruby"
     return files
 
 
@@ -26,14 +26,14 @@ def value(code: str, *names: str, **others: Any) -> Any:
     return evaluated(code, bring(*names), **others).value
 
 
-def test_function_is_there_only_with_a_module_that_brings_it() -> None:
+def test_function_exists_only_with_a_module_that_brings_it() -> None:
     assert failure("notice(pick('a'))").error.code == "LANG-629"
     assert value("pick('', 'a')", "pick") == "a"
-    older = {"modules/any/lib/puppet/parser/functions/pick.rb": ""}
-    assert evaluated("pick('', 'a')", older).value == "a"
+    legacy = {"modules/any/lib/puppet/parser/functions/pick.rb": ""}
+    assert evaluated("pick('', 'a')", legacy).value == "a"
 
 
-def test_function_that_we_do_not_have_names_module_and_file() -> None:
+def test_error_of_an_unimplemented_function_names_module_and_file() -> None:
     error = failure("frobnicate()", {"modules/m/lib/puppet/functions/frobnicate.rb": ""}).error
     assert error.code == "LANG-471"
     assert "'frobnicate' of module m" in error.message
@@ -45,27 +45,27 @@ def test_qualified_function_comes_from_its_own_module_alone() -> None:
     assert failure("stdlib::crc32('a')", elsewhere).error.code == "LANG-629"
 
 
-def test_what_brings_a_function_is_a_question_and_so_is_that_nothing_does() -> None:
-    questions = [each for each in asked(compiled("notice(pick('a'))", bring("pick"))) if each["ask"] == "module_file"]
-    assert [each["path"] for each in questions] == ["lib/puppet/functions/pick.rb"]
-    older = {"modules/any/lib/puppet/parser/functions/pick.rb": ""}
-    questions = [each for each in asked(compiled("notice(pick('a'))", older)) if each["ask"] == "module_file"]
-    assert [each["path"] for each in questions] == [
+def test_search_for_a_function_file_is_traced_with_its_misses() -> None:
+    questions = [read for read in asked(compiled("notice(pick('a'))", bring("pick"))) if read["ask"] == "module_file"]
+    assert [read["path"] for read in questions] == ["lib/puppet/functions/pick.rb"]
+    legacy = {"modules/any/lib/puppet/parser/functions/pick.rb": ""}
+    questions = [read for read in asked(compiled("notice(pick('a'))", legacy)) if read["ask"] == "module_file"]
+    assert [read["path"] for read in questions] == [
         "lib/puppet/functions/pick.rb",
         "lib/puppet/parser/functions/pick.rb",
     ]
 
 
-def test_pick_and_merge_leave_the_name_of_a_node_open() -> None:
+def test_pick_and_merge_keep_the_name_of_a_node_unknown() -> None:
     files = bring("pick", "merge")
     code = (
         "notify { 'x': message => pick(undef, $facts['fqdn']), withpath => merge({}, {a => $facts['fqdn']}) =~ Hash }"
     )
-    kinds = {each["ask"] for each in asked(compiled(code, files)) if each.get("path") == ["fqdn"]}
+    kinds = {read["ask"] for read in asked(compiled(code, files)) if read.get("path") == ["fqdn"]}
     assert kinds == {"fact_kind"}
 
 
-def test_resource_that_is_there_with_an_open_value_is_not_declared_again() -> None:
+def test_resource_declared_with_an_unknown_value_is_not_declared_again() -> None:
     code = "notify { 'x': message => $facts['fqdn'] } ensure_resource('notify', 'x', { message => $facts['fqdn'] })"
     result = compiled(code, bring("ensure_resource"))
     assert "message" in parameters(result, "Notify[x]")
@@ -86,7 +86,7 @@ def test_deprecation_warns_once_and_is_an_error_where_strict() -> None:
         ("loadyaml('https://example.com/a.yaml')", "loadyaml"),
     ],
 )
-def test_what_reaches_outside_is_refused(code: str, name: str) -> None:
+def test_function_that_reaches_outside_is_refused(code: str, name: str) -> None:
     assert failure(code, bring(name)).error.code == "LANG-446"
 
 
@@ -95,7 +95,7 @@ def test_files_outside_of_the_environment_are_refused() -> None:
     assert failure("glob('/etc/*')", bring("glob")).error.code == "LANG-440"
 
 
-def test_chance_gives_the_same_every_time() -> None:
+def test_random_functions_give_the_same_result_in_every_compile() -> None:
     shuffled = value("shuffle([1, 2, 3, 4, 5, 6, 7, 8])", "shuffle")
     assert sorted(shuffled) == list(range(1, 9))
     assert shuffled != tuple(range(1, 9))
@@ -103,17 +103,17 @@ def test_chance_gives_the_same_every_time() -> None:
     assert value("str2saltedsha512('x')", "str2saltedsha512") == value("str2saltedsha512('x')", "str2saltedsha512")
 
 
-def test_time_is_the_moment_of_deployment() -> None:
+def test_time_is_that_of_the_deployment() -> None:
     assert value("time()", "time") == 0
 
 
-def test_rotation_by_the_name_of_a_node_asks_for_its_result_alone() -> None:
+def test_rotation_by_the_name_of_a_node_asks_only_for_its_result() -> None:
     questions = asked(compiled("notice(fqdn_rotate(['a', 'b', 'c']))", bring("fqdn_rotate")))
-    assert [each["function"] for each in questions if each["ask"] == "keyed"] == ["fqdn_rotate"]
-    assert [each for each in questions if each["ask"] == "fact"] == []
+    assert [read["function"] for read in questions if read["ask"] == "keyed"] == ["fqdn_rotate"]
+    assert [read for read in questions if read["ask"] == "fact"] == []
 
 
-NEWER: list[tuple[str, Any]] = [
+NAMESPACED: list[tuple[str, Any]] = [
     ("stdlib::crc32('123456789')", "cbf43926"),
     ("stdlib::sha256('abc')", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
     ("stdlib::has_function('stdlib::has_function')", True),
@@ -141,10 +141,9 @@ NEWER: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "wanted"), NEWER, ids=[code for code, _ in NEWER])
-def test_function_of_a_later_module(code: str, wanted: Any) -> None:
-    found = value(code, code.partition("(")[0])
-    assert found == from_data(wanted)
+@pytest.mark.parametrize(("code", "expected"), NAMESPACED, ids=[code for code, _ in NAMESPACED])
+def test_namespaced_function(code: str, expected: Any) -> None:
+    assert value(code, code.partition("(")[0]) == from_data(expected)
 
 
 def test_scram_is_that_of_the_standard() -> None:
@@ -154,13 +153,13 @@ def test_scram_is_that_of_the_standard() -> None:
         "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY="
         ":wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
     )
-    made = value(
+    hashed = value(
         "postgresql::postgresql_password('u', Sensitive('p'), false, 'scram-sha-256')",
         "postgresql::postgresql_password",
     )
-    assert made == Sensitive(scram("p", b"u"))
+    assert hashed == Sensitive(scram("p", b"u"))
 
 
-def test_every_function_of_a_later_module_is_tried() -> None:
-    tried = {code.partition("(")[0] for code, _ in NEWER}
-    assert set(library.FILES["newer"].split()) <= tried
+def test_every_namespaced_function_is_tested() -> None:
+    tried = {code.partition("(")[0] for code, _ in NAMESPACED}
+    assert set(library.FILES["namespaced"].split()) <= tried

@@ -1,4 +1,4 @@
-"""Dispatch by number and type, the words of a refusal, and what values that are not known yet do to a call."""
+"""Dispatch by number and type of arguments, the messages of rejected calls, and calls with unknown values."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from precast.lang.datatypes import Type, parse_type
 from precast.lang.functions.host import Call
 from precast.lang.functions.registry import Function, Unknowns
 from precast.lang.functions.signatures import Signature, split
-from precast.lang.values.unknowns import DeferredCall, Future, Hole, Joined
+from precast.lang.values.unknowns import DeferredCall, Future, Hole, UnknownText
 
 
 class Lambda:
-    """A block as the evaluator gives it."""
+    """A block in the form in which the evaluator passes it."""
 
     def __init__(self, body: Callable[..., Any], least: int, most: int | None = None) -> None:
         self.min_args = least
@@ -27,7 +27,7 @@ class Lambda:
 
 
 class Compile:
-    """The part of a host that a call itself needs."""
+    """The part of a host that a call needs."""
 
     has_unknowns = True
 
@@ -35,7 +35,7 @@ class Compile:
         if isinstance(value, Hole):
             return "asked"
         if isinstance(value, tuple):
-            return tuple(self.concrete(each, span) for each in value)
+            return tuple(self.concrete(item, span) for item in value)
         if isinstance(value, Future):
             raise ValueError("a future cannot be asked for")
         return value
@@ -46,14 +46,14 @@ class Compile:
 
 @pytest.fixture
 def declare() -> Iterator[Callable[..., Function]]:
-    made: list[str] = []
+    declared: list[str] = []
 
     def function(name: str, **options: Any) -> Function:
-        made.append(name)
+        declared.append(name)
         return Function(name, "for this test", **options)
 
     yield function
-    for name in made:
+    for name in declared:
         del Function._known[name]
 
 
@@ -90,7 +90,7 @@ def test_signature_counts_its_arguments(text: str, least: int, most: int | None)
     assert (signature.min_args, signature.max_args) == (least, most)
 
 
-def test_call_takes_first_dispatch_that_fits(declare: Callable[..., Function]) -> None:
+def test_call_runs_the_first_dispatch_that_accepts_it(declare: Callable[..., Function]) -> None:
     function = declare("t_first")
     function.dispatch("Integer a")(lambda a: "integer")
     function.dispatch("Any a")(lambda a: "any")
@@ -110,9 +110,9 @@ def test_block_is_chosen_by_its_parameters(declare: Callable[..., Function]) -> 
 def test_body_that_is_not_pure_gets_the_call(declare: Callable[..., Function]) -> None:
     function = declare("t_call")
     function.dispatch("Any a, Callable &block?", pure=False)(lambda call, a: call)
-    made = call(function, 1, block=Lambda(lambda: 1, 0))
-    assert isinstance(made, Call)
-    assert made.run_block() == 1
+    context = call(function, 1, block=Lambda(lambda: 1, 0))
+    assert isinstance(context, Call)
+    assert context.run_block() == 1
 
 
 def test_wrong_number_is_one_sentence(declare: Callable[..., Function]) -> None:
@@ -141,7 +141,7 @@ def test_different_reasons_are_listed_with_their_signatures(declare: Callable[..
     )
 
 
-def test_block_is_only_minded_where_arguments_fit(declare: Callable[..., Function]) -> None:
+def test_block_is_only_mentioned_if_the_arguments_are_accepted(declare: Callable[..., Function]) -> None:
     function = declare("t_blocks")
     function.dispatch("Hash a, Callable[2, 2] &block")(lambda call, a: a)
     function.dispatch("Iterable a, Callable[2, 2] &block")(lambda call, a: a)
@@ -169,17 +169,17 @@ def test_concrete_function_asks_at_any_depth(declare: Callable[..., Function]) -
         call(function, Future("k"))
 
 
-def test_flowing_function_asks_only_for_what_it_looks_at(declare: Callable[..., Function]) -> None:
+def test_flowing_function_asks_only_for_arguments_that_it_inspects(declare: Callable[..., Function]) -> None:
     function = declare("t_flow", unknowns=Unknowns.FLOW)
     function.dispatch("Array a, Any b")(lambda a, b: (a, b))
     assert call(function, (HOLE,), Future("k")) == ((HOLE,), Future("k"))
     assert refused(function, HOLE, 1).endswith("expects an Array value, got String")
 
 
-def test_agent_function_is_put_off_for_futures_and_asks_for_holes(declare: Callable[..., Function]) -> None:
+def test_agent_function_is_deferred_for_futures_and_asks_for_holes(declare: Callable[..., Function]) -> None:
     function = declare("t_agent", unknowns=Unknowns.AGENT)
     function.dispatch("String a")(lambda a: a + "!")
     assert call(function, HOLE) == "asked!"
     assert call(function, Future("k")) == DeferredCall("t_agent", (Future("k"),))
-    late = Joined(("a", Future("k")))
+    late = UnknownText(("a", Future("k")))
     assert call(function, late) == DeferredCall("t_agent", (late,))

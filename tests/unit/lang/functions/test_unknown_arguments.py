@@ -1,13 +1,14 @@
-"""What functions do with values that are not known yet: pass them on, put the call off, ask, or refuse."""
+"""Functions with unknown values: they pass them on, defer the call, ask for the value, or refuse."""
 
 import pytest
 
 from precast.base.spans import Source
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, evaluate
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import FactPath, Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
-from precast.lang.values.core import to_string
+from precast.lang.values.base import to_string
 
 FACTS = {"fqdn": "web1.example.com"}
 
@@ -17,7 +18,7 @@ def inputs() -> Inputs:
 
 
 def shown(code: str) -> str:
-    """The value as text; what is not known stands in angle brackets."""
+    """Return the value as text, with unknown values in angle brackets."""
     return to_string(evaluate(Source("code", code), inputs(), Settings()).value)
 
 
@@ -40,7 +41,7 @@ def shown(code: str) -> str:
         ("length([future('k'), 1])", "2"),
     ],
 )
-def test_value_stays_open_or_is_put_off(code: str, value: str) -> None:
+def test_value_stays_unknown_or_is_deferred(code: str, value: str) -> None:
     assert shown(code) == value
 
 

@@ -1,19 +1,23 @@
-"""Corners of deep merges that Ruby's library has; each was compared with it."""
+"""Odd cases of deep merges, each compared with Ruby's library."""
 
 from typing import Any
 
 import pytest
 
 from precast.base.errors import InputError
-from precast.lang.hiera.merging import merged, strategy
-from precast.lang.values.core import from_data, rich
+from precast.lang.hiera.merge_strategies import merge_variants, strategy_for
+from precast.lang.values.base import from_data, rich
 
 KNOCKOUT = {"strategy": "deep", "knockout_prefix": "--"}
 SORT = {"strategy": "deep", "sort_merged_arrays": True}
 
 
-def put_together(merge: Any, *values: Any) -> Any:
-    return rich(merged(strategy(from_data(merge)), [from_data(value) for value in values], lambda value: value, None))
+def merge_data(merge: Any, *values: Any) -> Any:
+    return rich(
+        merge_variants(
+            strategy_for(from_data(merge)), [from_data(value) for value in values], lambda value: value, None
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,15 +35,15 @@ def put_together(merge: Any, *values: Any) -> Any:
             KNOCKOUT,
             ({"x": {"y": ["--t", "u"]}}, {}),
             {"x": {"y": []}},
-        ),  # both sides are one array there, and lose what moved up
+        ),  # both sides are the same array there, and lose the items that moved up
         (KNOCKOUT, ({"x": ["--", "b"]}, {}), {"x": ["b"]}),
         ({**KNOCKOUT, "merge_hash_arrays": True}, ([{"a": 1}], [{"b": 2}, {"c": 3}]), [{"b": 2, "a": 1}, {"c": 3}]),
         (SORT, ([["b"], []], [["a", "c"]]), [[], ["a", "c"], ["b"]]),
         ({"strategy": "unconstrained_deep", "overwrite_arrays": True}, ({"a": [1]}, {"a": [2]}), {"a": [1]}),
     ],
 )
-def test_merge_is_as_the_library_has_it(merge: Any, values: tuple[Any, ...], wanted: Any) -> None:
-    assert put_together(merge, *values) == wanted
+def test_merge_gives_the_result_of_rubys_library(merge: Any, values: tuple[Any, ...], wanted: Any) -> None:
+    assert merge_data(merge, *values) == wanted
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_merge_is_as_the_library_has_it(merge: Any, values: tuple[Any, ...], wan
         ({"knockout_prefix": "-"}, (), "HIERA-042"),
     ],
 )
-def test_what_cannot_be_merged_is_an_error(merge: Any, values: tuple[Any, ...], code: str) -> None:
+def test_values_that_cannot_be_merged_are_an_error(merge: Any, values: tuple[Any, ...], code: str) -> None:
     with pytest.raises(InputError) as caught:
-        put_together(merge, *values)
+        merge_data(merge, *values)
     assert caught.value.code == code

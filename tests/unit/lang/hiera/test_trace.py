@@ -1,4 +1,4 @@
-"""What a look-up leaves in the trace: the digest or absence of files, and the keys read from them, never more."""
+"""The trace of a lookup: the digest or absence of files, and the keys read from them, nothing else."""
 
 import contextlib
 from typing import Any
@@ -9,7 +9,7 @@ from precast.base.spans import Source
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
 from precast.lang.inputs import ABSENT, DataFile, DataKey, FactPath, FileDigest, Inputs, Question, TrustedPath
 from precast.lang.settings import Settings
-from tests.unit.lang.compiling import compiled, inputs
+from tests.unit.lang.small_manifests import compiled, inputs
 
 HIERA = """\
 version: 5
@@ -23,7 +23,7 @@ CODE = "notify { 'x': message => \"${lookup('port')} ${lookup('name')}\" }"
 OWN = ("data/nodes/", ("trusted", "certname"), ".yaml")
 
 
-def looked_up(node: str, own: str | None = None, common: str = COMMON, code: str = CODE) -> CompileResult:
+def compile_lookups(node: str, own: str | None = None, common: str = COMMON, code: str = CODE) -> CompileResult:
     files = {"hiera.yaml": HIERA, "data/common.yaml": common}
     if own is not None:
         files[f"data/nodes/{node}.yaml"] = own
@@ -35,35 +35,43 @@ def answers(result: CompileResult, kind: type[Question]) -> dict[Question, Any]:
 
 
 def test_nodes_without_files_of_their_own_share_trace_and_catalog() -> None:
-    one, two = looked_up("web1.example.com"), looked_up("web2.example.com")
-    assert one.trace == two.trace
-    assert one.body.digest() == two.body.digest()
-    assert answers(one, DataFile)[DataFile(OWN)] is ABSENT
-    assert not any(read.question == TrustedPath(("certname",)) for read in one.trace)
+    first, second = compile_lookups("web1.example.com"), compile_lookups("web2.example.com")
+    assert first.trace == second.trace
+    assert first.body.digest() == second.body.digest()
+    assert answers(first, DataFile)[DataFile(OWN)] is ABSENT
+    assert not any(read.question == TrustedPath(("certname",)) for read in first.trace)
 
 
 def test_nodes_with_equal_files_of_their_own_share_trace_and_catalog() -> None:
-    one, two = looked_up("web1.example.com", "port: 8080\n"), looked_up("web2.example.com", "port: 8080\n")
-    assert one.trace == two.trace
-    assert one.body.digest() == two.body.digest() != looked_up("web3.example.com").body.digest()
+    first, second = (
+        compile_lookups("web1.example.com", "port: 8080\n"),
+        compile_lookups("web2.example.com", "port: 8080\n"),
+    )
+    assert first.trace == second.trace
+    assert first.body.digest() == second.body.digest() != compile_lookups("web3.example.com").body.digest()
 
 
-def test_nodes_whose_files_differ_in_keys_nobody_reads_differ_only_in_the_file() -> None:
-    one, two = looked_up("web1.example.com", "port: 1\nx: 1\n"), looked_up("web2.example.com", "port: 1\nx: 2\n")
-    assert answers(one, DataKey) == answers(two, DataKey)
-    assert answers(one, DataFile) != answers(two, DataFile)
-    assert one.body.digest() == two.body.digest()
+def test_nodes_whose_files_differ_in_unread_keys_differ_only_in_the_file_digest() -> None:
+    first, second = (
+        compile_lookups("web1.example.com", "port: 1\nx: 1\n"),
+        compile_lookups("web2.example.com", "port: 1\nx: 2\n"),
+    )
+    assert answers(first, DataKey) == answers(second, DataKey)
+    assert answers(first, DataFile) != answers(second, DataFile)
+    assert first.body.digest() == second.body.digest()
 
 
-def test_fact_in_a_path_stays_open_whichever_it_is() -> None:
-    result = looked_up("web1.example.com")
+def test_any_fact_in_a_path_stays_a_hole() -> None:
+    result = compile_lookups("web1.example.com")
     assert DataFile(("data/os/", ("facts", "os", "family"), ".yaml")) in answers(result, DataFile)
     assert FactPath(("os", "family")) not in answers(result, FactPath)
 
 
 def test_only_keys_that_were_looked_up_are_asked_for() -> None:
     keys = {
-        question.key for question in answers(looked_up("web1.example.com"), DataKey) if isinstance(question, DataKey)
+        question.key
+        for question in answers(compile_lookups("web1.example.com"), DataKey)
+        if isinstance(question, DataKey)
     }
     assert keys == {"port", "name", "lookup_options"}
 
@@ -71,36 +79,36 @@ def test_only_keys_that_were_looked_up_are_asked_for() -> None:
 def test_order_inside_a_value_is_part_of_its_answer() -> None:
     question = DataKey(("data/common.yaml",), "h", "yaml_data")
     code = "notify { 'x': message => lookup('h') }"
-    there = looked_up("web1.example.com", code=code)
-    turned = looked_up("web1.example.com", common=COMMON.replace("{a: 1, b: 2}", "{b: 2, a: 1}"), code=code)
-    assert answers(there, DataKey)[question] != answers(turned, DataKey)[question]
+    original = compile_lookups("web1.example.com", code=code)
+    reordered = compile_lookups("web1.example.com", common=COMMON.replace("{a: 1, b: 2}", "{b: 2, a: 1}"), code=code)
+    assert answers(original, DataKey)[question] != answers(reordered, DataKey)[question]
 
 
 def test_absence_of_hiera_yaml_is_traced_for_environment_and_modules() -> None:
     files = {"modules/m/manifests/init.pp": "class m($a = 1) { }"}
-    found = answers(compiled("include m", files), FileDigest)
-    assert found[FileDigest("hiera.yaml")] is ABSENT
-    assert found[FileDigest("modules/m/hiera.yaml")] is ABSENT
+    digests = answers(compiled("include m", files), FileDigest)
+    assert digests[FileDigest("hiera.yaml")] is ABSENT
+    assert digests[FileDigest("modules/m/hiera.yaml")] is ABSENT
 
 
 @pytest.mark.parametrize("text", ["port: [1\n", "- port\n", "port: 2020-01-01\n", "\x01", "port: &a [*a]\n"])
-@pytest.mark.parametrize("place", ["data/common.yaml", "modules/m/data/common.yaml"])
-def test_a_broken_file_answers_each_key_otherwise_than_any_good_one(text: str, place: str) -> None:
+@pytest.mark.parametrize("path", ["data/common.yaml", "modules/m/data/common.yaml"])
+def test_broken_file_answers_every_key_with_its_own_digest(text: str, path: str) -> None:
     files = {
         "hiera.yaml": HIERA,
         "data/common.yaml": "{}",
         "modules/m/manifests/init.pp": "class m($port = 1) { }",
         "modules/m/hiera.yaml": "version: 5\n",
         "modules/m/data/common.yaml": "{}",
-        place: text,
+        path: text,
     }
     given = inputs(files)
     trace = _trace_of(given, "include m\n$x = lookup('port', {default_value => 1})")
-    path = (place,)
-    assert any(read[0] == DataFile(path) and read[1] is not ABSENT for read in trace)
-    told = [answer for question, answer in trace if isinstance(question, DataKey) and question.path == path]
-    assert told
-    assert all(answer.startswith("broken:") for answer in told)
+    open_path = (path,)
+    assert any(read[0] == DataFile(open_path) and read[1] is not ABSENT for read in trace)
+    answered = [answer for question, answer in trace if isinstance(question, DataKey) and question.path == open_path]
+    assert answered
+    assert all(answer.startswith("broken:") for answer in answered)
 
 
 def _trace_of(given: Inputs, code: str) -> list[tuple[Question, Any]]:
@@ -109,8 +117,8 @@ def _trace_of(given: Inputs, code: str) -> list[tuple[Question, Any]]:
     return [(read.question, read.answer) for read in given.trace]
 
 
-def test_whatever_is_taken_from_a_file_follows_a_key_of_it() -> None:
-    """Also for options, default hierarchies, JSON and encrypted files: whether a file changed is judged by its keys alone."""
+def test_every_data_file_that_is_read_has_a_key_question() -> None:
+    """Also for options, default hierarchies, JSON and encrypted files: a file counts as changed only if a key that was read changed."""
     files = {
         "hiera.yaml": (
             "version: 5\nhierarchy:\n  - {name: a, path: a.yaml}\n  - {name: j, path: j.json, data_hash: json_data}\n"
@@ -134,31 +142,31 @@ def test_whatever_is_taken_from_a_file_follows_a_key_of_it() -> None:
     assert present == keyed
 
 
-def test_a_warm_process_asks_what_a_fresh_one_asks() -> None:
-    assert looked_up("web1.example.com").trace == looked_up("web1.example.com").trace
+def test_lookup_in_a_warm_process_asks_what_a_fresh_one_asks() -> None:
+    assert compile_lookups("web1.example.com").trace == compile_lookups("web1.example.com").trace
 
 
-def test_an_identity_fact_in_data_stays_open_in_the_catalog() -> None:
-    message = looked_up("web1.example.com").body.resources[-1].parameters["message"]
+def test_identity_fact_in_data_stays_a_hole_in_the_catalog() -> None:
+    message = compile_lookups("web1.example.com").body.resources[-1].parameters["message"]
     assert message == {
         "__ptype": "Precast::Text",
         "__pvalue": ["80 I am ", {"__ptype": "Precast::Hole", "__pvalue": ["facts", "networking", "fqdn"]}],
     }
 
 
-def test_an_empty_file_is_told_of_and_counts_as_one_without_keys() -> None:
-    one, two = looked_up("web1.example.com", "---\n"), looked_up("web2.example.com", "x: 1\n")
-    assert answers(one, DataKey) == answers(two, DataKey)
-    assert one.body.digest() == two.body.digest()
-    assert not any(read.question == TrustedPath(("certname",)) for read in one.trace)
-    assert str(one.logs[0].message) == "/data/nodes/<trusted.certname>.yaml: file does not contain a valid yaml hash"
+def test_empty_file_is_warned_about_and_counts_as_one_without_keys() -> None:
+    first, second = compile_lookups("web1.example.com", "---\n"), compile_lookups("web2.example.com", "x: 1\n")
+    assert answers(first, DataKey) == answers(second, DataKey)
+    assert first.body.digest() == second.body.digest()
+    assert not any(read.question == TrustedPath(("certname",)) for read in first.trace)
+    assert str(first.logs[0].message) == "/data/nodes/<trusted.certname>.yaml: file does not contain a valid yaml hash"
 
 
 @pytest.mark.parametrize(
     ("kernel", "wanted"), [("../common", "80 "), ("./Linux", "1 "), ("../../../secret", "80 "), ("/../Linux", "80 ")]
 )
-def test_a_fact_with_dots_and_slashes_leads_nowhere_else(kernel: str, wanted: str) -> None:
-    """To where its path leads inside the environment, as in Puppet; never out of it."""
+def test_fact_with_dots_and_slashes_does_not_leave_the_environment(kernel: str, wanted: str) -> None:
+    """The path leads to the same file inside the environment as in Puppet, and never out of it."""
     files = {
         "hiera.yaml": HIERA.replace("os/%{facts.os.family}", "kernels/%{facts.kernel}"),
         "data/common.yaml": COMMON,

@@ -1,4 +1,4 @@
-"""ERB templates: what is outside of the subset is named with its place, nothing reaches the outside, everything ends."""
+"""ERB templates: errors outside of the subset have a position, templates reach nothing outside, and every rendering ends."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.lang.ruby.erb.template import render
-from precast.lang.values.core import Hash
-from precast.lang.values.unknowns import Hole, Joined
+from precast.lang.values.base import Hash
+from precast.lang.values.unknowns import Hole, UnknownText
 
 
 class Host:
@@ -36,7 +36,7 @@ class Host:
     def replace_variable(self, scope: Any, name: str, before: Any, now: Any) -> None:
         self.replaced[name] = now
 
-    def kept(self, scope: Any) -> dict[str, Any]:
+    def template_variables(self, scope: Any) -> dict[str, Any]:
         return {}
 
     def concrete(self, value: Any, span: Any) -> Any:
@@ -79,11 +79,11 @@ def refused(text: str, **variables: Any) -> str:
         ("<%= zork %>", "LANG-904"),
     ],
 )
-def test_what_is_outside_of_the_subset_is_refused_by_name(text: str, code: str) -> None:
+def test_construct_outside_of_the_subset_is_refused(text: str, code: str) -> None:
     assert refused(text) == code
 
 
-def test_error_has_the_place_in_the_template() -> None:
+def test_error_has_the_position_in_the_template() -> None:
     with pytest.raises(PrecastError) as caught:
         rendered("line one\n<% [1].each do |x| -%>\n  <%= x.frobnicate %>\n<% end -%>\n")
     assert caught.value.source is not None
@@ -101,8 +101,8 @@ def test_error_has_the_place_in_the_template() -> None:
         "<% a = [1]; a.each { |x| a << x } ; 1 while true %>",
     ],
 )
-def test_template_that_does_not_end_is_ended(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("precast.lang.ruby.erb.rendering.MAX_STEPS", 10_000)
+def test_endless_template_is_stopped(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("precast.lang.ruby.execution.MAX_STEPS", 10_000)
     assert refused(text) in ("LANG-906", "LANG-907")
 
 
@@ -110,7 +110,7 @@ def test_code_nested_beyond_reason_is_refused() -> None:
     assert refused(f"<%= {'(' * 5000}1{')' * 5000} %>") == "LANG-901"
 
 
-def test_array_that_a_template_changes_is_handed_back() -> None:
+def test_array_that_a_template_changes_is_written_back() -> None:
     given = ("b", "a")
     host = Host(l=given, other=("x",))
     text = "<% mine = @l; mine.sort! ; mine << 'c'; @other = ['y'] -%><%= @l.join %>"
@@ -119,13 +119,13 @@ def test_array_that_a_template_changes_is_handed_back() -> None:
     assert host.replaced == {"l": ("a", "b", "c")}
 
 
-def test_array_that_a_template_only_reads_is_not_handed_back() -> None:
+def test_array_that_a_template_only_reads_is_not_written_back() -> None:
     host = Host(l=("b", "a"))
     assert render(host, None, Source("t.erb", "<% copy = @l.sort; copy << 'c' -%><%= copy.join %>")) == "abc"
     assert host.replaced == {}
 
 
-def test_value_that_is_not_known_yet_passes_through_text() -> None:
+def test_unknown_value_stays_unknown_in_text() -> None:
     hole = Hole("facts", ("fqdn",))
     host = Host(fqdn=hole, names=("a", hole))
     text = render(
@@ -133,11 +133,11 @@ def test_value_that_is_not_known_yet_passes_through_text() -> None:
         None,
         Source("t", 'ServerName <%= @fqdn %>\n<% @names.each do |n| -%>\n<%= n %> <%= "x#{n}y" %>\n<% end -%>'),
     )
-    assert text == Joined(("ServerName ", hole, "\na xay\n", hole, " x", hole, "y\n"))
+    assert text == UnknownText(("ServerName ", hole, "\na xay\n", hole, " x", hole, "y\n"))
     assert host.asked == []
 
 
-def test_value_that_is_looked_at_becomes_a_question() -> None:
+def test_unknown_value_that_is_inspected_becomes_a_question() -> None:
     hole = Hole("facts", ("fqdn",))
     host = Host(fqdn=hole)
     assert render(host, None, Source("t", "<%= @fqdn.split('.').first %>")) == "node1"

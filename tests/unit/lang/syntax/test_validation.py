@@ -1,8 +1,8 @@
-"""Which files of an environment are looked at before it is deployed, and what forbids to deploy them."""
+"""Which files of an environment are checked before it is deployed, and which findings forbid deployment."""
 
 import pytest
 
-from precast.lang.syntax.validation import is_checked, look_at_file
+from precast.lang.syntax.validation import is_checked, validate_file
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,8 @@ def test_code_that_a_compile_could_read_is_checked(path: str, expected: bool) ->
     ],
 )
 def test_findings_about_a_file(path: str, text: bytes, errors: list[str], warnings: list[str]) -> None:
-    found = look_at_file(path, text)
-    assert [one.code[: len(code)] for one, code in zip(found.errors, errors, strict=True)] == errors
-    assert [one.code for one in found.warnings] == warnings
-    assert all(one.source is not None and one.source.path == path for one in (*found.errors, *found.warnings))
+    findings = validate_file(path, text)
+    assert [error.code[: len(code)] for error, code in zip(findings.errors, errors, strict=True)] == errors
+    assert [warning.code for warning in findings.warnings] == warnings
+    reported = (*findings.errors, *findings.warnings)
+    assert all(problem.source is not None and problem.source.path == path for problem in reported)

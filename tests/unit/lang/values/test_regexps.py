@@ -1,4 +1,4 @@
-"""Ruby's regular expressions in Python: the truths were asked of Ruby 3.1."""
+"""Ruby's regular expressions in Python; the expected results come from Ruby 3.1."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from precast.lang.values.regexps import compile_regexp
         (r"\Ab", "a\nb", None),
         (r"a\Z", "a\n", (0, 1)),
         (r"a\z", "a\n", None),
-        (r"^$", "a\n", None),  # a newline at the very end begins no line
+        (r"^$", "a\n", None),  # a newline at the very end does not begin a line
         (r"\h+", "xdeadBEEFx", (1, 9)),
         (r"[\h]+", "zz12", (2, 4)),
         (r"[[:alpha:]]+", "1é2", (1, 2)),
@@ -36,20 +36,20 @@ from precast.lang.values.regexps import compile_regexp
     ],
 )
 def test_pattern_matches_as_in_ruby(pattern: str, text: str, span: tuple[int, int] | None) -> None:
-    found = compile_regexp(pattern).search(text)
-    assert (found.span() if found else None) == span
+    match = compile_regexp(pattern).search(text)
+    assert (match.span() if match else None) == span
 
 
-def test_named_groups_switch_numbered_ones_off() -> None:
-    found = compile_regexp(r"(?<n>a)(b)").match("ab")
-    assert found is not None
-    assert found.groups() == ("a",)
+def test_named_groups_disable_numbered_ones() -> None:
+    match = compile_regexp(r"(?<n>a)(b)").match("ab")
+    assert match is not None
+    assert match.groups() == ("a",)
 
 
 @pytest.mark.parametrize(
     "pattern", ["[", "(", ")", "*a", "[z-a]", r"\G", r"a\Kb", r"(?<a>x)\g<a>", r"\p{Nonsense}", "\\"]
 )
-def test_what_has_no_translation_is_refused_with_a_code(pattern: str) -> None:
+def test_untranslatable_pattern_is_refused_with_a_code(pattern: str) -> None:
     with pytest.raises(InputError) as caught:
         compile_regexp(pattern)
     assert caught.value.code == "LANG-210"

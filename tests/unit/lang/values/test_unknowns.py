@@ -1,10 +1,10 @@
-"""Values that are not known: where they stay open, where they become a question, where they are an error."""
+"""Unknown values: where they stay holes, where they become a question, where they are an error."""
 
 import pytest
 
 from precast.catalog import unknown
-from precast.lang.values.unknowns import DeferredCall, Future, Hole, Joined, join, replace
-from tests.unit.lang.compiling import asked, compiled, evaluated, failure, parameters
+from precast.lang.values.unknowns import DeferredCall, Future, Hole, UnknownText, join, replace
+from tests.unit.lang.small_manifests import asked, compiled, evaluated, failure, parameters
 
 FQDN = {"__ptype": "Precast::Hole", "__pvalue": ["facts", "networking", "fqdn"]}
 KIND = {"ask": "fact_kind", "path": ["networking", "fqdn"]}
@@ -12,33 +12,33 @@ VALUE = {"ask": "fact", "path": ["networking", "fqdn"]}
 
 
 def open_and_asked(code: str, **others: object) -> tuple[object, list[dict[str, object]]]:
-    """The message of the one notify, and the questions about facts."""
+    """The message of the single notify, and the questions about facts."""
     result = compiled(code, **others)  # type: ignore[arg-type]
     return parameters(result, "Notify[x]")["message"], [
-        each for each in asked(result) if "path" in each and each["ask"] != "file"
+        question for question in asked(result) if "path" in question and question["ask"] != "file"
     ]
 
 
-def test_fact_passed_on_stays_open() -> None:
+def test_fact_passed_on_stays_a_hole() -> None:
     message, questions = open_and_asked("notify { 'x': message => $facts['networking']['fqdn'] }")
     assert message == FQDN
     assert KIND in questions
     assert VALUE not in questions
 
 
-def test_fact_interpolated_stays_open_in_the_text() -> None:
+def test_fact_interpolated_stays_a_hole_in_the_text() -> None:
     message, questions = open_and_asked("notify { 'x': message => \"on ${facts['networking']['fqdn']}!\" }")
     assert message == {"__ptype": "Precast::Text", "__pvalue": ["on ", FQDN, "!"]}
     assert VALUE not in questions
 
 
-def test_fact_in_array_and_hash_stays_open() -> None:
+def test_fact_in_array_and_hash_stays_a_hole() -> None:
     message, questions = open_and_asked("$a = [{ 'n' => $facts['networking']['fqdn'] }]\nnotify { 'x': message => $a }")
     assert message == [{"n": FQDN}]
     assert VALUE not in questions
 
 
-def test_fact_in_template_stays_open() -> None:
+def test_fact_in_template_stays_a_hole() -> None:
     files = {"modules/m/templates/t.epp": "<%- | String[1] $name | -%>\nname=<%= $name %>\n"}
     code = "notify { 'x': message => epp('m/t.epp', { 'name' => $facts['networking']['fqdn'] }) }"
     message, questions = open_and_asked(code, files=files)
@@ -46,7 +46,7 @@ def test_fact_in_template_stays_open() -> None:
     assert VALUE not in questions
 
 
-def test_fact_in_typed_class_parameter_stays_open() -> None:
+def test_fact_in_typed_class_parameter_stays_a_hole() -> None:
     code = "class c(String[1] $n) { notify { 'x': message => $n } }\nclass { 'c': n => $facts['networking']['fqdn'] }"
     message, questions = open_and_asked(code)
     assert message == FQDN
@@ -90,7 +90,7 @@ def test_identity_fact_that_is_absent_is_undef() -> None:
     assert result.value is None
 
 
-def test_top_scope_and_trusted_identity_stay_open() -> None:
+def test_top_scope_and_trusted_identity_stay_holes() -> None:
     result = evaluated("[$fqdn, $trusted['certname']]")
     assert result.value == (Hole("facts", ("fqdn",)), Hole("trusted", ("certname",)))
 
@@ -136,14 +136,14 @@ def test_promise_is_a_resource() -> None:
     assert parameters(result, "Promise[db/address]") == {"value": FQDN}
 
 
-def test_join_merges_neighbours_and_closes_what_is_known() -> None:
+def test_join_merges_adjacent_strings_and_gives_a_string_if_all_are_known() -> None:
     hole = Hole("facts", ("fqdn",))
     assert join(["a", "", "b"]) == "ab"
     assert join([]) == ""
-    assert join(["a", hole, "b", "c"]) == Joined(("a", hole, "bc"))
-    assert join([Joined(("x", hole)), "y"]) == Joined(("x", hole, "y"))
-    assert join([("a", hole)]) == Joined(("[a, ", hole, "]"))
-    assert replace(Joined(("a", hole, "b")), lambda _: "F") == "aFb"
+    assert join(["a", hole, "b", "c"]) == UnknownText(("a", hole, "bc"))
+    assert join([UnknownText(("x", hole)), "y"]) == UnknownText(("x", hole, "y"))
+    assert join([("a", hole)]) == UnknownText(("[a, ", hole, "]"))
+    assert replace(UnknownText(("a", hole, "b")), lambda _: "F") == "aFb"
 
 
 def test_replace_goes_into_deferred_calls_and_leaves_futures() -> None:

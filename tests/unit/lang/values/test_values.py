@@ -1,11 +1,11 @@
-"""Values: what Python would confuse is kept apart, and equality is Puppet's."""
+"""Values: keys that Python would confuse are distinct, and equality is Puppet's."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from precast.base.errors import InputError
-from precast.lang.values.core import (
+from precast.lang.values.base import (
     DEFAULT,
     Binary,
     Hash,
@@ -15,12 +15,12 @@ from precast.lang.values.core import (
     equals,
     float_text,
     from_data,
+    identity_of,
     literal,
     rich,
-    strict,
     to_string,
 )
-from precast.lang.values.moments import NS, Timespan, Timestamp
+from precast.lang.values.times import NS, Timespan, Timestamp
 
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-3, 3, allow_nan=False) | st.text("aAb", max_size=2),
@@ -29,31 +29,31 @@ DATA = st.recursive(
 )
 
 
-def test_hash_keys_that_python_takes_for_equal_stay_apart() -> None:
-    made = Hash.of([(1, "a"), (1.0, "b"), (True, "c"), ((1,), "d"), ((1.0,), "e"), ((True,), "f")])
-    assert [made.lookup(key) for key in (1, 1.0, True, (1,), (1.0,), (True,))] == list("abcdef")
-    assert len(made) == 6
+def test_hash_keys_that_python_treats_as_equal_are_distinct() -> None:
+    hash_value = Hash.of([(1, "a"), (1.0, "b"), (True, "c"), ((1,), "d"), ((1.0,), "e"), ((True,), "f")])
+    assert [hash_value.lookup(key) for key in (1, 1.0, True, (1,), (1.0,), (True,))] == list("abcdef")
+    assert len(hash_value) == 6
 
 
 @pytest.mark.parametrize("keys", [(1, True), (True, 1), (0, False, 0.0), (False, 0)])
 def test_hash_keeps_the_order_of_confusable_keys(keys: tuple[object, ...]) -> None:
-    made = Hash.of((key, place) for place, key in enumerate(keys))
-    assert list(made.values()) == list(range(len(keys)))
-    assert all(made.lookup(key) == place for place, key in enumerate(keys))
+    hash_value = Hash.of((key, index) for index, key in enumerate(keys))
+    assert list(hash_value.values()) == list(range(len(keys)))
+    assert all(hash_value.lookup(key) == index for index, key in enumerate(keys))
 
 
 @given(st.lists(st.tuples(DATA, st.integers()), max_size=6))
 def test_hash_finds_the_last_value_of_every_key(pairs: list[tuple[object, int]]) -> None:
-    wanted = {strict(key): value for key, value in pairs}
-    made = Hash.of(pairs)
-    assert len(made) == len(wanted)
-    assert all(made.has(key) and made.lookup(key) == wanted[strict(key)] for key, _ in pairs)
+    wanted = {identity_of(key): value for key, value in pairs}
+    hash_value = Hash.of(pairs)
+    assert len(hash_value) == len(wanted)
+    assert all(hash_value.has(key) and hash_value.lookup(key) == wanted[identity_of(key)] for key, _ in pairs)
 
 
 @given(DATA)
 def test_values_equal_themselves_and_hash_alike(value: object) -> None:
     assert equals(value, value)
-    assert hash(strict(value)) == hash(strict(value))
+    assert hash(identity_of(value)) == hash(identity_of(value))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,6 @@ def test_rich_form_marks_what_json_lacks() -> None:
     ]
 
 
-def test_plain_data_comes_back_as_it_went() -> None:
+def test_plain_data_survives_a_round_trip() -> None:
     data = {"a": [1, 1.5, None, True, {"b": "c"}]}
     assert rich(from_data(data)) == data

@@ -1,4 +1,4 @@
-"""What a check finds, in the words of the net's author."""
+"""The findings of a check, in the names of the net's author."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from precast.base.spans import Source
 from precast.net.analysis.check import Report, check
 from precast.net.analysis.cycles import shortest_cycles
 from precast.net.analysis.deadlock import Verdict
-from precast.net.analysis.waiting import Waiting
+from precast.net.analysis.waits import WaitGraph
 from precast.net.exchange.notation import parse
 from precast.net.execution.execution import Execution
 
@@ -20,7 +20,7 @@ def messages(text: str) -> list[str]:
 
 
 def test_cycle_of_needs_is_named_shortest_first_and_the_rest_is_caught_behind() -> None:
-    found = messages(
+    lines = messages(
         """
         step File[/etc/ntp.conf]
           needs Service[ntp]
@@ -31,11 +31,11 @@ def test_cycle_of_needs_is_named_shortest_first_and_the_rest_is_caught_behind() 
           needs Service[ntp]
         """
     )
-    assert found[0] == (
-        "a cycle in which each waits for the one before: File[/etc/ntp.conf] → Service[ntp] → File[/etc/ntp.conf]"
+    assert lines[0] == (
+        "dependency cycle, in which each waits for the one before: File[/etc/ntp.conf] → Service[ntp] → File[/etc/ntp.conf]"
     )
-    assert found[1] == "Exec[report] can never start: it waits for Service[ntp], which can never start"
-    assert found[2] == (
+    assert lines[1] == "Exec[report] can never start: it waits for Service[ntp], which can never start"
+    assert lines[2] == (
         "deadlock: even if all else succeeds, File[/etc/ntp.conf], Service[ntp], Exec[report] can never end"
     )
 
@@ -44,35 +44,35 @@ def test_step_that_needs_itself_is_a_cycle_of_one() -> None:
     assert "A → A" in messages("step A\n needs A\n")[0]
 
 
-def test_place_that_nobody_fills_is_named_with_who_waits() -> None:
-    found = messages("place key\nplace out\ntransition open\n takes key\n gives out\ntransition enter\n takes out\n")
-    assert found[0] == "open can never start: it wants 1 of key, which has 0 and gets none"
-    assert found[1] == "enter can never start: it waits for open, which can never start"
+def test_place_that_is_never_filled_is_named_with_its_waiting_transition() -> None:
+    lines = messages("place key\nplace out\ntransition open\n takes key\n gives out\ntransition enter\n takes out\n")
+    assert lines[0] == "open can never start: it needs 1 of key, which has 0 and gets none"
+    assert lines[1] == "enter can never start: it waits for open, which can never start"
 
 
 def test_capacity_below_what_is_wanted_is_named() -> None:
     text = "place job = 9\nplace pair capacity 1\ntransition fill\n takes job\n gives pair\ntransition use\n takes 2*pair\n"
-    assert "use can never start: it wants 2 of pair, which never holds more than 1" in messages(text)
+    assert "use can never start: it needs 2 of pair, which never holds more than 1" in messages(text)
 
 
 def test_limit_smaller_than_what_is_held_is_an_error_though_the_step_could_be_skipped() -> None:
-    found = report("limit slots = 1\nstep a\nstep b\n needs a\n holds 2*slots\n")
-    assert found.findings[0].message == "b can never start: it wants 2 of slots, which has 1 and gets none"
-    assert found.deadlock.verdict == Verdict.FOUND
+    result = report("limit slots = 1\nstep a\nstep b\n needs a\n holds 2*slots\n")
+    assert result.findings[0].message == "b can never start: it needs 2 of slots, which has 1 and gets none"
+    assert result.deadlock.verdict == Verdict.FOUND
 
 
 def test_goal_that_nothing_can_meet_is_an_error() -> None:
     assert messages("place done\nplace a = 1\ntransition t\n takes a\ngoal done\n")[0] == (
-        "the goal asks for 1 of done, which can never be there"
+        "the goal requires 1 of done, which never holds that many"
     )
 
 
 def test_unused_place_is_a_warning_only() -> None:
-    found = report("place spare\nstep a\n")
-    assert [(finding.severity, finding.message) for finding in found.findings] == [
+    result = report("place spare\nstep a\n")
+    assert [(finding.severity, finding.message) for finding in result.findings] == [
         ("warning", "nothing uses place spare")
     ]
-    assert found.is_sound
+    assert result.is_sound
 
 
 def test_steps_with_limits_are_free_of_deadlock_without_a_search() -> None:
@@ -104,9 +104,9 @@ goal 2*done
 """
 
 
-def test_two_locks_taken_in_opposite_order_are_a_deadlock_with_its_way_and_its_waits() -> None:
-    found = report(TWO_LOCKS)
-    finding = found.findings[0]
+def test_two_locks_taken_in_opposite_order_are_a_deadlock_with_its_path_and_its_waits() -> None:
+    result = report(TWO_LOCKS)
+    finding = result.findings[0]
     assert finding.message == "deadlock: after a.first → b.first nothing can start and the goal is not met"
     assert "a.second waits for b.second through tape" in finding.hint
     assert "b.second waits for a.second through disk" in finding.hint
@@ -120,10 +120,10 @@ def test_two_locks_taken_in_the_same_order_are_free_of_deadlock() -> None:
 
 
 def test_search_beyond_its_bound_is_not_proven_and_never_a_guess() -> None:
-    found = report("place a = 1\nplace b\ntransition grow\n takes a\n gives a, b\n", bound=50)
-    assert found.deadlock.verdict == Verdict.NOT_PROVEN
-    assert [finding.severity for finding in found.findings] == ["warning"]
-    assert "after 50 states" in found.findings[0].message
+    result = report("place a = 1\nplace b\ntransition grow\n takes a\n gives a, b\n", bound=50)
+    assert result.deadlock.verdict == Verdict.NOT_PROVEN
+    assert [finding.severity for finding in result.findings] == ["warning"]
+    assert "after 50 states" in result.findings[0].message
 
 
 def test_net_that_is_meant_to_go_on_deadlocks_when_it_stops() -> None:
@@ -145,7 +145,7 @@ def test_net_of_nothing_is_sound() -> None:
         ({0: [7]}, []),
     ],
 )
-def test_shortest_cycle_of_each_knot_is_found(graph: dict[int, list[int]], cycles: list[list[int]]) -> None:
+def test_shortest_cycle_of_each_component_is_found(graph: dict[int, list[int]], cycles: list[list[int]]) -> None:
     assert shortest_cycles(graph) == cycles
 
 
@@ -156,17 +156,17 @@ def test_cycle_through_ten_thousand_nodes_needs_no_recursion() -> None:
 
 def test_many_that_can_never_start_are_counted_not_listed() -> None:
     text = "step a\n needs a\n" + "".join(f"step b{n}\n needs a\n" for n in range(100))
-    found = messages(text)
-    assert len(found) == 1 + 20 + 1 + 1
-    assert found[21] == "80 more can never start, the first of them b20"
+    lines = messages(text)
+    assert len(lines) == 1 + 20 + 1 + 1
+    assert lines[21] == "80 more can never start, the first of them b20"
 
 
-def test_waiting_in_a_run_names_who_holds_the_limit_and_the_chain_behind_it() -> None:
+def test_waits_during_an_execution_name_the_holder_of_the_limit_and_the_chain_behind_it() -> None:
     net = parse(Source("t", "lock apt\nstep a\n holds apt\nstep b\n holds apt\nstep c\n needs b\n"))
     execution = Execution(net)
     assert execution.start_next() == 0
-    waiting = Waiting.of(execution)
-    assert [net.transition_name(t) for t in waiting.waiting()] == ["b", "c"]
+    waiting = WaitGraph(execution.net, execution.tokens, execution.running)
+    assert [net.transition_name(t) for t in waiting.waiting_transitions()] == ["b", "c"]
     assert [waiting.sentence(wait) for wait in waiting.chain(2)] == [
         "c waits for b through b → c (no token there)",
         "b waits for a through apt (no token there)",

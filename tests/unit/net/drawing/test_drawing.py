@@ -1,4 +1,4 @@
-"""Drawings: complete, escaped, without overlaps, and honest about their limits."""
+"""Drawings are complete, escaped and without overlaps, and refuse nets that are too large."""
 
 import itertools
 from xml.etree import ElementTree
@@ -11,10 +11,10 @@ from precast.base.spans import Source
 from precast.net import issues
 from precast.net.drawing.dot import write_dot
 from precast.net.drawing.layout import lay_out
-from precast.net.drawing.picture import Picture, picture_of
+from precast.net.drawing.picture import Picture, make_picture
 from precast.net.drawing.svg import write_svg
 from precast.net.exchange.notation import parse
-from precast.net.model.declarations import Declared, Transition
+from precast.net.model.declarations import NetDeclaration, Transition
 from tests.property.net.nets import nets
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,7 +36,7 @@ transition t
 
 
 def picture(text: str = TEXT) -> Picture:
-    return picture_of(parse(Source("t", text)).declared)
+    return make_picture(parse(Source("t", text)).declared)
 
 
 def test_picture_shows_needs_as_arrows_and_what_is_held_as_tags() -> None:
@@ -72,17 +72,17 @@ def test_dot_escapes_what_would_end_its_strings() -> None:
 
 
 def test_svg_of_a_net_too_large_to_see_is_refused_with_advice() -> None:
-    declared = Declared("big", (), tuple(Transition(f"s{n}", is_step=True) for n in range(301)))
+    declared = NetDeclaration("big", (), tuple(Transition(f"s{n}", is_step=True) for n in range(301)))
     with pytest.raises(PrecastError) as caught:
-        write_svg(picture_of(declared))
+        write_svg(make_picture(declared))
     assert issues.TOO_LARGE_TO_DRAW.matches(caught.value)
-    assert write_dot(picture_of(declared)).count("label=") == 301
+    assert write_dot(make_picture(declared)).count("label=") == 301
 
 
 @settings(max_examples=150, deadline=None)
 @given(nets(most=8, most_steps=8))
-def test_layout_of_a_random_net_has_no_overlaps_and_is_the_same_each_time(declared: Declared) -> None:
-    shown = picture_of(declared)
+def test_layout_of_a_random_net_has_no_overlaps_and_is_the_same_each_time(declared: NetDeclaration) -> None:
+    shown = make_picture(declared)
     sizes = [(40.0 + 3 * n, 20.0 + n) for n in range(len(shown.nodes))]
     limits = [n for n, node in enumerate(shown.nodes) if node.kind == "limit"]
     layout = lay_out(sizes, shown.links, 30, 10, limits)

@@ -1,12 +1,12 @@
-"""The text notation: what it says, and how it complains."""
+"""The text notation: what it declares, and its errors."""
 
 import pytest
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.net.exchange.notation import parse
-from precast.net.exchange.writer import write
-from precast.net.model.declarations import Declared, Place, Transition
+from precast.net.exchange.notation_writer import write
+from precast.net.model.declarations import NetDeclaration, Place, Transition
 from precast.net.model.durations import format_duration, parse_duration
 
 TEXT = """\
@@ -30,7 +30,7 @@ goal 2*b, a
 
 
 def test_text_with_every_statement_declares_what_it_says() -> None:
-    assert parse(Source("x.net", TEXT)).declared == Declared(
+    assert parse(Source("x.net", TEXT)).declared == NetDeclaration(
         "rolling upgrade",
         (
             Place("a", 2, 4),
@@ -79,7 +79,7 @@ def test_text_with_any_line_break_is_read_alike(line_break: str) -> None:
     ],
 )
 def test_name_of_any_kind_survives_writing_and_reading(name: str) -> None:
-    declared = Declared(name, (Place(name, 1),), (Transition(name, takes=((name, 2),)),), ((name, 1),))
+    declared = NetDeclaration(name, (Place(name, 1),), (Transition(name, takes=((name, 2),)),), ((name, 1),))
     text = write(declared)
     assert parse(Source("x", text)).declared == declared
     assert all(char.isprintable() or char == "\n" for char in text)
@@ -89,7 +89,7 @@ def test_name_of_any_kind_survives_writing_and_reading(name: str) -> None:
     ("text", "line", "column", "code", "part"),
     [
         ("stepp A", 1, 1, "NET-011", "did you mean step?"),
-        ("step A\n needs Bb\nstep B\n", 2, 8, "NET-003", "there is no step Bb"),
+        ("step A\n needs Bb\nstep B\n", 2, 8, "NET-003", "step Bb is not declared"),
         ("place slots\nstep A\n holds slot", 3, 8, "NET-002", "did you mean slots?"),
         ("place a\nplace b, a", 2, 10, "NET-001", "a is declared twice"),
         ("step A\nstep A", 2, 6, "NET-001", "A is declared twice"),
@@ -101,8 +101,8 @@ def test_name_of_any_kind_survives_writing_and_reading(name: str) -> None:
         ("limit a", 1, 8, "NET-010", "expected '=' and how many at once"),
         ("  takes a", 1, 3, "NET-012", "'takes' belongs to a transition"),
         ("transition t\n needs a", 2, 2, "NET-012", "'needs' belongs to a step"),
-        ("step A 1.2345s", 1, 8, "NET-013", "no duration in whole milliseconds"),
-        ("step A 5", 1, 8, "NET-013", "'5' is no duration"),
+        ("step A 1.2345s", 1, 8, "NET-013", "not a duration in whole milliseconds"),
+        ("step A 5", 1, 8, "NET-013", "'5' is not a duration"),
         ('step "open', 1, 6, "NET-010", "a closing quote"),
         ('step "bad \\q"', 1, 6, "NET-010", "JSON's escapes"),
         ("transition t\n on fire gives a", 2, 5, "NET-010", "'failure' or 'skip'"),

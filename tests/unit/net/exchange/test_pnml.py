@@ -1,13 +1,13 @@
-"""PNML of other tools, of hostile people, and of our own."""
+"""PNML files of other tools, hostile files, and our own exports."""
 
 import pytest
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.net.exchange.notation import parse
+from precast.net.exchange.notation_writer import write
 from precast.net.exchange.pnml_reader import read_pnml
 from precast.net.exchange.pnml_writer import PT_NET, write_pnml
-from precast.net.exchange.writer import write
 
 HEAD = f'<pnml xmlns="http://www.pnml.org/version-2009/grammar/pnml"><net id="n" type="{PT_NET}">'
 TAIL = "</net></pnml>"
@@ -70,7 +70,7 @@ def test_own_export_with_names_that_xml_cannot_hold_is_restored() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "part"),
     [
-        ("not xml", "NET-020", "no XML"),
+        ("not xml", "NET-020", "not XML"),
         ("", "NET-020", "no element found"),
         ("<pnml><net>", "NET-020", "no element found"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><pnml/>', "NET-021", "document type"),
@@ -83,8 +83,8 @@ def test_own_export_with_names_that_xml_cannot_hold_is_restored() -> None:
             "symmetricnet",
         ),
         (HEAD + "<place/>" + TAIL, "NET-022", "<place> has no id"),
-        (HEAD + "<place id='p'/><transition id='p'/>" + TAIL, "NET-022", "the id p is there twice"),
-        (HEAD + "<place id='p'/><arc id='a' source='p' target='q'/>" + TAIL, "NET-022", "there is no node q"),
+        (HEAD + "<place id='p'/><transition id='p'/>" + TAIL, "NET-022", "the id p occurs twice"),
+        (HEAD + "<place id='p'/><arc id='a' source='p' target='q'/>" + TAIL, "NET-022", "node q does not exist"),
         (
             HEAD + "<place id='p'/><place id='q'/><arc id='a' source='p' target='q'/>" + TAIL,
             "NET-022",
@@ -93,19 +93,19 @@ def test_own_export_with_names_that_xml_cannot_hold_is_restored() -> None:
         (
             HEAD + "<place id='p'><initialMarking><text>-1</text></initialMarking></place>" + TAIL,
             "NET-022",
-            "'-1' is no number",
+            "'-1' is not a number",
         ),
         (
             HEAD + "<place id='p'><initialMarking><text>²</text></initialMarking></place>" + TAIL,
             "NET-022",
-            "is no number",
+            "is not a number",
         ),
         (
             HEAD
             + "<place id='p'/><transition id='t'/><arc id='a' source='p' target='t'><inscription><text>0</text></inscription></arc>"
             + TAIL,
             "NET-022",
-            "'0' is no number from 1",
+            "'0' is not a number from 1",
         ),
         (
             HEAD
@@ -119,7 +119,7 @@ def test_own_export_with_names_that_xml_cannot_hold_is_restored() -> None:
             + "<referencePlace id='r' ref='s'/><referencePlace id='s' ref='r'/><arc id='a' source='r' target='s'/>"
             + TAIL,
             "NET-022",
-            "round in a circle",
+            "form a cycle",
         ),
         ("<pnml>" + "<page>" * 200 + "</page>" * 200 + "</pnml>", "NET-022", "nested deeper than 100"),
     ],

@@ -9,8 +9,8 @@ from precast.base.errors import Issue, PrecastError
 from precast.net import issues
 from precast.net.execution.execution import Execution
 from precast.net.model.builder import Builder
-from precast.net.model.compiling import compile_net
-from precast.net.model.declarations import Declared, Outcome, Place, Transition
+from precast.net.model.compiler import compile_net
+from precast.net.model.declarations import NetDeclaration, Outcome, Place, Transition
 from precast.net.model.structure import Net
 
 
@@ -196,7 +196,7 @@ def test_automatic_transition_ends_without_a_driver() -> None:
     assert execution.outcome(0) == Outcome.SUCCESS
 
 
-def test_automatic_transitions_in_a_circle_are_an_error() -> None:
+def test_automatic_transitions_in_a_cycle_are_an_error() -> None:
     builder = Builder()
     builder.place("a", 1)
     builder.place("b")
@@ -204,7 +204,7 @@ def test_automatic_transitions_in_a_circle_are_an_error() -> None:
     builder.transition("back", takes=["b"], gives=["a"], is_auto=True)
     with pytest.raises(PrecastError) as caught:
         Execution(builder.build()).start_next()
-    assert issues.AUTO_CIRCLE.matches(caught.value)
+    assert issues.AUTO_CYCLE.matches(caught.value)
 
 
 def test_start_of_what_is_not_enabled_says_what_is_short() -> None:
@@ -256,16 +256,16 @@ def test_snapshot_that_does_not_fit_is_refused(damage: dict[str, object]) -> Non
 @pytest.mark.parametrize(
     ("declared", "issue"),
     [
-        (Declared("n", (), (Transition("t", takes=(("p", 1),)),)), issues.UNKNOWN_PLACE),
-        (Declared("n", (Place("p"),), (Transition("t", takes=(("p", 0),)),)), issues.BAD_NUMBER),
-        (Declared("n", (), (Transition("s", is_step=True, needs=("r",)),)), issues.UNKNOWN_STEP),
+        (NetDeclaration("n", (), (Transition("t", takes=(("p", 1),)),)), issues.UNKNOWN_PLACE),
+        (NetDeclaration("n", (Place("p"),), (Transition("t", takes=(("p", 0),)),)), issues.BAD_NUMBER),
+        (NetDeclaration("n", (), (Transition("s", is_step=True, needs=("r",)),)), issues.UNKNOWN_STEP),
         (
-            Declared("n", (), (Transition("t"), Transition("s", is_step=True, needs=("t",)))),
+            NetDeclaration("n", (), (Transition("t"), Transition("s", is_step=True, needs=("t",)))),
             issues.UNKNOWN_STEP,
         ),
     ],
 )
-def test_declaration_that_makes_no_sense_is_refused(declared: Declared, issue: Issue) -> None:
+def test_declaration_that_makes_no_sense_is_refused(declared: NetDeclaration, issue: Issue) -> None:
     with pytest.raises(PrecastError) as caught:
         compile_net(declared)
     assert issue.matches(caught.value)

@@ -8,7 +8,7 @@ from precast.net import issues
 from precast.net.exchange.notation import parse
 from precast.net.execution import whatif
 from precast.net.execution.simulation import Plan, simulate
-from precast.net.model.compiling import compile_net
+from precast.net.model.compiler import compile_net
 from precast.net.model.declarations import Outcome
 from precast.net.model.structure import Net
 
@@ -55,7 +55,7 @@ def test_plan_has_times_slack_and_critical_path_as_worked_out_by_hand() -> None:
 
 
 def test_plan_with_a_wider_limit_is_shorter() -> None:
-    net = compile_net(whatif.with_limit(net_of().declared, "slots=2"))
+    net = compile_net(whatif.change_limit(net_of().declared, "slots=2"))
     plan = simulate(net)
     assert plan.makespan_ms == 31_000
     assert rows(net, plan)["c"] == (10, 15, 15)
@@ -63,11 +63,11 @@ def test_plan_with_a_wider_limit_is_shorter() -> None:
 
 
 def test_plan_with_another_duration_follows_it() -> None:
-    assert simulate(compile_net(whatif.with_duration(net_of().declared, "b=1s"))).makespan_ms == 17_000
+    assert simulate(compile_net(whatif.change_duration(net_of().declared, "b=1s"))).makespan_ms == 17_000
 
 
 def test_plan_without_a_step_keeps_the_order_of_the_others() -> None:
-    declared = whatif.without(net_of().declared, "b")
+    declared = whatif.remove_transition(net_of().declared, "b")
     assert {t.name: t.needs for t in declared.transitions}["d"] == ("a", "c")
     assert simulate(compile_net(declared)).makespan_ms == 16_000
 
@@ -102,13 +102,13 @@ def test_plan_with_automatic_work_takes_no_time_for_it() -> None:
 @pytest.mark.parametrize("change", ["b", "b=", "=5s", "b=5", "b=fast"])
 def test_change_of_duration_that_says_nothing_is_refused(change: str) -> None:
     with pytest.raises(PrecastError) as caught:
-        whatif.with_duration(net_of().declared, change)
+        whatif.change_duration(net_of().declared, change)
     assert issues.BAD_CHANGE.matches(caught.value)
 
 
 def test_change_of_unknown_work_or_limit_suggests_the_near_one() -> None:
     with pytest.raises(PrecastError) as caught:
-        whatif.without(net_of().declared, "slots")
-    assert issues.NO_SUCH_WORK.matches(caught.value)
+        whatif.remove_transition(net_of().declared, "slots")
+    assert issues.UNKNOWN_NAME.matches(caught.value)
     with pytest.raises(PrecastError, match="did you mean slots"):
-        whatif.with_limit(net_of().declared, "slot=2")
+        whatif.change_limit(net_of().declared, "slot=2")

@@ -1,4 +1,4 @@
-"""Modes: what real Puppet makes of a thousand of them, and the rules that are ours to keep."""
+"""Modes: the results of real Puppet for a thousand of them, and our own rules."""
 
 from pathlib import Path
 
@@ -39,6 +39,6 @@ def test_octal_mode_of_a_directory_lets_readers_enter() -> None:
 
 @pytest.mark.parametrize("text", ["999", "u=zz", "", "u=rwX", "0o644", "rw-r--r--", "u+x,"])
 def test_what_is_no_mode_is_refused_by_name(text: str) -> None:
-    with pytest.raises(InputError, match="no file mode") as caught:
+    with pytest.raises(InputError, match="not a file mode") as caught:
         modes.parse(text)
     assert caught.value.code == "RESOURCE-100"

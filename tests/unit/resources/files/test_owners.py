@@ -1,4 +1,4 @@
-"""Names of users and groups: when what was looked up may be used again."""
+"""Names of users and groups: when a cached lookup may be used again."""
 
 from pathlib import Path
 
@@ -22,24 +22,24 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_names_from_files_are_true_until_a_file_changes(tables: Path) -> None:
     made = Owners("")
-    assert made.is_still_true()
+    assert made.is_still_valid()
     (tables / "group").write_text("root:x:0:\nweb:x:33:\n")
-    assert not made.is_still_true()
+    assert not made.is_still_valid()
 
 
 def test_file_that_was_replaced_is_a_change(tables: Path) -> None:
     made = Owners("")
     (tables / "passwd").rename(tables / "old")
-    assert not made.is_still_true()
+    assert not made.is_still_valid()
     (tables / "passwd").write_text("root:x:0:\n")
-    assert not made.is_still_true()
+    assert not made.is_still_valid()
 
 
 @pytest.mark.parametrize("text", ["passwd: files sss\ngroup: files\n", "group: files ldap\n", "hosts: files\n", ""])
-def test_names_of_other_sources_are_looked_up_anew(tables: Path, text: str) -> None:
+def test_names_of_other_sources_are_looked_up_again(tables: Path, text: str) -> None:
     (tables / "nsswitch.conf").write_text(text)
-    assert not Owners("").is_still_true()
+    assert not Owners("").is_still_valid()
 
 
-def test_names_below_another_root_are_looked_up_anew(tables: Path) -> None:
-    assert not Owners(str(tables)).is_still_true()
+def test_names_below_another_root_are_looked_up_again(tables: Path) -> None:
+    assert not Owners(str(tables)).is_still_valid()

@@ -1,4 +1,4 @@
-"""file with a source on another server: a real one on loopback, and what it may say or fail to say."""
+"""file with a source on another server: a real server on loopback, with complete and faulty responses."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from lab.http_files import HttpFiles, Page
 from precast.base.errors import InputError, NotFoundError, PrecastError, UnavailableError
-from tests.unit.resources.files.bringing import bring, file, made, node
+from tests.unit.resources.files.applied_file import apply_resource, file, make_handler, node
 
 OLD, NEW = "Tue, 01 Jan 2019 00:00:00 GMT", "Wed, 01 Jan 2020 00:00:00 GMT"
 
@@ -46,23 +46,23 @@ def test_what_the_server_tells_decides_and_a_second_run_finds_nothing(
     wanted = file(tmp_path / "f", source=server.url(), mode="0640")
     if not said:  # one of the checksums is not that of the file
         with pytest.raises(InputError, match="has the checksum"):
-            bring(node(tmp_path), wanted)
+            apply_resource(node(tmp_path), wanted)
         assert not (tmp_path / "f").exists()
         return
-    assert bring(node(tmp_path), wanted) == [f"ensure: defined content as '{said}'"]
+    assert apply_resource(node(tmp_path), wanted) == [f"ensure: defined content as '{said}'"]
     assert (tmp_path / "f").read_text() == "hello\n"
-    assert bring(node(tmp_path), wanted) == []
+    assert apply_resource(node(tmp_path), wanted) == []
 
 
 def test_file_is_fetched_again_when_the_server_changed_it(tmp_path: Path, server: HttpFiles) -> None:
     server.pages["/a"] = Page(headers={"Last-Modified": OLD})
     wanted = file(tmp_path / "f", source=server.url())
-    bring(node(tmp_path), wanted)
+    apply_resource(node(tmp_path), wanted)
     server.pages["/a"] = Page(b"new\n", headers={"Last-Modified": OLD})
-    assert bring(node(tmp_path), wanted) == []  # as new as the server's, by its word
+    assert apply_resource(node(tmp_path), wanted) == []  # as new as the server's, by its word
     server.pages["/a"] = Page(b"new\n", headers={"Last-Modified": NEW})
     os.utime(tmp_path / "f", (0, 0))
-    (said,) = bring(node(tmp_path), wanted)
+    (said,) = apply_resource(node(tmp_path), wanted)
     assert said.endswith("to '{mtime}2020-01-01 00:00:00 +0000'")
     assert (tmp_path / "f").read_text() == "new\n"
 
@@ -70,27 +70,27 @@ def test_file_is_fetched_again_when_the_server_changed_it(tmp_path: Path, server
 def test_checksum_of_the_catalog_is_held_to(tmp_path: Path, server: HttpFiles) -> None:
     server.pages["/a"] = Page(headers={"Last-Modified": OLD})
     right = file(tmp_path / "f", source=server.url(), checksum_value=sha256(b"hello\n"))
-    assert bring(node(tmp_path), right) == ["ensure: defined content as '{sha256}" + sha256(b"hello\n") + "'"]
+    assert apply_resource(node(tmp_path), right) == ["ensure: defined content as '{sha256}" + sha256(b"hello\n") + "'"]
     (tmp_path / "f").write_text("other")
-    assert len(bring(node(tmp_path), right)) == 1
+    assert len(apply_resource(node(tmp_path), right)) == 1
     wrong = file(tmp_path / "g", source=server.url(), checksum_value=sha256(b"else"))
     with pytest.raises(InputError, match="has the checksum"):
-        bring(node(tmp_path), wrong)
+        apply_resource(node(tmp_path), wrong)
     assert not (tmp_path / "g").exists()
 
 
 def test_first_source_that_exists_counts_and_no_head_is_needed(tmp_path: Path, server: HttpFiles) -> None:
     server.pages["/a"] = Page(head=405, headers={"Last-Modified": OLD})
     wanted = file(tmp_path / "f", source=[server.url("/nothing"), server.url()])
-    assert len(bring(node(tmp_path), wanted)) == 1
+    assert len(apply_resource(node(tmp_path), wanted)) == 1
     assert server.asked[:3] == ["HEAD /nothing", "HEAD /a", "GET /a"]
     with pytest.raises(NotFoundError, match="none of the sources exists"):
-        bring(node(tmp_path), file(tmp_path / "g", source=server.url("/nothing")))
+        apply_resource(node(tmp_path), file(tmp_path / "g", source=server.url("/nothing")))
 
 
 def test_looking_fetches_nothing_that_the_server_can_tell(tmp_path: Path, server: HttpFiles) -> None:
     server.pages["/a"] = Page(headers={"Last-Modified": OLD})
-    handler = made(node(tmp_path), file(tmp_path / "f", source=server.url()))
+    handler = make_handler(node(tmp_path), file(tmp_path / "f", source=server.url()))
     assert len(handler.compare(handler.read())) == 1
     assert server.asked == ["HEAD /a"]
 
@@ -102,10 +102,10 @@ def test_redirects_are_followed_but_never_out_of_http(tmp_path: Path, server: Ht
     server.pages["/out"] = Page(b"", 302, {"Location": f"file://{tmp_path}/secret"}, head=302)
     server.pages["/ftp"] = Page(b"", 302, {"Location": "ftp://127.0.0.1/x"}, head=302)
     server.pages["/circle"] = Page(b"", 302, {"Location": server.url("/circle")}, head=302)
-    assert len(bring(node(tmp_path), file(tmp_path / "f", source=server.url("/moved")))) == 1
+    assert len(apply_resource(node(tmp_path), file(tmp_path / "f", source=server.url("/moved")))) == 1
     for path in ("/out", "/ftp", "/circle"):
         with pytest.raises(UnavailableError, match="cannot fetch http"):
-            bring(node(tmp_path), file(tmp_path / "g", source=server.url(path)))
+            apply_resource(node(tmp_path), file(tmp_path / "g", source=server.url(path)))
     assert not (tmp_path / "g").exists()
 
 
@@ -113,7 +113,7 @@ def test_redirects_are_followed_but_never_out_of_http(tmp_path: Path, server: Ht
     ("page", "reason"),
     [
         (Page(status=500, head=500), "its server answers 500"),
-        (Page(length=100), "6 of 100 bytes came"),
+        (Page(length=100), "only 6 of 100 bytes arrived"),
     ],
 )
 def test_file_that_does_not_come_leaves_what_is_there(
@@ -122,7 +122,7 @@ def test_file_that_does_not_come_leaves_what_is_there(
     (tmp_path / "f").write_text("old")
     server.pages["/a"] = page
     with pytest.raises(UnavailableError, match=reason):
-        bring(node(tmp_path), file(tmp_path / "f", source=server.url()))
+        apply_resource(node(tmp_path), file(tmp_path / "f", source=server.url()))
     assert (tmp_path / "f").read_text() == "old"
 
 
@@ -131,4 +131,4 @@ def test_server_that_is_away_is_said_in_one_line(tmp_path: Path) -> None:
         held.bind(("127.0.0.1", 0))  # and nobody listens
         url = f"http://127.0.0.1:{held.getsockname()[1]}/a"
         with pytest.raises(PrecastError, match=r"cannot fetch .*: Connection refused"):
-            bring(node(tmp_path), file(tmp_path / "f", source=url))
+            apply_resource(node(tmp_path), file(tmp_path / "f", source=url))

@@ -7,10 +7,10 @@ import pytest
 
 from precast.agent.applying.machine import Machine
 from precast.base.errors import InputError, NotFoundError, PrecastError
-from precast.resources.bucket import Bucket
-from precast.resources.contract import Wanted
-from precast.resources.files import backups, places
-from tests.unit.resources.files.bringing import bring, file, made, node
+from precast.resources.contract import DesiredResource
+from precast.resources.filebucket import Filebucket
+from precast.resources.files import backups, safe_paths
+from tests.unit.resources.files.applied_file import apply_resource, file, make_handler, node
 
 
 def tree(place: Path) -> dict[str, str]:
@@ -44,43 +44,45 @@ def modules(tmp_path: Path, **files: str) -> tuple[Path, dict[str, str]]:
     return tmp_path / "modules", pinned
 
 
-def served(tmp_path: Path, *resources: Wanted, **files: str) -> Machine:
+def served(tmp_path: Path, *resources: DesiredResource, **files: str) -> Machine:
     place, pinned = modules(tmp_path, **files)
     return node(tmp_path / "state", *resources, pinned=pinned, modules=place)
 
 
 def test_pinned_source_is_set_in_place(d: Path, tmp_path: Path) -> None:
-    bring(served(tmp_path, conf="hello"), file(d / "a", source="puppet:///modules/web/conf"))
+    apply_resource(served(tmp_path, conf="hello"), file(d / "a", source="puppet:///modules/web/conf"))
     assert (d / "a").read_text() == "hello"
 
 
 def test_pinned_source_in_sync_needs_no_content(d: Path, tmp_path: Path) -> None:
     _, pinned = modules(tmp_path, conf="hello")
     (d / "a").write_text("hello")
-    assert bring(node(tmp_path, pinned=pinned), file(d / "a", source="puppet:///modules/web/conf")) == []
+    assert apply_resource(node(tmp_path, pinned=pinned), file(d / "a", source="puppet:///modules/web/conf")) == []
 
 
 def test_module_edited_since_the_compile_is_not_taken(d: Path, tmp_path: Path) -> None:
     machine = served(tmp_path, conf="hello")
     (tmp_path / "modules/web/files/conf").write_text("other")
-    with pytest.raises(NotFoundError, match="nobody here has the content"):
-        bring(machine, file(d / "a", source="puppet:///modules/web/conf"))
+    with pytest.raises(NotFoundError, match="is not on this machine"):
+        apply_resource(machine, file(d / "a", source="puppet:///modules/web/conf"))
     assert list(d.iterdir()) == []
 
 
 def test_first_source_that_exists_wins(d: Path, tmp_path: Path) -> None:
     machine = served(tmp_path, conf="hello")
-    bring(machine, file(d / "a", source=[f"{d}/nope", "puppet:///modules/web/nope", "puppet:///modules/web/conf"]))
+    apply_resource(
+        machine, file(d / "a", source=[f"{d}/nope", "puppet:///modules/web/nope", "puppet:///modules/web/conf"])
+    )
     assert (d / "a").read_text() == "hello"
     with pytest.raises(NotFoundError, match=r"none of the sources exists: puppet:///modules/web/nope"):
-        bring(machine, file(d / "b", source="puppet:///modules/web/nope"))
+        apply_resource(machine, file(d / "b", source="puppet:///modules/web/nope"))
 
 
 def test_recursion_copies_what_the_source_has_and_leaves_the_rest(d: Path, tmp_path: Path) -> None:
     machine = served(tmp_path, top__a="A", top__sub__b="B", other="x")
     (d / "t").mkdir()
     (d / "t/mine").write_text("mine")
-    bring(machine, file(d / "t", source="puppet:///modules/web/top", recurse=True, mode="0640"))
+    apply_resource(machine, file(d / "t", source="puppet:///modules/web/top", recurse=True, mode="0640"))
     assert tree(d / "t") == {"a": "A", "mine": "mine", "sub": "/", "sub/b": "B"}
     modes = {str(each.relative_to(d)): each.stat().st_mode & 0o777 for each in (d, d / "t", d / "t/sub", d / "t/mine")}
     assert modes == {".": 0o755, "t": 0o750, "t/sub": 0o750, "t/mine": 0o640}
@@ -92,7 +94,7 @@ def test_purging_removes_what_nobody_names(d: Path, tmp_path: Path) -> None:
         (d / name).write_text("x")
     (d / "gone/deep").mkdir(parents=True)
     wanted = file(d, source="puppet:///modules/web/top", recurse=True, purge=True, force=True, ignore=["*.txt"])
-    said = bring(machine, wanted)
+    said = apply_resource(machine, wanted)
     assert [line.split(":")[0] for line in said] == ["a ensure", "extra ensure", "gone ensure"]
     assert sorted(tree(d)) == ["a", "declared", "kept.txt"]
 
@@ -101,17 +103,19 @@ def test_declared_directory_is_left_to_its_own_resource_with_all_in_it(d: Path, 
     (d / "own/deep").mkdir(parents=True)
     for name in ("own/kept", "own/deep/kept", "gone"):
         (d / name).write_text("x")
-    machine = served(tmp_path, file(d / "own"), file(d / "own/deep"), Wanted("concat_file", str(d / "made"), {}))
+    machine = served(
+        tmp_path, file(d / "own"), file(d / "own/deep"), DesiredResource("concat_file", str(d / "made"), {})
+    )
     (d / "made").write_text("x")
-    bring(machine, file(d, ensure="directory", recurse=True, purge=True, force=True))
+    apply_resource(machine, file(d, ensure="directory", recurse=True, purge=True, force=True))
     assert sorted(tree(d)) == ["made", "own", "own/deep", "own/deep/kept", "own/kept"]
 
 
 def test_kept_twice_leaves_nothing_beside(d: Path, tmp_path: Path) -> None:
     (d / "a").write_text("old")
-    with places.parent("", f"{d}/a") as (directory, name):
+    with safe_paths.open_parent("", f"{d}/a") as (directory, name):
         for _ in range(2):
-            backups.keep(node(tmp_path), ".bak", directory, name, f"{d}/a")
+            backups.back_up(node(tmp_path), ".bak", directory, name, f"{d}/a")
     assert tree(d) == {"a": "old", "a.bak": "old"}
 
 
@@ -124,17 +128,17 @@ def test_what_fails_leaves_all_as_it_was_and_keeps_nothing(d: Path, tmp_path: Pa
     before = tree(d)
     for name in ("a", "dir", "link"):
         with pytest.raises(PrecastError):
-            bring(node(tmp_path), file(d / name, content="new", backup=".bak", force=True, **wrong))
+            apply_resource(node(tmp_path), file(d / name, content="new", backup=".bak", force=True, **wrong))
     assert tree(d) == before
 
 
 def test_purging_without_force_leaves_directories_and_says_so(d: Path, tmp_path: Path) -> None:
     (d / "gone").mkdir()
     machine = node(tmp_path)
-    handler = made(machine, file(d, ensure="directory", recurse=True, purge=True))
+    handler = make_handler(machine, file(d, ensure="directory", recurse=True, purge=True))
     (child,) = handler.expand(handler.read())
     assert child.compare(child.read()) == ()
-    assert child.said() == [("warning", "Not removing directory; use 'force' to override")]
+    assert child.take_logs() == [("warning", "Not removing directory; use 'force' to override")]
 
 
 def test_recursion_without_source_gives_owner_and_mode_and_enters_no_link(d: Path, tmp_path: Path) -> None:
@@ -143,7 +147,7 @@ def test_recursion_without_source_gives_owner_and_mode_and_enters_no_link(d: Pat
     (outside / "file").write_text("x")
     (d / "link").symlink_to(outside)
     (d / "a").write_text("x")
-    assert bring(node(tmp_path), file(d, ensure="directory", recurse=True, mode="0600")) == [
+    assert apply_resource(node(tmp_path), file(d, ensure="directory", recurse=True, mode="0600")) == [
         "mode: mode changed '0755' to '0700'",
         "a mode: mode changed '0644' to '0600'",
     ]
@@ -152,15 +156,15 @@ def test_recursion_without_source_gives_owner_and_mode_and_enters_no_link(d: Pat
 
 def test_recursion_ends_at_its_limit(d: Path, tmp_path: Path) -> None:
     machine = served(tmp_path, top__a="A", top__sub__b="B", top__sub__deep__c="C")
-    bring(machine, file(d / "t", source="puppet:///modules/web/top", recurse=True, recurselimit=2))
+    apply_resource(machine, file(d / "t", source="puppet:///modules/web/top", recurse=True, recurselimit=2))
     assert sorted(tree(d / "t")) == ["a", "sub", "sub/b", "sub/deep"]
 
 
 def test_all_sources_are_merged_if_asked(d: Path, tmp_path: Path) -> None:
     machine = served(tmp_path, one__a="1", two__a="2", two__b="2")
     both = ["puppet:///modules/web/one", "puppet:///modules/web/two"]
-    bring(machine, file(d / "all", source=both, recurse=True, sourceselect="all"))
-    bring(machine, file(d / "first", source=both, recurse=True))
+    apply_resource(machine, file(d / "all", source=both, recurse=True, sourceselect="all"))
+    apply_resource(machine, file(d / "first", source=both, recurse=True))
     assert (tree(d / "all"), tree(d / "first")) == ({"a": "1", "b": "2"}, {"a": "1"})
 
 
@@ -170,10 +174,10 @@ def test_local_tree_is_copied_with_links_and_empty_directories(d: Path, tmp_path
     (source / "f").write_text("F")
     (source / "f").chmod(0o750)
     (source / "l").symlink_to("f")
-    bring(node(tmp_path), file(d / "t", source=f"file://{source}", recurse=True))
+    apply_resource(node(tmp_path), file(d / "t", source=f"file://{source}", recurse=True))
     assert tree(d / "t") == {"empty": "/", "f": "F", "l": "-> f"}
     assert (d / "t/f").stat().st_mode & 0o777 == 0o644
-    bring(node(tmp_path), file(d / "u", source=str(source / "f"), source_permissions="use"))
+    apply_resource(node(tmp_path), file(d / "u", source=str(source / "f"), source_permissions="use"))
     assert (d / "u").stat().st_mode & 0o777 == 0o750
 
 
@@ -181,23 +185,23 @@ def test_local_source_below_a_root_is_of_that_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "from").write_text("inside")
-    bring(node(tmp_path, root=str(root)), file("/to", source="/from"))
+    apply_resource(node(tmp_path, root=str(root)), file("/to", source="/from"))
     assert (root / "to").read_text() == "inside"
 
 
 def test_more_files_than_allowed_are_an_error(d: Path, tmp_path: Path) -> None:
     for number in range(4):
         (d / str(number)).write_text("")
-    with pytest.raises(InputError, match="holds 4 entries, more than max_files allows"):
-        bring(node(tmp_path), file(d, ensure="directory", recurse=True, max_files=3))
+    with pytest.raises(InputError, match="has 4 entries, more than max_files allows"):
+        apply_resource(node(tmp_path), file(d, ensure="directory", recurse=True, max_files=3))
 
 
 def test_checksum_value_must_be_that_of_the_source(d: Path, tmp_path: Path) -> None:
     (tmp_path / "source").write_text("hello")
     right, wrong = hashlib.sha256(b"hello").hexdigest(), "0" * 64
-    bring(node(tmp_path), file(d / "a", source=f"{tmp_path}/source", checksum_value=right))
+    apply_resource(node(tmp_path), file(d / "a", source=f"{tmp_path}/source", checksum_value=right))
     with pytest.raises(InputError, match="has the checksum"):
-        bring(node(tmp_path), file(d / "b", source=f"{tmp_path}/source", checksum_value=wrong))
+        apply_resource(node(tmp_path), file(d / "b", source=f"{tmp_path}/source", checksum_value=wrong))
     assert not (d / "b").exists()
 
 
@@ -211,9 +215,9 @@ def test_former_content_is_kept_beside_under_a_suffix(d: Path, tmp_path: Path) -
     (d / "dir").mkdir()
     (d / "dir/x").write_text("x")
     machine = node(tmp_path)
-    bring(machine, file(d / "a", content="new", backup=".bak"))
-    bring(machine, file(d / "gone", ensure="absent", backup=True))
-    bring(machine, file(d / "dir", content="file", backup=".bak", force=True))
+    apply_resource(machine, file(d / "a", content="new", backup=".bak"))
+    apply_resource(machine, file(d / "gone", ensure="absent", backup=True))
+    apply_resource(machine, file(d / "dir", content="file", backup=".bak", force=True))
     assert tree(d) == {
         "a": "new",
         "a.bak": "old",
@@ -228,10 +232,10 @@ def test_former_content_is_kept_beside_under_a_suffix(d: Path, tmp_path: Path) -
 @pytest.mark.parametrize("name", ["puppet", "main"])
 def test_former_content_is_kept_in_the_bucket(d: Path, tmp_path: Path, name: str) -> None:
     (d / "a").write_text("old")
-    machine = node(tmp_path / "state", Wanted("filebucket", "main", {}))
-    bring(machine, file(d / "a", content="new", backup=name))
+    machine = node(tmp_path / "state", DesiredResource("filebucket", "main", {}))
+    apply_resource(machine, file(d / "a", content="new", backup=name))
     digest = hashlib.sha256(b"old").hexdigest()
-    with Bucket(f"{tmp_path}/state/bucket").open(digest) as kept:
+    with Filebucket(f"{tmp_path}/state/bucket").open(digest) as kept:
         assert kept.read() == b"old"
     place = tmp_path / "state/bucket" / digest[:2] / digest
     assert (place / "paths").read_text() == f"{d}/a\n"
@@ -241,10 +245,10 @@ def test_former_content_is_kept_in_the_bucket(d: Path, tmp_path: Path, name: str
 
 def test_bucket_notes_each_path_once(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("same")
-    bucket = Bucket(str(tmp_path / "bucket"))
+    bucket = Filebucket(str(tmp_path / "bucket"))
     for path in ("/x", "/y", "/x"):
         with (tmp_path / "a").open("rb") as stream:
-            digest = bucket.keep(stream, path)
+            digest = bucket.store(stream, path)
     assert (tmp_path / "bucket" / digest[:2] / digest / "paths").read_text() == "/x\n/y\n"
     with pytest.raises(FileNotFoundError):
         bucket.open("0" * 64)

@@ -1,4 +1,4 @@
-"""Archives of others: whatever they hold, nothing gets out of the directory they are unpacked in."""
+"""Untrusted archives: whatever they contain, nothing is written outside the target directory."""
 
 import contextlib
 import io
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from precast.services.code.archives import unpack
 
-Member = tuple[str, bytes, str]  # its name, its type, and its text or where it leads
+Member = tuple[str, bytes, str]  # its name, its type, and its text or the target of the link
 
 
-def archived(*members: Member) -> tarfile.TarFile:
+def make_archive(*members: Member) -> tarfile.TarFile:
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         for name, kind, text in members:
@@ -30,27 +30,27 @@ def archived(*members: Member) -> tarfile.TarFile:
     return tarfile.open(fileobj=io.BytesIO(made.getvalue()))
 
 
-def unpacked(target: Path, *members: Member) -> None:
-    with archived(*members) as archive:
+def unpack_members(target: Path, *members: Member) -> None:
+    with make_archive(*members) as archive:
         unpack(archive, archive.getmembers(), target)
 
 
-def a_file(name: str, text: str = "x") -> Member:
+def file_member(name: str, text: str = "x") -> Member:
     return name, tarfile.REGTYPE, text
 
 
-def a_link(name: str, to: str) -> Member:
+def link_member(name: str, to: str) -> Member:
     return name, tarfile.SYMTYPE, to
 
 
-def test_files_directories_and_links_are_there_as_they_were(tmp_path: Path) -> None:
-    unpacked(
+def test_files_directories_and_links_are_extracted(tmp_path: Path) -> None:
+    unpack_members(
         tmp_path,
         ("./lib", tarfile.DIRTYPE, ""),
-        a_file("./lib/deep/a.pp", "first"),
-        a_file("lib/deep/a.pp", "class a { }"),
-        a_link("lib/b.pp", "deep/a.pp"),
-        a_link("lib/deep/up.pp", "../b.pp"),
+        file_member("./lib/deep/a.pp", "first"),
+        file_member("lib/deep/a.pp", "class a { }"),
+        link_member("lib/b.pp", "deep/a.pp"),
+        link_member("lib/deep/up.pp", "../b.pp"),
         ("lib/c.pp", tarfile.LNKTYPE, "lib/deep/a.pp"),
     )
     texts = {name: (tmp_path / "lib" / name).read_text() for name in ("deep/a.pp", "b.pp", "deep/up.pp", "c.pp")}
@@ -58,8 +58,8 @@ def test_files_directories_and_links_are_there_as_they_were(tmp_path: Path) -> N
     assert (tmp_path / "lib/b.pp").readlink() == Path("deep/a.pp")
 
 
-def test_only_whether_it_is_a_program_is_kept_of_the_mode(tmp_path: Path) -> None:
-    with archived(a_file("a"), a_file("b")) as archive:
+def test_only_the_executable_bit_of_the_mode_is_kept(tmp_path: Path) -> None:
+    with make_archive(file_member("a"), file_member("b")) as archive:
         members = archive.getmembers()
         members[0].mode, members[1].mode = 0o6777, 0o622
         unpack(archive, members, tmp_path)
@@ -69,29 +69,29 @@ def test_only_whether_it_is_a_program_is_kept_of_the_mode(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "members",
     [
-        [a_file("../out")],
-        [a_file("/tmp/out")],
-        [a_file("a/../../out")],
-        [a_file("a"), a_file("a/b")],
-        [a_link("a", "/etc/passwd")],
-        [a_link("a", "../out")],
-        [a_link("a/b", "../../out")],
-        [a_link("a", "."), a_file("a/b")],
-        [a_link("a", "."), ("a", tarfile.DIRTYPE, "")],
-        [a_link("a", "b/../../out")],
-        [a_link("a/b/x", "."), a_link("l", "a/b/x/../../../out")],
+        [file_member("../out")],
+        [file_member("/tmp/out")],
+        [file_member("a/../../out")],
+        [file_member("a"), file_member("a/b")],
+        [link_member("a", "/etc/passwd")],
+        [link_member("a", "../out")],
+        [link_member("a/b", "../../out")],
+        [link_member("a", "."), file_member("a/b")],
+        [link_member("a", "."), ("a", tarfile.DIRTYPE, "")],
+        [link_member("a", "b/../../out")],
+        [link_member("a/b/x", "."), link_member("l", "a/b/x/../../../out")],
         [("a", tarfile.LNKTYPE, "../out")],
         [("a", tarfile.LNKTYPE, "missing")],
-        [a_link("a/b/l", "../../c"), ("m", tarfile.LNKTYPE, "a/b/l")],
+        [link_member("a/b/l", "../../c"), ("m", tarfile.LNKTYPE, "a/b/l")],
         [("a", tarfile.FIFOTYPE, "")],
         [("a", tarfile.CHRTYPE, "")],
     ],
 )
-def test_what_would_get_out_is_refused(tmp_path: Path, members: list[Member]) -> None:
+def test_member_outside_the_target_is_refused(tmp_path: Path, members: list[Member]) -> None:
     (tmp_path / "out").write_text("of somebody else")
     (target := tmp_path / "target").mkdir()
     with pytest.raises((ValueError, OSError)):
-        unpacked(target, *members)
+        unpack_members(target, *members)
     assert (tmp_path / "out").read_text() == "of somebody else"
 
 
@@ -100,13 +100,13 @@ kinds = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarf
 
 
 @given(st.lists(st.tuples(names, kinds, names), max_size=6))
-def test_whatever_is_unpacked_leads_nowhere_else(
+def test_extracted_links_never_leave_the_target(
     tmp_path_factory: pytest.TempPathFactory, members: list[Member]
 ) -> None:
     target = (top := tmp_path_factory.mktemp("top")) / "target"
     target.mkdir()
     with contextlib.suppress(ValueError, OSError):
-        unpacked(target, *members)
+        unpack_members(target, *members)
     assert [path.name for path in top.iterdir()] == ["target"]
     for place, directories, files in os.walk(target):
         for name in (*directories, *files):

@@ -1,4 +1,4 @@
-"""Compile workers, as real processes: what they compile, what happens when one dies, and that nothing leaks between them."""
+"""Compile workers as real processes: their results, their crashes, and that nothing leaks between them."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from precast.base import digests
 from precast.base.clock import SystemClock
 from precast.base.errors import PrecastError
 from precast.catalog import body
-from precast.lang.answers import NodeData
+from precast.lang.node_answers import NodeData
 from precast.services.compile.messages import Compiled
 from precast.services.compile.workers import Limits, Version, Workers
 from precast.services.traces.chains import decode_links
@@ -21,7 +21,7 @@ NODE = NodeData.local("a.example.org", {"os": {"name": "Debian"}})
 
 
 class Site:
-    """Files of versions, and the workers that compile from them."""
+    """Files of versions, and the workers that compile them."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._contents: dict[str, bytes] = {}
@@ -47,14 +47,14 @@ async def site() -> AsyncIterator[Site]:
 
 def titles(compiled: Compiled) -> list[str]:
     assert compiled.error is None
-    return [one.title for one in body.decode(compiled.body).resources if one.type == "Notify"]
+    return [resource.title for resource in body.decode(compiled.body).resources if resource.type == "Notify"]
 
 
 def children() -> set[int]:
     return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 
 
-async def test_worker_compiles_with_what_it_fetches_and_says_what_it_read(site: Site) -> None:
+async def test_worker_fetches_the_files_it_needs_and_returns_its_trace(site: Site) -> None:
     version = site.version(
         {
             "manifests/site.pp": "include web",
@@ -66,13 +66,13 @@ async def test_worker_compiles_with_what_it_fetches_and_says_what_it_read(site: 
     assert titles(compiled) == ["on Debian"]
     asked = [link.question for link in decode_links(compiled.links)]
     assert len(asked) == len(set(asked)) > 3
-    # What nobody read was not fetched, and what was read once is not fetched again.
+    # Unread files are not fetched, and no file is fetched twice.
     assert len(site.loaded) == 2
     await site.workers.compile(version, NODE)
     assert len(site.loaded) == 2
 
 
-async def test_error_of_the_language_is_a_result_with_its_place(site: Site) -> None:
+async def test_language_error_is_a_result_with_its_location(site: Site) -> None:
     compiled = await site.workers.compile(site.version({"manifests/site.pp": "include nowhere"}), NODE)
     assert compiled.code is not None
     assert compiled.code.startswith("LANG-")
@@ -80,7 +80,7 @@ async def test_error_of_the_language_is_a_result_with_its_place(site: Site) -> N
     assert decode_links(compiled.links)
 
 
-async def test_versions_that_define_the_same_names_never_see_each_other(site: Site) -> None:
+async def test_versions_that_define_the_same_names_are_isolated(site: Site) -> None:
     def files(word: str) -> dict[str, str]:
         return {
             "manifests/site.pp": "include same",
@@ -88,10 +88,10 @@ async def test_versions_that_define_the_same_names_never_see_each_other(site: Si
             "modules/same/functions/word.pp": f"function same::word() {{ 'function {word}' }}",
         }
 
-    one, two = site.version(files("one"), "one"), site.version(files("two"), "two")
+    first, second = site.version(files("one"), "one"), site.version(files("two"), "two")
     for _ in range(3):
-        assert titles(await site.workers.compile(one, NODE)) == ["function one", "x one"]
-        assert titles(await site.workers.compile(two, NODE)) == ["function two", "x two"]
+        assert titles(await site.workers.compile(first, NODE)) == ["function one", "x one"]
+        assert titles(await site.workers.compile(second, NODE)) == ["function two", "x two"]
 
 
 async def test_worker_that_is_killed_fails_one_compile_and_the_next_works(site: Site) -> None:
@@ -110,7 +110,7 @@ async def test_worker_that_is_killed_fails_one_compile_and_the_next_works(site: 
     assert titles(await site.workers.compile(fine, NODE)) == ["fine"]
 
 
-async def test_loop_without_end_is_ended_and_the_next_compile_works() -> None:
+async def test_endless_loop_is_killed_and_the_next_compile_works() -> None:
     site = Site(Limits(compile_s=1.0))
     endless = site.version(
         {"manifests/site.pp": "Integer[1, 1000000].each |$n| { Integer[1, 1000].each |$m| { $x = $m } }"}
@@ -133,7 +133,7 @@ async def test_memory_bomb_is_stopped_by_its_limit() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its rights up")
-async def test_worker_of_root_is_nobody_without_network(site: Site) -> None:
+async def test_worker_started_by_root_runs_as_nobody_without_network(site: Site) -> None:
     before = children()
     await site.workers.compile(site.version({"manifests/site.pp": "notify { 'x': }"}), NODE)
     (worker,) = children() - before
@@ -143,7 +143,7 @@ async def test_worker_of_root_is_nobody_without_network(site: Site) -> None:
     assert Path(f"/proc/{worker}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
 
 
-async def test_workers_nobody_needs_are_retired() -> None:
+async def test_idle_workers_are_ended() -> None:
     site = Site(Limits(idle_s=-1.0))
     before = children()
     await site.workers.compile(site.version({"manifests/site.pp": "notify { 'x': }"}), NODE)

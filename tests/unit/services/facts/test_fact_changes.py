@@ -1,4 +1,4 @@
-"""How two sets of facts differ."""
+"""The comparison of two sets of facts."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> list[FactChange]:
     ],
 )
 def test_compare_names_each_path_that_differs(before: Any, after: Any, expected: list[tuple[str, Any, Any]]) -> None:
-    assert [(one.path, one.before, one.after) for one in compare(before, after)] == expected
+    assert [(change.path, change.before, change.after) for change in compare(before, after)] == expected
 
 
 words = st.text(alphabet='ab,:"{}[]\\é', max_size=4)
@@ -55,10 +55,10 @@ FILLING = {f"library{number}": f"{number}.{number}" for number in range(100)}
 @example({"a": "x,m,y"}, {"a": "w,m,z"})
 @example({"x,m,y": 1}, {"w,m,z": 1})
 @example({'n":': ",x"}, {'m":': ",x"})
-def test_compare_of_large_mappings_is_that_of_small_ones(one: dict[str, Any], other: dict[str, Any]) -> None:
-    expected = [(change.path, change.before, change.after) for change in compare({"p": one}, {"p": other})]
-    found = compare({"p": one | FILLING}, {"p": other | FILLING})
-    assert [(change.path, change.before, change.after) for change in found] == expected
+def test_large_mappings_compare_like_small_ones(left: dict[str, Any], right: dict[str, Any]) -> None:
+    expected = [(change.path, change.before, change.after) for change in compare({"p": left}, {"p": right})]
+    changes = compare({"p": left | FILLING}, {"p": right | FILLING})
+    assert [(change.path, change.before, change.after) for change in changes] == expected
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_compare_of_large_mappings_is_that_of_small_ones(one: dict[str, Any], ot
         ({"a": []}, {"a": "x"}, False),
     ],
 )
-def test_large_flat_mappings_are_read_only_where_they_differ(
+def test_large_flat_mappings_are_decoded_only_where_they_differ(
     old: dict[str, Any], new: dict[str, Any], expected: bool
 ) -> None:
     texts = canonical.encode(FILLING | old), canonical.encode(FILLING | new)
-    left = fact_changes.without_same(*texts)
+    left = fact_changes.drop_equal_members(*texts)
     assert (max(map(len, left)) < 100) is expected
     assert (left == texts) is not expected
 
@@ -92,59 +92,59 @@ BLANKS = [(b'"a," :":1,y"', b'"a," :":2,y"'), (b'"a," :":1,y"', b'"a," :":x,y"')
 
 
 @pytest.mark.parametrize(("old", "new"), BLANKS)
-def test_blanks_in_a_large_mapping_are_no_trouble(old: bytes, new: bytes) -> None:
+def test_blanks_in_a_large_mapping_are_accepted(old: bytes, new: bytes) -> None:
     before, after = (canonical.encode({"p": FILLING})[:-2] + b"," + member + b"}}" for member in (old, new))
     (change,) = fact_changes.compare(before, after)
     assert (change.path, change.before, change.after) == ("/p/a,", old.partition(b":")[2], new.partition(b":")[2])
 
 
-def test_number_that_is_large_is_no_mapping() -> None:
-    assert [one.path for one in compare({"p": 10**1100}, {"p": 2 * 10**1100})] == ["/p"]
+def test_large_number_is_not_taken_for_a_mapping() -> None:
+    assert [change.path for change in compare({"p": 10**1100}, {"p": 2 * 10**1100})] == ["/p"]
 
 
-def test_large_mapping_of_which_very_much_has_changed_is_read_whole() -> None:
+def test_large_mapping_with_very_many_changes_is_decoded_whole() -> None:
     old, new = ({f"library{number}": str(number + more) for number in range(1001)} | FILLED for more in (0, 1))
     texts = canonical.encode(old), canonical.encode(new)
-    assert fact_changes.without_same(*texts) == texts
+    assert fact_changes.drop_equal_members(*texts) == texts
     assert len(compare({"p": old}, {"p": new})) == 1001
 
 
 @pytest.mark.parametrize("value", [b'"\xff"', b"1e999", b'"\\ud800"'])
-def test_what_is_no_facts_is_found_in_a_large_mapping_too(value: bytes) -> None:
+def test_invalid_value_in_a_large_mapping_is_found(value: bytes) -> None:
     before = canonical.encode({"p": FILLING})
     with pytest.raises(fact_changes.NoFacts):
         fact_changes.compare(before, before.replace(b'"7.7"', value))
 
 
 @given(facts)
-def test_compare_of_a_set_with_itself_finds_nothing(one: dict[str, Any]) -> None:
-    assert compare(one, one) == []
+def test_compare_of_a_set_with_itself_finds_nothing(facts: dict[str, Any]) -> None:
+    assert compare(facts, facts) == []
 
 
 @given(facts, facts)
-def test_compare_turned_around_is_the_same_turned_around(one: dict[str, Any], other: dict[str, Any]) -> None:
-    there = [(change.path, change.before, change.after) for change in compare(one, other)]
-    back = [(change.path, change.after, change.before) for change in compare(other, one)]
+def test_comparison_in_the_other_direction_is_the_inverse(left: dict[str, Any], right: dict[str, Any]) -> None:
+    there = [(change.path, change.before, change.after) for change in compare(left, right)]
+    back = [(change.path, change.after, change.before) for change in compare(right, left)]
     assert there == back
 
 
 def leaves_of(path: str, value: Any) -> dict[str, bytes]:
-    """Every leaf with its pointer, the plain way; a mapping without members is a leaf."""
+    """Every leaf with its pointer, found in the simplest way; a mapping without members is a leaf."""
     if not isinstance(value, dict) or not value:
         return {path: canonical.encode(value)}
-    found: dict[str, bytes] = {}
+    leaves: dict[str, bytes] = {}
     for name, item in value.items():
-        found |= leaves_of(f"{path}/{name.replace('~', '~0').replace('/', '~1')}", item)
-    return found
+        leaves |= leaves_of(f"{path}/{name.replace('~', '~0').replace('/', '~1')}", item)
+    return leaves
 
 
 @given(facts, facts)
 @example({"": {}}, {"": {"": None}})
-def test_compare_explains_every_leaf_that_differs_and_no_other(one: dict[str, Any], other: dict[str, Any]) -> None:
-    before, after = leaves_of("", one), leaves_of("", other)
+def test_compare_explains_every_leaf_that_differs_and_no_other(left: dict[str, Any], right: dict[str, Any]) -> None:
+    before, after = leaves_of("", left), leaves_of("", right)
     differing = {path for path in before.keys() | after.keys() if path and before.get(path) != after.get(path)}
-    changed = [change.path for change in compare(one, other)]
-    # A mapping that was empty and has members now is told by its members.
+    changed = [change.path for change in compare(left, right)]
+    # A mapping that was empty and has members now is reported by its members.
     filled = {path for path in differing if b"{}" in (before.get(path), after.get(path))}
     assert all(
         any(
@@ -154,16 +154,16 @@ def test_compare_explains_every_leaf_that_differs_and_no_other(one: dict[str, An
         for path in differing
     )
     assert all(
-        any(path == name or path.startswith(f"{name}/") for path in differing) for name in changed if one and other
+        any(path == name or path.startswith(f"{name}/") for path in differing) for name in changed if left and right
     )
 
 
 @given(facts, facts, st.sampled_from([b"1e999", b"1" * 5000, b'"\xff"']), st.booleans())
-def test_what_cannot_be_read_is_found_wherever_it_is_new(
-    one: dict[str, Any], other: dict[str, Any], broken: bytes, is_shadowed: bool
+def test_invalid_json_is_found_wherever_it_is_new(
+    left: dict[str, Any], right: dict[str, Any], broken: bytes, is_shadowed: bool
 ) -> None:
-    before, after = canonical.encode(one), canonical.encode(other)
-    new = b'{"new":' + broken + (b',"new":1' if is_shadowed else b"") + (b"," if other else b"")
+    before, after = canonical.encode(left), canonical.encode(right)
+    new = b'{"new":' + broken + (b',"new":1' if is_shadowed else b"") + (b"," if right else b"")
     with pytest.raises(fact_changes.NoFacts):
         fact_changes.compare(before, new + after[1:])
 
@@ -182,6 +182,6 @@ def test_what_cannot_be_read_is_found_wherever_it_is_new(
         b'{"a":' + b"[" * 300 + b"]" * 300 + b"}",
     ],
 )
-def test_what_is_no_mapping_is_told(after: bytes) -> None:
+def test_text_that_is_not_a_mapping_is_refused(after: bytes) -> None:
     with pytest.raises(fact_changes.NoFacts):
         fact_changes.compare(b"{}", after)

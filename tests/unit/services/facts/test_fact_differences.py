@@ -1,4 +1,4 @@
-"""Facts as they were: history taken back."""
+"""Earlier facts of a node, found by reverting its history."""
 
 import itertools
 from typing import Any
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from precast.base import canonical
 from precast.services.facts.changes import compare
-from precast.services.facts.differences import take_back
+from precast.services.facts.differences import revert_step
 
 LEAVES = (
     st.none()
@@ -28,19 +28,17 @@ FACTS = st.dictionaries(
 
 
 @given(st.lists(FACTS, min_size=1, max_size=6), st.data())
-def test_taking_back_every_step_gives_what_was_there_at_any_moment(
-    sets: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    encoded = [canonical.encode(one) for one in sets]
+def test_reverting_steps_gives_the_facts_of_any_earlier_time(sets: list[dict[str, Any]], data: st.DataObject) -> None:
+    encoded = [canonical.encode(facts) for facts in sets]
     steps = [compare(before, after) for before, after in itertools.pairwise(encoded)]
     moment = data.draw(st.integers(0, len(sets) - 1))
     facts = msgspec.json.decode(encoded[-1])
     for step in reversed(steps[moment:]):
-        take_back(facts, step)
+        revert_step(facts, step)
     assert canonical.encode(facts) == encoded[moment]
 
 
-def test_path_that_has_left_the_stable_facts_is_passed_over() -> None:
+def test_path_that_is_no_longer_stable_is_skipped() -> None:
     facts: dict[str, Any] = {"a": 1}
-    take_back(facts, compare(b'{"gone":{"x":1,"y":0}}', b'{"gone":{"x":2,"y":0}}'))
+    revert_step(facts, compare(b'{"gone":{"x":1,"y":0}}', b'{"gone":{"x":2,"y":0}}'))
     assert facts == {"a": 1}

@@ -1,4 +1,4 @@
-"""The certificate authority: made once, and what it signs."""
+"""The certificate authority and the certificates it signs."""
 
 from datetime import UTC, datetime
 
@@ -35,25 +35,25 @@ def code_of(pem: str) -> str:
     return caught.value.code
 
 
-def test_node_certificate_is_a_clients_whatever_the_request_asks_for(authority: Authority) -> None:
+def test_node_certificate_is_for_clients_only_whatever_the_request_contains(authority: Authority) -> None:
     signed = authority.sign_node(certificates.read_request(request("web1", is_ca=True)), NOW, {"pp_role": "web"})
-    found = signed.extensions
-    assert not found.get_extension_for_class(x509.BasicConstraints).value.ca
-    assert list(found.get_extension_for_class(x509.ExtendedKeyUsage).value) == [ExtendedKeyUsageOID.CLIENT_AUTH]
-    assert found.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(x509.DNSName) == [
+    extensions = signed.extensions
+    assert not extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert list(extensions.get_extension_for_class(x509.ExtendedKeyUsage).value) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    assert extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(x509.DNSName) == [
         "web1"
     ]
     assert signed.not_valid_after_utc == NOW + NODE_FOR
     assert signed.not_valid_before_utc < NOW
 
 
-def test_certificate_of_another_authority_is_not_ours(authority: Authority) -> None:
+def test_certificate_of_another_authority_is_not_accepted(authority: Authority) -> None:
     other = Authority.new(NOW)
     assert not authority.has_signed(other.sign_node(certificates.read_request(request("web1")), NOW, {}))
     assert not authority.has_signed(other.certificate)
 
 
-def test_request_that_is_not_usable_is_refused() -> None:
+def test_invalid_request_is_refused() -> None:
     good = request("web1")
     cut = good[:-60]
     key = ec.generate_private_key(ec.SECP384R1())

@@ -1,4 +1,4 @@
-"""The authority's directory: whole or not there, and good after a crash at any point of a rotation."""
+"""The authority's directory: it is created atomically, and stays valid after a crash at any point of a rotation."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from precast.base.errors import PrecastError
 from precast.base.files import write_private
 from precast.services.identity import certificates
 from precast.services.identity.authority import Authority
-from precast.services.identity.authority_files import AuthorityFiles, HeldAuthority
+from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -19,7 +19,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 @pytest.fixture
 def files(tmp_path: Path) -> AuthorityFiles:
     made = AuthorityFiles(tmp_path / "authority")
-    with made.creating(Authority.new(NOW)):
+    with made.created(Authority.new(NOW)):
         return made
 
 
@@ -30,13 +30,13 @@ def code_of(attempt: Callable[[], object]) -> str:
 
 
 def create(files: AuthorityFiles) -> None:
-    with files.creating(Authority.new(NOW)):
+    with files.created(Authority.new(NOW)):
         pass
 
 
-def test_authority_loaded_again_is_the_same_and_its_owners_alone(tmp_path: Path) -> None:
+def test_authority_loaded_again_is_the_same_and_readable_by_its_owner_only(tmp_path: Path) -> None:
     files, authority = AuthorityFiles(tmp_path / "data" / "authority"), Authority.new(NOW)
-    with files.creating(authority):
+    with files.created(authority):
         assert not files.directory.exists()
     assert files.load().fingerprint == authority.fingerprint
     assert files.load().key.private_numbers() == authority.key.private_numbers()
@@ -44,9 +44,9 @@ def test_authority_loaded_again_is_the_same_and_its_owners_alone(tmp_path: Path)
     assert {path.stat().st_mode & 0o777 for path in files.directory.iterdir()} == {0o600}
 
 
-def test_authority_whose_making_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_creation_of_an_authority_leaves_nothing(tmp_path: Path) -> None:
     files = AuthorityFiles(tmp_path / "authority")
-    with pytest.raises(ZeroDivisionError), files.creating(Authority.new(NOW)):
+    with pytest.raises(ZeroDivisionError), files.created(Authority.new(NOW)):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
     files.directory.mkdir()
@@ -64,7 +64,7 @@ def test_authority_is_never_overwritten(files: AuthorityFiles) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no key", "no certificate", "empty key", "other key", "empty certificate"])
-def test_authority_that_is_not_whole_is_said_to_be_so(files: AuthorityFiles, damage: str) -> None:
+def test_damaged_authority_is_reported(files: AuthorityFiles, damage: str) -> None:
     match damage:
         case "no key":
             files.key.unlink()
@@ -86,16 +86,16 @@ def prepare(files: AuthorityFiles) -> Authority:
     return new
 
 
-def test_rotation_goes_from_one_to_both_to_the_other(files: AuthorityFiles) -> None:
+def test_rotation_trusts_the_old_then_both_then_the_new_authority(files: AuthorityFiles) -> None:
     old = files.load()
     new = prepare(files)
     now = files.load()
     assert (now.fingerprint, now.chain, files.is_prepared) == (old.fingerprint, (), True)
-    assert {certificates.fingerprint(one) for one in now.trusted} == {old.fingerprint, new.fingerprint}
+    assert {certificates.fingerprint(certificate) for certificate in now.trusted} == {old.fingerprint, new.fingerprint}
     files.switch()
     now = files.load()
     assert (now.fingerprint, len(now.chain), files.is_prepared) == (new.fingerprint, 1, False)
-    assert [certificates.fingerprint(one) for one in now.others] == [old.fingerprint]
+    assert [certificates.fingerprint(certificate) for certificate in now.others] == [old.fingerprint]
     assert certificates.private_pem(old.key) not in [path.read_bytes() for path in files.directory.iterdir()]
     files.retire()
     now = files.load()
@@ -104,7 +104,7 @@ def test_rotation_goes_from_one_to_both_to_the_other(files: AuthorityFiles) -> N
 
 
 def rotate_whole(files: AuthorityFiles) -> None:
-    """What an operator does, from whatever state there is."""
+    """Do what an operator does, from any state."""
     if files.load().others and not files.is_prepared:
         files.retire()
     if not files.is_prepared:
@@ -114,19 +114,19 @@ def rotate_whole(files: AuthorityFiles) -> None:
 
 
 @pytest.mark.parametrize("fatal", range(1, 6))
-def test_rotation_cut_off_at_any_write_leaves_an_authority_that_can_go_on(
+def test_rotation_interrupted_at_any_write_can_be_continued(
     files: AuthorityFiles, monkeypatch: pytest.MonkeyPatch, fatal: int
 ) -> None:
     written: list[str] = []
 
-    def failing(path: Path, data: bytes) -> None:
+    def fail(path: Path, data: bytes) -> None:
         written.append(path.name)
         if len(written) == fatal:
             raise OSError(28, "No space left on device")
         write_private(path, data)
 
     before = files.load()
-    monkeypatch.setattr("precast.services.identity.authority_files.write_private", failing)
+    monkeypatch.setattr("precast.services.identity.authority_files.write_private", fail)
     with pytest.raises(OSError, match="No space"):
         rotate_whole(files)
     monkeypatch.undo()
@@ -137,22 +137,22 @@ def test_rotation_cut_off_at_any_write_leaves_an_authority_that_can_go_on(
     assert (after.others, after.fingerprint == before.fingerprint) == ((), False)
 
 
-def test_held_authority_follows_the_directory(files: AuthorityFiles) -> None:
-    held = HeldAuthority(files)
-    assert not held.look()
+def test_loaded_authority_follows_the_directory(files: AuthorityFiles) -> None:
+    held = LoadedAuthority(files)
+    assert not held.reload()
     new = prepare(files)
     files.switch()
     assert held.current.fingerprint != new.fingerprint
-    assert held.look()
+    assert held.reload()
     assert held.current.fingerprint == new.fingerprint
-    assert not held.look()
+    assert not held.reload()
     files.key.write_bytes(b"half")
-    assert code_of(held.look) == "CA-014"
+    assert code_of(held.reload) == "CA-014"
     assert held.current.fingerprint == new.fingerprint
 
 
-def test_only_one_changes_the_directory(files: AuthorityFiles) -> None:
-    with files.changing():
-        assert code_of(lambda: AuthorityFiles(files.directory).changing().__enter__()) == "CA-012"
-    with files.changing():
+def test_directory_is_locked_against_concurrent_changes(files: AuthorityFiles) -> None:
+    with files.locked():
+        assert code_of(lambda: AuthorityFiles(files.directory).locked().__enter__()) == "CA-012"
+    with files.locked():
         pass

@@ -6,15 +6,17 @@ from precast.base.errors import InputError
 from precast.services.identity import extensions
 
 
-def test_identifiers_are_those_puppet_registered() -> None:
-    found = {name: extensions.IDENTIFIERS[name].dotted_string for name in ("pp_uuid", "pp_role", "pp_hostname")}
-    assert found == {
+def test_identifiers_are_the_ones_puppet_registered() -> None:
+    identifiers = {name: extensions.IDENTIFIERS[name].dotted_string for name in ("pp_uuid", "pp_role", "pp_hostname")}
+    assert identifiers == {
         "pp_uuid": "1.3.6.1.4.1.34380.1.1.1",
         "pp_role": "1.3.6.1.4.1.34380.1.1.13",
         "pp_hostname": "1.3.6.1.4.1.34380.1.1.25",
     }
     assert extensions.IDENTIFIERS["pp_auth_role"].dotted_string == "1.3.6.1.4.1.34380.1.3.13"
-    assert len({one.dotted_string for one in extensions.IDENTIFIERS.values()}) == len(extensions.IDENTIFIERS)
+    assert len({identifier.dotted_string for identifier in extensions.IDENTIFIERS.values()}) == len(
+        extensions.IDENTIFIERS
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_value_is_a_utf8_string_in_der(value: str, head: bytes) -> None:
         ("pp_role", "\n", "AUTH-005"),
     ],
 )
-def test_extension_that_cannot_be_is_refused(name: str, value: str, code: str) -> None:
+def test_invalid_extension_is_refused(name: str, value: str, code: str) -> None:
     with pytest.raises(InputError) as caught:
         extensions.check({"pp_zone": "a", name: value})
     assert caught.value.code == code

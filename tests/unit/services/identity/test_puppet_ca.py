@@ -1,4 +1,4 @@
-"""What is taken over from a Puppet authority, and what is not believed."""
+"""The import of a Puppet authority: what it imports, and what it refuses."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,13 +20,13 @@ def puppet(tmp_path: Path) -> PuppetAuthority:
     return PuppetAuthority(tmp_path / "ca")
 
 
-def test_certificates_come_with_name_extensions_and_revocation(puppet: PuppetAuthority, tmp_path: Path) -> None:
+def test_certificates_are_imported_with_name_extensions_and_revocation(puppet: PuppetAuthority, tmp_path: Path) -> None:
     web = puppet.sign(tmp_path / "web", "web1.example.com", _1_13="web", _1_12="production", _2_7="own")
     stolen = puppet.sign(tmp_path / "stolen", "stolen.example.com")
     puppet.revoke(stolen)
-    found, left = PuppetCa(puppet.cadir).read_nodes(NOW)
-    assert left == []
-    rows = {one.node: one for one in found}
+    records, skipped_certificates = PuppetCa(puppet.cadir).read_nodes(NOW)
+    assert skipped_certificates == []
+    rows = {record.node: record for record in records}
     assert rows["web1.example.com"].extensions == {
         "pp_role": "web",
         "pp_environment": "production",
@@ -35,10 +35,10 @@ def test_certificates_come_with_name_extensions_and_revocation(puppet: PuppetAut
     assert rows["web1.example.com"].serial == f"{web.serial_number:x}"
     assert rows["web1.example.com"].revoked_at is None
     assert rows["stolen.example.com"].revoked_why == "revoked in Puppet"
-    assert {one.authority for one in found} == {fingerprint(puppet.path[0])}
+    assert {record.authority for record in records} == {fingerprint(puppet.path[0])}
 
 
-def test_certificates_that_cannot_be_used_are_named_with_the_reason(puppet: PuppetAuthority, tmp_path: Path) -> None:
+def test_unusable_certificates_are_reported_with_the_reason(puppet: PuppetAuthority, tmp_path: Path) -> None:
     puppet.sign(tmp_path / "a", "good")
     puppet.sign(tmp_path / "b", "UPPER")
     puppet.sign(tmp_path / "c", "ended", days=-60)
@@ -48,14 +48,14 @@ def test_certificates_that_cannot_be_used_are_named_with_the_reason(puppet: Pupp
     other = PuppetAuthority(tmp_path / "other").sign(tmp_path / "e", "foreign")
     (puppet.cadir / "signed" / "foreign.pem").write_bytes((tmp_path / "e/certs/foreign.pem").read_bytes())
     assert other.issuer == puppet.path[0].subject  # the name alone proves nothing
-    found, left = PuppetCa(puppet.cadir).read_nodes(NOW)
-    assert [one.node for one in found] == ["good"]
-    reasons = {one.name: one.reason for one in left}
+    records, skipped_certificates = PuppetCa(puppet.cadir).read_nodes(NOW)
+    assert [record.node for record in records] == ["good"]
+    reasons = {skipped.name: skipped.reason for skipped in skipped_certificates}
     assert reasons["broken.pem"] == "it is not a certificate in PEM"
-    assert reasons["ended.pem"] == "it has ended"
-    assert reasons["foreign.pem"] == "it is not of this authority"
+    assert reasons["ended.pem"] == "it has expired"
+    assert reasons["foreign.pem"] == "another authority issued it"
     assert reasons["lost"].endswith("is missing")
-    assert "is not a name" in reasons["UPPER.pem"]
+    assert "is not a valid node name" in reasons["UPPER.pem"]
 
 
 @pytest.mark.parametrize("has_intermediate", [True, False])
@@ -99,7 +99,7 @@ def foreign_list(puppet: PuppetAuthority) -> None:
         (foreign_list, "ca_crl.pem"),
     ],
 )
-def test_authority_that_cannot_be_believed_is_refused(
+def test_inconsistent_authority_is_refused(
     puppet: PuppetAuthority, damage: Callable[[PuppetAuthority], object], file: str
 ) -> None:
     damage(puppet)

@@ -1,4 +1,4 @@
-"""What follows from what all say, which rule fits, and what an external classifier's answer means."""
+"""How sources are combined, which rule matches, and how the answer of an external node classifier is read."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,32 +7,32 @@ import pytest
 
 from precast.base.errors import PrecastError
 from precast.services.nodes import enc
-from precast.services.nodes.classification import check, combine, first_match
-from precast.services.nodes.enc import Unanswered, ask, read_answer
+from precast.services.nodes.classification import check, combine, find_rule
+from precast.services.nodes.enc import EncError, ask, read_answer
 from precast.services.nodes.rules import check_rule
-from precast.store.nodes.classification import Rule, Said, Saying
+from precast.store.nodes.classification import ClassificationValues, Rule, SourceClassification
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 
 
-def said(source: str, saying: Saying) -> Said:
-    return Said(source, "", saying, NOW)
+def entry(source: str, values: ClassificationValues) -> SourceClassification:
+    return SourceClassification(source, "", values, NOW)
 
 
-def test_operator_counts_before_rules_and_rules_before_the_external_classifier() -> None:
+def test_operator_precedes_rules_and_rules_precede_the_external_classifier() -> None:
     all_say = [
-        said("enc", Saying("from_enc", "enc", {"a": {"x": 1}, "c": {}}, {"p": 1, "r": 1})),
-        said("operator", Saying(None, "operator", {"a": {}}, {"p": 3})),
-        said("rules", Saying("from_rules", "rules", {"a": {"x": 2}, "b": {"y": 2}}, {"p": 2, "q": 2})),
+        entry("enc", ClassificationValues("from_enc", "enc", {"a": {"x": 1}, "c": {}}, {"p": 1, "r": 1})),
+        entry("operator", ClassificationValues(None, "operator", {"a": {}}, {"p": 3})),
+        entry("rules", ClassificationValues("from_rules", "rules", {"a": {"x": 2}, "b": {"y": 2}}, {"p": 2, "q": 2})),
     ]
-    assert combine(all_say) == Saying(
+    assert combine(all_say) == ClassificationValues(
         "from_rules", "operator", {"a": {}, "b": {"y": 2}, "c": {}}, {"p": 3, "q": 2, "r": 1}
     )
-    assert combine([]) == Saying()
+    assert combine([]) == ClassificationValues()
 
 
 def rule(number: int, name: str | None = None, **extensions: str) -> Rule:
-    return Rule(number, name, extensions, Saying(role=f"r{number}"))
+    return Rule(number, name, extensions, ClassificationValues(role=f"r{number}"))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def rule(number: int, name: str | None = None, **extensions: str) -> Rule:
         ("other", {"pp_role": "mail"}, 5),
     ],
 )
-def test_first_rule_that_fits_wins(name: str, extensions: dict[str, str], number: int) -> None:
+def test_first_matching_rule_wins(name: str, extensions: dict[str, str], number: int) -> None:
     rules = [
         rule(1, "web*", pp_role="web"),
         rule(2, "web*"),
@@ -54,43 +54,43 @@ def test_first_rule_that_fits_wins(name: str, extensions: dict[str, str], number
         rule(4, None, pp_role="*-mail"),
         rule(5),
     ]
-    found = first_match(rules, name, extensions)
-    assert found is not None
-    assert found.number == number
+    matched = find_rule(rules, name, extensions)
+    assert matched is not None
+    assert matched.number == number
 
 
-def test_no_rule_may_fit() -> None:
-    assert first_match([rule(1, "web*")], "db1", {}) is None
+def test_node_without_a_matching_rule_gets_none() -> None:
+    assert find_rule([rule(1, "web*")], "db1", {}) is None
 
 
 @pytest.mark.parametrize(
-    "saying",
+    "values",
     [
-        Saying(environment="Production"),
-        Saying(role="web server"),
-        Saying(classes={"Nginx": {}}),
-        Saying(classes={"nginx": {"Bad Name": 1}}),
-        Saying(parameters={"1x": 1}),
-        Saying(parameters={"x": "y" * 70_000}),
+        ClassificationValues(environment="Production"),
+        ClassificationValues(role="web server"),
+        ClassificationValues(classes={"Nginx": {}}),
+        ClassificationValues(classes={"nginx": {"Bad Name": 1}}),
+        ClassificationValues(parameters={"1x": 1}),
+        ClassificationValues(parameters={"x": "y" * 70_000}),
     ],
 )
-def test_what_cannot_be_said_of_a_node_is_refused(saying: Saying) -> None:
+def test_invalid_classification_is_refused(values: ClassificationValues) -> None:
     with pytest.raises(PrecastError) as caught:
-        check(saying)
+        check(values)
     assert caught.value.code in ("NODE-002", "NODE-005")
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        Rule(0, None, {}, Saying(role="x")),
-        Rule(1, None, {}, Saying()),
-        Rule(1, "/(/", {}, Saying(role="x")),
-        Rule(1, "", {}, Saying(role="x")),
-        Rule(1, "x" * 300, {}, Saying(role="x")),
+        Rule(0, None, {}, ClassificationValues(role="x")),
+        Rule(1, None, {}, ClassificationValues()),
+        Rule(1, "/(/", {}, ClassificationValues(role="x")),
+        Rule(1, "", {}, ClassificationValues(role="x")),
+        Rule(1, "x" * 300, {}, ClassificationValues(role="x")),
     ],
 )
-def test_what_is_no_rule_is_refused(wrong: Rule) -> None:
+def test_invalid_rule_is_refused(wrong: Rule) -> None:
     with pytest.raises(PrecastError) as caught:
         check_rule(wrong)
     assert caught.value.code == "NODE-006"
@@ -99,37 +99,41 @@ def test_what_is_no_rule_is_refused(wrong: Rule) -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ("", Saying()),
-        ("--- {}\n", Saying()),
-        ("classes: [ntp, '::web::front']\n", Saying(classes={"ntp": {}, "web::front": {}})),
-        ("classes: ntp\n", Saying(classes={"ntp": {}})),
+        ("", ClassificationValues()),
+        ("--- {}\n", ClassificationValues()),
+        ("classes: [ntp, '::web::front']\n", ClassificationValues(classes={"ntp": {}, "web::front": {}})),
+        ("classes: ntp\n", ClassificationValues(classes={"ntp": {}})),
         (
             "---\nclasses:\n  ntp:\n    servers: [a, b]\n  web:\nparameters:\n  tier: 1\n  since: 2026-11-16\nenvironment: test\n",
-            Saying("test", None, {"ntp": {"servers": ["a", "b"]}, "web": {}}, {"tier": 1, "since": "2026-11-16"}),
+            ClassificationValues(
+                "test", None, {"ntp": {"servers": ["a", "b"]}, "web": {}}, {"tier": 1, "since": "2026-11-16"}
+            ),
         ),
-        ("classes: {}\nparameters:\nenvironment:\nname: ignored\n", Saying()),
+        ("classes: {}\nparameters:\nenvironment:\nname: ignored\n", ClassificationValues()),
     ],
 )
-def test_answer_of_an_external_classifier_is_read_as_puppet_reads_it(answer: str, expected: Saying) -> None:
+def test_answer_of_an_external_classifier_is_read_as_puppet_reads_it(
+    answer: str, expected: ClassificationValues
+) -> None:
     assert read_answer(answer.encode()) == expected
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"- ntp\n", "no hash"),
+        (b"- ntp\n", "not a hash"),
         (b"classes: 5\n", "neither a list nor a hash"),
-        (b"environment: [a]\n", "not what it should be"),
+        (b"environment: [a]\n", "is invalid"),
         (b"environment: Not Good\n", "Not Good"),
-        (b"classes: {ntp: 5}\n", "not what it should be"),
-        (b"a: !ruby/object:Gem {}\n", "no plain YAML"),
-        (b"a: [\n", "no plain YAML"),
-        (b"\xff", "no plain YAML"),
+        (b"classes: {ntp: 5}\n", "is invalid"),
+        (b"a: !ruby/object:Gem {}\n", "not plain YAML"),
+        (b"a: [\n", "not plain YAML"),
+        (b"\xff", "not plain YAML"),
         (b"a: &a [x]\nb: [" + b"*a, " * 40 + b"]\n", "aliases"),
     ],
 )
-def test_answer_that_is_none_is_told(answer: bytes, why: str) -> None:
-    with pytest.raises(Unanswered, match=why):
+def test_invalid_answer_is_reported(answer: bytes, why: str) -> None:
+    with pytest.raises(EncError, match=why):
         read_answer(answer)
 
 
@@ -141,7 +145,7 @@ def program(place: Path, text: str) -> Path:
 
 async def test_external_classifier_gets_the_name_and_nothing_else(tmp_path: Path) -> None:
     script = program(tmp_path / "enc", "[ $# = 1 ] && env | grep -q SECRET || echo \"parameters: {got: '$1'}\"")
-    assert await ask(script, "web1; rm -rf") == Saying(parameters={"got": "web1; rm -rf"})
+    assert await ask(script, "web1; rm -rf") == ClassificationValues(parameters={"got": "web1; rm -rf"})
 
 
 @pytest.mark.parametrize(
@@ -157,15 +161,15 @@ async def test_external_classifier_gets_the_name_and_nothing_else(tmp_path: Path
         ("exec sleep 600", "not done within"),
     ],
 )
-async def test_external_classifier_that_fails_is_told(
+async def test_failing_external_classifier_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
 ) -> None:
     if "sleep" in script:
         monkeypatch.setattr(enc, "DEADLINE_S", 0.2)
-    with pytest.raises(Unanswered, match=why):
+    with pytest.raises(EncError, match=why):
         await ask(program(tmp_path / "enc", script), "web1")
 
 
-async def test_external_classifier_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Unanswered, match="could not be started"):
+async def test_missing_external_classifier_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(EncError, match="could not be started"):
         await ask(tmp_path / "nowhere", "web1")

@@ -1,4 +1,4 @@
-"""What `status` remarks on."""
+"""The remarks of `status`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -23,28 +23,28 @@ WELL = StatusView(
 )
 
 
-def said(**changes: object) -> list[tuple[str, str]]:
-    return [(one.level, one.text) for one in remarks(msgspec.structs.replace(WELL, **changes))]
+def remarks_on(**changes: object) -> list[tuple[str, str]]:
+    return [(remark.level, remark.text) for remark in remarks(msgspec.structs.replace(WELL, **changes))]
 
 
-def test_site_that_is_well_gets_no_remark() -> None:
-    assert said() == []
+def test_healthy_site_gets_no_remark() -> None:
+    assert remarks_on() == []
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"disk": DiskStatus("/x", 5, 100)}, ("warning", "/x has 5% left")),
-        ({"disk": DiskStatus("/x", 1, 100)}, ("broken", "/x has 1% left")),
+        ({"disk": DiskStatus("/x", 5, 100)}, ("warning", "/x has 5% free space")),
+        ({"disk": DiskStatus("/x", 1, 100)}, ("broken", "/x has 1% free space")),
         (
             {"authority_until": NOW + timedelta(days=59)},
-            ("warning", "the authority's certificate ends 2026-03-01 00:00:00Z"),
+            ("warning", "the authority's certificate expires 2026-03-01 00:00:00Z"),
         ),
-        ({"authority_until": NOW}, ("broken", "the authority's certificate ends 2026-01-01 00:00:00Z")),
+        ({"authority_until": NOW}, ("broken", "the authority's certificate expires 2026-01-01 00:00:00Z")),
         ({"queues": [QueueStatus("facts", 0, 0, 2, None)]}, ("warning", "2 dead letters of facts")),
         (
             {"queues": [QueueStatus("facts", 9, 0, 0, NOW - timedelta(minutes=11))]},
-            ("warning", "facts waits for 11 minutes"),
+            ("warning", "the oldest item of facts has waited for 11 minutes"),
         ),
         (
             {"database": DatabaseStatus("SQLite", "x", 1, 0.8, 0, None)},
@@ -56,5 +56,5 @@ def test_site_that_is_well_gets_no_remark() -> None:
         ),
     ],
 )
-def test_what_needs_attention_is_remarked_on(changes: dict[str, object], expected: tuple[str, str]) -> None:
-    assert said(**changes) == [expected]
+def test_problem_gets_a_remark(changes: dict[str, object], expected: tuple[str, str]) -> None:
+    assert remarks_on(**changes) == [expected]

@@ -1,16 +1,16 @@
-"""Whether one node is meant by a target."""
+"""Whether a target matches a node."""
 
 from typing import Any, NamedTuple
 
 import pytest
 
-from precast.services.query.matching import matcher
-from precast.services.query.node_fields import NodeReading
+from precast.services.query.node_fields import NodeFieldReader
+from precast.services.query.predicates import compile_predicate
 from precast.wire.query.parser import parse
 
 
 class Sample(NamedTuple):
-    """A node as a test wants it."""
+    """A node with default values."""
 
     name: str = "web1.example.com"
     role: str | None = "web::front"
@@ -29,8 +29,8 @@ class Sample(NamedTuple):
     }
 
 
-def is_meant(text: str, node: Sample = Sample()) -> bool:  # noqa: B008 - immutable
-    return matcher(parse(text), NodeReading())(node)
+def is_match(text: str, node: Sample = Sample()) -> bool:  # noqa: B008 - immutable
+    return compile_predicate(parse(text), NodeFieldReader())(node)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def is_meant(text: str, node: Sample = Sample()) -> bool:  # noqa: B008 - immuta
         "not environment = x",
     ],
 )
-def test_node_that_is_meant(text: str) -> None:
-    assert is_meant(text)
-    assert not is_meant(f"not ({text})")
+def test_target_matches_the_node(text: str) -> None:
+    assert is_match(text)
+    assert not is_match(f"not ({text})")
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_node_that_is_meant(text: str) -> None:
         "facts.is_virtual > 0",
     ],
 )
-def test_node_that_is_not_meant(text: str) -> None:
-    assert not is_meant(text)
+def test_target_does_not_match_the_node(text: str) -> None:
+    assert not is_match(text)
 
 
 def test_name_without_a_domain_has_none() -> None:
-    assert not is_meant("exists trusted.domain", Sample(name="web1"))
+    assert not is_match("exists trusted.domain", Sample(name="web1"))
 
 
-def test_pattern_looks_at_the_beginning_of_a_long_text_only() -> None:
-    assert not is_meant("facts.x ~ 'z'", Sample(facts={"x": "a" * 10_000 + "z"}))
+def test_pattern_is_matched_against_the_beginning_of_a_long_text_only() -> None:
+    assert not is_match("facts.x ~ 'z'", Sample(facts={"x": "a" * 10_000 + "z"}))

@@ -1,4 +1,4 @@
-"""Which changes of facts may lead a trace elsewhere."""
+"""Changes of facts that may lead to another leaf, and changes that cannot."""
 
 import pytest
 
@@ -44,16 +44,16 @@ READS = read_facts(
         ("/a~1b", None, b"1", False),
     ],
 )
-def test_change_matters_if_it_can_be_seen(path: str, before: bytes | None, after: bytes | None, does: bool) -> None:
-    assert READS.touched(FactChange(path, before, after)) is does
+def test_change_matters_if_the_trace_read_it(path: str, before: bytes | None, after: bytes | None, does: bool) -> None:
+    assert READS.is_touched_by(FactChange(path, before, after)) is does
 
 
-def test_function_that_is_not_known_reads_everything() -> None:
+def test_unknown_function_reads_all_facts() -> None:
     reads = read_facts([inputs.KeyedResult("another", ())])
-    assert reads.touched(FactChange("/anything/at/all", b"1", b"2"))
+    assert reads.is_touched_by(FactChange("/anything/at/all", b"1", b"2"))
 
 
-def test_path_is_read_if_something_above_or_below_is() -> None:
+def test_path_counts_as_read_if_a_path_above_or_below_is() -> None:
     assert READS.reads("/os/family")
     assert READS.reads("/os")
     assert READS.reads("/os/family/below")

@@ -1,4 +1,4 @@
-"""Group commit by itself, over an engine whose commits the test holds back."""
+"""Group commit by itself, over an engine whose commits the test delays."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -14,12 +14,18 @@ from precast.base.errors import UnavailableError
 from precast.store import issues
 from precast.store.engine import group_commit
 from precast.store.engine.group_commit import MANY, GroupCommit
-from precast.store.engine.interface import DatabaseFailed, Done, Progress, TransactionFactory, TransactionFailed
+from precast.store.engine.interface import (
+    DatabaseFailed,
+    TransactionFactory,
+    TransactionFailed,
+    TransactionResult,
+    TransactionStepper,
+)
 from precast.store.engine.query import Dialect, Rows, Statement, Transaction
 
 
 class HeldEngine:
-    """Runs units that have no statements; a commit waits until the test lets it go."""
+    """Runs transactions without statements; a commit waits until the test allows it."""
 
     dialect = Dialect.SQLITE
     location = "held"
@@ -28,30 +34,30 @@ class HeldEngine:
     def __init__(self) -> None:
         self.may_commit = asyncio.Event()
         self.groups: list[int] = []
-        self.holds = 1_000_000  # so many commits wait, from the first on
+        self.holds = 1_000_000  # how many commits wait, from the first on
         self.failure: Exception | None = None
 
-    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
-        self.groups.append(len(units))
+    async def transact(self, factories: Sequence[TransactionFactory]) -> list[TransactionResult]:
+        self.groups.append(len(factories))
         if len(self.groups) <= self.holds:
             await self.may_commit.wait()
         if self.failure is not None:
             raise self.failure
         done = []
-        for index, unit in enumerate(units):
-            progress = Progress(unit())
+        for index, factory in enumerate(factories):
+            stepper = TransactionStepper(factory())
             try:
-                assert progress.first() is None
+                assert stepper.first() is None
             except Exception as error:
                 raise TransactionFailed(index) from error
-            assert progress.done is not None
-            done.append(progress.done)
+            assert stepper.result is not None
+            done.append(stepper.result)
         return done
 
-    async def read(self, unit: TransactionFactory) -> Any:
+    async def read(self, factory: TransactionFactory) -> Any:
         raise AssertionError("nothing reads here")
 
-    def read_at_once(self, statement: Statement) -> Rows | None:
+    def read_immediately(self, statement: Statement) -> Rows | None:
         return None
 
     async def close(self) -> None:
@@ -91,7 +97,7 @@ async def two(engine: HeldEngine) -> AsyncIterator[GroupCommit]:
 
 
 async def under_way(commits: GroupCommit, engine: HeldEngine) -> "asyncio.Task[int]":
-    """A writer whose commit has begun, and is held back."""
+    """Start a writer, and wait until its commit has begun and is delayed."""
     first = asyncio.create_task(commits.submit(lambda: value(0)))
     while not engine.groups:
         await asyncio.sleep(0)
@@ -103,7 +109,7 @@ async def until_queued(commits: GroupCommit, count: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCommit, engine: HeldEngine) -> None:
+async def test_writes_during_a_commit_share_the_next(commits: GroupCommit, engine: HeldEngine) -> None:
     first = await under_way(commits, engine)
     others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(1, 101)]
     await until_queued(commits, 100)
@@ -112,7 +118,7 @@ async def test_writers_that_come_during_a_commit_share_the_next(commits: GroupCo
     assert engine.groups == [1, 100]
 
 
-async def test_after_a_group_of_many_the_next_is_given_a_moment(commits: GroupCommit, engine: HeldEngine) -> None:
+async def test_committer_waits_for_the_next_group_after_a_large_one(commits: GroupCommit, engine: HeldEngine) -> None:
     engine.may_commit.set()
     engine.gather_s = 0.4
 
@@ -129,9 +135,7 @@ async def test_after_a_group_of_many_the_next_is_given_a_moment(commits: GroupCo
     assert engine.groups == [MANY] * 3 + [1, 1]
 
 
-async def test_group_is_gathered_no_longer_than_until_as_many_came_again(
-    commits: GroupCommit, engine: HeldEngine
-) -> None:
+async def test_gathering_ends_when_as_many_writes_are_pending_again(commits: GroupCommit, engine: HeldEngine) -> None:
     engine.may_commit.set()
     engine.gather_s = 3600.0
     async with asyncio.timeout(20):
@@ -140,7 +144,7 @@ async def test_group_is_gathered_no_longer_than_until_as_many_came_again(
     assert engine.groups == [MANY] * 3
 
 
-async def test_second_committer_waits_for_the_first_and_takes_all_who_came_meanwhile(
+async def test_second_committer_waits_for_the_first_and_takes_all_pending_writes(
     two: GroupCommit, engine: HeldEngine
 ) -> None:
     first = await under_way(two, engine)
@@ -152,7 +156,7 @@ async def test_second_committer_waits_for_the_first_and_takes_all_who_came_meanw
     assert engine.groups == [1, 10]
 
 
-async def test_commit_that_takes_long_holds_up_nobody_else(
+async def test_slow_commit_does_not_block_the_other_committer(
     two: GroupCommit, engine: HeldEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group_commit, "TURN_S", 0.0)
@@ -166,10 +170,10 @@ async def test_commit_that_takes_long_holds_up_nobody_else(
     assert await asyncio.gather(first, *others) == [0, 1, 2, 3]
 
 
-async def test_commit_that_takes_long_is_waited_for_once_and_not_by_each_group(
+async def test_slow_commit_is_waited_for_once_and_not_by_each_group(
     two: GroupCommit, engine: HeldEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The first commit begins at 0, and everything else happens long after that.
+    # The first commit starts at 0, and everything else happens long after that.
     times = chain([0.0], repeat(2 * 3600.0))
     monkeypatch.setattr(group_commit, "time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(group_commit, "TURN_S", 3600.0)
@@ -184,7 +188,7 @@ async def test_commit_that_takes_long_is_waited_for_once_and_not_by_each_group(
 
 
 class Deaf:
-    """Raises instead of being told."""
+    """A completion that raises."""
 
     def done(self) -> bool:
         return False
@@ -195,7 +199,7 @@ class Deaf:
     set_exception = set_result
 
 
-async def test_promise_that_cannot_be_told_keeps_nobody_else_waiting(commits: GroupCommit, engine: HeldEngine) -> None:
+async def test_completion_that_raises_leaves_no_other_writer_waiting(commits: GroupCommit, engine: HeldEngine) -> None:
     first = await under_way(commits, engine)
     commits.submit_item(doubled, 13, Deaf())
     commits.submit_item(doubled, 1, Deaf())
@@ -207,18 +211,16 @@ async def test_promise_that_cannot_be_told_keeps_nobody_else_waiting(commits: Gr
         assert await commits.submit(lambda: value(5)) == 5
 
 
-async def test_writer_who_wants_to_be_apart_shares_its_transaction_with_nobody(
-    commits: GroupCommit, engine: HeldEngine
-) -> None:
+async def test_write_that_is_alone_shares_its_commit_with_no_other(commits: GroupCommit, engine: HeldEngine) -> None:
     def refuse() -> Transaction[int]:
         yield from ()
         raise issues.QUEUE_FULL.error(kind="k", limit=1)
 
     first = await under_way(commits, engine)
     writes = [
-        asyncio.create_task(commits.submit(partial(value, number), is_apart=number % 5 == 0)) for number in range(1, 11)
+        asyncio.create_task(commits.submit(partial(value, number), is_alone=number % 5 == 0)) for number in range(1, 11)
     ]
-    refused = asyncio.create_task(commits.submit(refuse, is_apart=True))
+    refused = asyncio.create_task(commits.submit(refuse, is_alone=True))
     await until_queued(commits, 11)
     engine.may_commit.set()
     assert await asyncio.gather(first, *writes) == list(range(11))
@@ -235,7 +237,7 @@ async def test_group_is_never_larger_than_its_bound(commits: GroupCommit, engine
     assert max(engine.groups) == group_commit.MAX_GROUP
 
 
-async def test_full_queue_makes_the_next_writer_wait_and_then_tells_it(
+async def test_full_queue_delays_the_next_writer_and_then_refuses_it(
     commits: GroupCommit, engine: HeldEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group_commit, "PATIENCE_S", 0.01)
@@ -251,7 +253,7 @@ async def test_full_queue_makes_the_next_writer_wait_and_then_tells_it(
     assert await asyncio.gather(taken, *waiting) == [0] + [1] * group_commit.MAX_PENDING
 
 
-async def test_writer_who_waits_for_a_place_while_the_database_closes_is_told(engine: HeldEngine) -> None:
+async def test_writer_that_waits_for_a_place_while_the_database_closes_is_refused(engine: HeldEngine) -> None:
     group = GroupCommit(engine, lambda topics: None, committers=1)
     group.start()
     writes = [asyncio.create_task(group.submit(lambda: value(1))) for _ in range(group_commit.MAX_PENDING + 300)]
@@ -265,7 +267,7 @@ async def test_writer_who_waits_for_a_place_while_the_database_closes_is_told(en
     assert {getattr(result, "code", result) for result in results} <= {1, "STORE-013"}
 
 
-async def test_database_failure_is_told_to_everyone_once(commits: GroupCommit, engine: HeldEngine) -> None:
+async def test_database_failure_reaches_every_writer_once(commits: GroupCommit, engine: HeldEngine) -> None:
     engine.failure = DatabaseFailed(issues.DISK_FULL.error(location="held"))
     writes = [asyncio.create_task(commits.submit(lambda: value(1))) for _ in range(5)]
     await asyncio.sleep(0)
@@ -275,17 +277,17 @@ async def test_database_failure_is_told_to_everyone_once(commits: GroupCommit, e
     assert engine.groups == [5]
 
 
-async def test_failing_unit_costs_a_few_commits_not_one_for_each_writer(
+async def test_failing_transaction_costs_a_few_commits_not_one_for_each_writer(
     commits: GroupCommit, engine: HeldEngine
 ) -> None:
     def refuse() -> Transaction[int]:
         yield from ()
         raise issues.QUEUE_FULL.error(kind="k", limit=1)
 
-    units = [value] * 50
-    writes = [asyncio.create_task(commits.submit(partial(unit, 1))) for unit in units[:25]]
+    factories = [value] * 50
+    writes = [asyncio.create_task(commits.submit(partial(factory, 1))) for factory in factories[:25]]
     writes.append(asyncio.create_task(commits.submit(refuse)))
-    writes += [asyncio.create_task(commits.submit(partial(unit, 1))) for unit in units[25:]]
+    writes += [asyncio.create_task(commits.submit(partial(factory, 1))) for factory in factories[25:]]
     await asyncio.sleep(0)
     engine.may_commit.set()
     results = await asyncio.gather(*writes, return_exceptions=True)
@@ -315,12 +317,12 @@ def doubled(numbers: Sequence[int]) -> Transaction[Sequence[int]]:
 
 
 def submit(commits: GroupCommit, number: int) -> "asyncio.Future[int]":
-    promise: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    commits.submit_item(doubled, number, promise)
-    return promise
+    completion: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    commits.submit_item(doubled, number, completion)
+    return completion
 
 
-async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
+async def test_items_of_a_batch_share_one_transaction_and_each_gets_its_value(
     commits: GroupCommit, engine: HeldEngine
 ) -> None:
     first = await under_way(commits, engine)
@@ -333,7 +335,7 @@ async def test_items_of_a_batch_share_one_unit_and_each_gets_its_value(
     assert engine.groups == [1, 2]
 
 
-async def test_item_that_fails_in_a_batch_does_so_alone(commits: GroupCommit, engine: HeldEngine) -> None:
+async def test_failing_item_of_a_batch_fails_alone(commits: GroupCommit, engine: HeldEngine) -> None:
     first = await under_way(commits, engine)
     items = [submit(commits, number) for number in range(20)]
     others = [asyncio.create_task(commits.submit(partial(value, number))) for number in range(3)]

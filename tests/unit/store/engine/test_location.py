@@ -1,4 +1,4 @@
-"""Locations: what names a database, and that no password ever comes back out."""
+"""Locations: which texts name a database, and that a password is never shown."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_parse_of_a_file_gives_its_path(text: str, path: str) -> None:
         "postgresql:///precast",
     ],
 )
-def test_parse_of_a_server_keeps_the_address_as_it_is(text: str) -> None:
+def test_parse_of_a_server_keeps_the_address_unchanged(text: str) -> None:
     assert parse(text) == PostgresLocation(text)
     assert str(parse(text)) == text
 
@@ -68,20 +68,20 @@ def test_location_with_a_password_is_shown_without(text: str, shown: str) -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        # A password with a character that ends the host part: what follows would be shown as host, name or query.
+        # A password with a character that ends the host part: the rest would be shown as host, name or query.
         f"postgresql://me:12/{SECRET}@db/precast",
         f"postgresql://me:{SECRET}/34@db/precast",
         f"postgresql://me:12?{SECRET}@db/precast",
         f"postgresql://me:12#{SECRET}@db/precast",
         f"postgresql://me:[{SECRET}@db/precast",
         f"postgresql://me:{SECRET}",
-        # Nearly an address: not a file's name either.
+        # Nearly a URL: not a file name either.
         f"postgresql:me:{SECRET}@db/precast",
         f"postgres:/me:{SECRET}@db/precast",
         f"postgres:/{SECRET}",
         f"PostgreSQL://me:{SECRET}@db/precast",
         f"mysql://me:{SECRET}@db/precast",
-        # The form that psql takes.
+        # A form that psql accepts.
         f"host=db user=me password={SECRET}",
         f"password = '{SECRET}' host=db",
     ],
@@ -96,7 +96,7 @@ def test_parse_of_a_bad_address_never_repeats_the_password(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "directory/", "sqlite:", "sqlite://", "sqlite:///", "sqlite:///srv/", "a\0b", "sqlite:a%00b"]
 )
-def test_parse_of_what_is_no_file_is_refused(text: str) -> None:
+def test_parse_of_an_invalid_path_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="does not name a database") as caught:
         parse(text)
     assert caught.value.code == "STORE-001"

@@ -1,4 +1,4 @@
-"""What each error of PostgreSQL becomes, whose fault it is, and whether it is tried again."""
+"""The issue that each error of PostgreSQL is translated to, who is at fault, and whether it is retried."""
 
 import asyncpg
 import pytest
@@ -10,7 +10,7 @@ from precast.store.engine.interface import DatabaseFailed
 
 WHERE = "postgresql://db/precast"
 
-# The error, our code, kind, whether the database is to blame (the whole group fails) rather than the unit (it fails alone).
+# The error, our code, kind, whether the database is at fault (the whole group fails) or the transaction (it fails alone).
 MEANINGS: list[tuple[Exception, str, Kind, bool]] = [
     (asyncpg.SerializationError("x"), "STORE-005", Kind.UNAVAILABLE, True),
     (asyncpg.DeadlockDetectedError("x"), "STORE-005", Kind.UNAVAILABLE, True),
@@ -47,14 +47,14 @@ MEANINGS: list[tuple[Exception, str, Kind, bool]] = [
 @pytest.mark.parametrize(
     ("error", "code", "kind", "is_databases"), MEANINGS, ids=[type(row[0]).__name__ for row in MEANINGS]
 )
-def test_fault_of_an_error_is_the_right_one_of_the_right_one(
+def test_driver_error_is_translated_to_its_issue_and_fault(
     error: Exception, code: str, kind: Kind, is_databases: bool
 ) -> None:
     assert isinstance(error, postgres_errors.DRIVER_ERRORS)
-    found = postgres_errors.fault(error, WHERE, "test.query")
-    ours = found.error if isinstance(found, DatabaseFailed) else found
+    translated = postgres_errors.translate_statement_error(error, WHERE, "test.query")
+    ours = translated.error if isinstance(translated, DatabaseFailed) else translated
     assert isinstance(ours, PrecastError)
-    assert (ours.code, ours.kind, isinstance(found, DatabaseFailed)) == (code, kind, is_databases)
+    assert (ours.code, ours.kind, isinstance(translated, DatabaseFailed)) == (code, kind, is_databases)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_fault_of_an_error_is_the_right_one_of_the_right_one(
     ],
 )
 def test_failed_commit_is_certain_only_if_the_server_refused_it(error: Exception, code: str) -> None:
-    assert postgres_errors.at_commit(error, WHERE).code == code
+    assert postgres_errors.translate_commit_error(error, WHERE).code == code
 
 
-def test_another_try_is_only_for_what_was_certainly_not_stored_and_may_pass() -> None:
+def test_retry_is_only_for_transient_errors_before_the_commit() -> None:
     codes = {
         issue.code
         for issue, failure in (

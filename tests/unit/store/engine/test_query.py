@@ -21,13 +21,13 @@ def test_parameter_used_twice_is_sent_once() -> None:
     assert query(name="n", now=7).positional() == [7, "n"]
 
 
-def test_parameter_that_begins_like_another_is_itself() -> None:
+def test_parameter_with_the_prefix_of_another_is_distinct() -> None:
     query = Query("test.q", "SELECT :kind, :kind_of, :kind")
     assert query.parameters == ("kind", "kind_of")
     assert query.postgresql == "SELECT $1, $2, $1"
 
 
-def test_cast_is_no_parameter() -> None:
+def test_cast_is_not_a_parameter() -> None:
     query = Query("test.q", "SELECT :a", postgresql="SELECT :a::bigint, now()::text, b :: text")
     assert query.parameters == ("a",)
     assert query.postgresql == "SELECT $1::bigint, now()::text, b :: text"
@@ -57,19 +57,19 @@ def test_many_keeps_the_rows_in_order_and_takes_any_iterable() -> None:
     query = Query("test.q", "INSERT INTO t (a, b) VALUES (:a, :b)")
     statement = query.many({"b": number, "a": -number} for number in range(3))
     assert statement.rows == [(0, 0), (-1, 1), (-2, 2)]
-    assert statement == query.in_order([(0, 0), (-1, 1), (-2, 2)])
+    assert statement == query.many_tuples([(0, 0), (-1, 1), (-2, 2)])
 
 
-def test_many_of_nothing_is_a_statement_without_rows() -> None:
+def test_many_without_rows_is_an_empty_statement() -> None:
     assert Query("test.q", "INSERT INTO t (a) VALUES (:a)").many([]).rows == []
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 20, 63, 64, 65, 150, 1_000])
-def test_rows_that_go_together_are_all_of_them_in_order(count: int) -> None:
+def test_multi_row_statements_contain_all_rows_in_order(count: int) -> None:
     query = Query("test.q", "INSERT INTO t (a, b, c) VALUES (:a, coalesce(:b, :a), :a) ON CONFLICT (a) DO NOTHING")
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE t (a PRIMARY KEY, b, c)")
-    statements = list(query.in_order([(at, None) for at in range(count)]).together())
+    statements = list(query.many_tuples([(at, None) for at in range(count)]).multi_row_statements())
     for text, values in statements:
         connection.execute(text, values)
     assert connection.execute("SELECT a, b, c FROM t ORDER BY rowid").fetchall() == [(at,) * 3 for at in range(count)]
@@ -77,31 +77,35 @@ def test_rows_that_go_together_are_all_of_them_in_order(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 64, 150])
-def test_batch_changes_all_of_its_rows_and_tells_which(count: int) -> None:
-    query = batch("test.q", "a int, b text", "UPDATE t SET b = came.b FROM came WHERE t.a = came.a RETURNING t.a")
+def test_batch_changes_and_returns_all_of_its_rows(count: int) -> None:
+    query = batch("test.q", "a int, b text", "UPDATE t SET b = input.b FROM input WHERE t.a = input.a RETURNING t.a")
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE t (a PRIMARY KEY, b)")
     connection.executemany("INSERT INTO t VALUES (?, '')", [(at,) for at in range(0, count, 2)])
     rows = [(at, f"new {at}") for at in range(count)]
-    found = [one for text, values in query.in_order(rows).together() for one in connection.execute(text, values)]
-    assert sorted(found) == [(at,) for at in range(0, count, 2)]
+    returned = [
+        row
+        for text, values in query.many_tuples(rows).multi_row_statements()
+        for row in connection.execute(text, values)
+    ]
+    assert sorted(returned) == [(at,) for at in range(0, count, 2)]
     assert connection.execute("SELECT a, b FROM t ORDER BY a").fetchall() == rows[::2]
     assert query.columns is not None
     assert query.columns.sql == (
-        "WITH came (a, b) AS (SELECT * FROM unnest($1::BIGINT[], $2::TEXT[]) ) "
-        "UPDATE t SET b = came.b FROM came WHERE t.a = came.a RETURNING t.a"
+        "WITH input (a, b) AS (SELECT * FROM unnest($1::BIGINT[], $2::TEXT[]) ) "
+        "UPDATE t SET b = input.b FROM input WHERE t.a = input.a RETURNING t.a"
     )
 
 
-def test_words_and_numbers_are_one_text_for_a_column() -> None:
-    query = batch("test.q", "a word, b bytes, c number", "UPDATE t SET b = came.b FROM came WHERE t.a = came.a")
+def test_words_and_numbers_are_joined_to_one_text_for_a_column() -> None:
+    query = batch("test.q", "a word, b bytes, c number", "UPDATE t SET b = input.b FROM input WHERE t.a = input.a")
     assert query.columns is not None
     split = "CAST(string_to_array($1, ' ') AS TEXT[]), $2::BYTEA[], CAST(string_to_array($3, ' ') AS BIGINT[])"
     assert f"unnest({split})" in query.columns.sql
     rows = [("web1", b"x y", 7), ("", b"", -8)]
-    assert query.in_order(rows).by_column(query.columns) == ["web1 ", (b"x y", b""), "7 -8"]
+    assert query.many_tuples(rows).by_column(query.columns) == ["web1 ", (b"x y", b""), "7 -8"]
     with pytest.raises(ValueError, match="blank"):
-        query.in_order([*rows, ("web 2", b"", 0)]).by_column(query.columns)
+        query.many_tuples([*rows, ("web 2", b"", 0)]).by_column(query.columns)
 
 
 @pytest.mark.parametrize(
@@ -114,11 +118,11 @@ def test_words_and_numbers_are_one_text_for_a_column() -> None:
         "SELECT * FROM (VALUES (:a))",
     ],
 )
-def test_what_is_not_the_insert_of_a_row_takes_one_at_a_time(sql: str) -> None:
-    assert not Query("test.q", sql).together
+def test_statement_that_does_not_write_one_row_has_no_multi_row_form(sql: str) -> None:
+    assert not Query("test.q", sql).multi_row_sql
 
 
-def test_values_in_their_order_are_numbered_like_their_names() -> None:
+def test_positional_values_are_numbered_like_their_names() -> None:
     assert Query("test.q", "UPDATE t SET b = :b, at = :now WHERE a = :a OR at < :now").numbered == (
         "UPDATE t SET b = ?1, at = ?2 WHERE a = ?3 OR at < ?2"
     )

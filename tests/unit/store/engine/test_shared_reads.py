@@ -1,4 +1,4 @@
-"""Shared reads by themselves, over an engine whose answers the test holds back."""
+"""Shared reads by themselves, over an engine whose answers the test delays."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from precast.store.engine.interface import Done, Progress, TransactionFactory
+from precast.store.engine.interface import TransactionFactory, TransactionResult, TransactionStepper
 from precast.store.engine.query import Dialect, Rows, Statement, Transaction
 from precast.store.engine.shared_reads import MAX_BATCH, SharedReads
 
 
 class HeldEngine:
-    """Reads units that have no statements, each when the test lets it."""
+    """Runs read transactions without statements, each when the test allows it."""
 
     dialect = Dialect.SQLITE
     location = "held"
@@ -23,20 +23,20 @@ class HeldEngine:
         self.may_answer = asyncio.Semaphore(0)
         self.failure: Exception | None = None
 
-    async def transact(self, units: Sequence[TransactionFactory]) -> list[Done]:
+    async def transact(self, factories: Sequence[TransactionFactory]) -> list[TransactionResult]:
         raise AssertionError("nothing writes here")
 
-    async def read(self, unit: TransactionFactory) -> Any:
-        progress = Progress(unit())
-        assert progress.first() is None
-        assert progress.done is not None
-        self.asked.append(progress.done.value)
+    async def read(self, factory: TransactionFactory) -> Any:
+        stepper = TransactionStepper(factory())
+        assert stepper.first() is None
+        assert stepper.result is not None
+        self.asked.append(stepper.result.value)
         await self.may_answer.acquire()
         if self.failure is not None:
             raise self.failure
-        return progress.done.value
+        return stepper.result.value
 
-    def read_at_once(self, statement: Statement) -> Rows | None:
+    def read_immediately(self, statement: Statement) -> Rows | None:
         return None
 
     async def close(self) -> None:
@@ -67,7 +67,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_questions_that_come_during_a_read_are_asked_together(engine: HeldEngine) -> None:
+async def test_lookups_during_a_read_are_batched(engine: HeldEngine) -> None:
     tasks = ask(SharedReads(engine), *range(5))
     await settle()
     assert engine.asked == [[0]]
@@ -77,8 +77,8 @@ async def test_questions_that_come_during_a_read_are_asked_together(engine: Held
     assert engine.asked == [[0], [1, 2, 3, 4]]
 
 
-async def test_lone_question_is_asked_at_once_and_again_when_it_comes_again(engine: HeldEngine) -> None:
-    """Nothing is remembered: an answer is never older than its question."""
+async def test_single_lookup_is_read_at_once_and_never_cached(engine: HeldEngine) -> None:
+    """Nothing is cached: an answer is never older than its question."""
     reads = SharedReads(engine)
     for _ in range(2):
         (task,) = ask(reads, 7)
@@ -87,7 +87,7 @@ async def test_lone_question_is_asked_at_once_and_again_when_it_comes_again(engi
     assert engine.asked == [[7], [7]]
 
 
-async def test_kinds_of_questions_do_not_wait_for_each_other(engine: HeldEngine) -> None:
+async def test_lookups_of_different_kinds_do_not_wait_for_each_other(engine: HeldEngine) -> None:
     reads = SharedReads(engine)
     tasks = [*ask(reads, 1), asyncio.create_task(reads.read(other, 2))]
     await settle()
@@ -106,7 +106,7 @@ async def test_batch_is_never_larger_than_its_bound(engine: HeldEngine) -> None:
     assert [len(batch) for batch in engine.asked] == [1, MAX_BATCH, 9]
 
 
-async def test_failed_read_is_told_to_all_of_its_batch_and_the_next_goes_on(engine: HeldEngine) -> None:
+async def test_failed_read_fails_its_whole_batch_and_the_next_batch_proceeds(engine: HeldEngine) -> None:
     reads = SharedReads(engine)
     tasks = ask(reads, 1, 2, 3)
     await settle()
@@ -114,15 +114,15 @@ async def test_failed_read_is_told_to_all_of_its_batch_and_the_next_goes_on(engi
     for _ in range(2):
         engine.may_answer.release()
     results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [str(one) for one in results] == ["away"] * 3
+    assert [str(result) for result in results] == ["away"] * 3
     engine.failure = None
     engine.may_answer.release()
     assert await asyncio.gather(*ask(reads, 4)) == [4]
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2])
-async def test_cancelling_one_leaves_nobody_waiting(engine: HeldEngine, victim: int) -> None:
-    """Whoever it is: the one who asks, the next in line, or another."""
+async def test_cancelled_lookup_leaves_no_caller_waiting(engine: HeldEngine, victim: int) -> None:
+    """The cancelled caller is the reading one, the next in the queue, or another."""
     tasks = ask(SharedReads(engine), 0, 1, 2, 3)
     await settle()
     tasks[victim].cancel()
@@ -133,7 +133,7 @@ async def test_cancelling_one_leaves_nobody_waiting(engine: HeldEngine, victim: 
     assert results == [number for number in range(4) if number != victim]
 
 
-async def test_cancelling_the_next_in_line_as_its_turn_comes_leaves_nobody_waiting(engine: HeldEngine) -> None:
+async def test_cancelling_the_next_caller_at_its_turn_leaves_no_caller_waiting(engine: HeldEngine) -> None:
     tasks = ask(SharedReads(engine), 0, 1, 2)
     await settle()
     engine.may_answer.release()

@@ -1,4 +1,4 @@
-"""The SQLite engine by itself: modes, settings, locks of other processes, and that nothing is left open."""
+"""The SQLite engine by itself: modes, settings, locks of other processes, and that it leaves nothing open."""
 
 import asyncio
 import contextlib
@@ -49,8 +49,8 @@ def insert(number: int, text: str = "x", parent: int | None = None) -> Transacti
 
 
 def count() -> Transaction[int]:
-    ((found,),) = yield COUNT()
-    return int(found)
+    ((number,),) = yield COUNT()
+    return int(number)
 
 
 def pragmas() -> Transaction[Row]:
@@ -80,26 +80,26 @@ def no_umask() -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[sqlite3.Connection]:
-    """Another connection holds the write lock, as another process would: SQLite tells the two apart by nothing."""
+    """Another connection holds the write lock, as another process would: SQLite does not distinguish the two."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield other
 
 
 def open_files(path: Path) -> list[str]:
-    """What this process has open of a database."""
-    found = []
+    """List the files of a database that this process has open."""
+    names = []
     for handle in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
-            found.append(str(handle.readlink()))
-    return [name for name in found if name.startswith(str(path))]
+            names.append(str(handle.readlink()))
+    return [name for name in names if name.startswith(str(path))]
 
 
 def our_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("precast-")]
 
 
-async def test_new_file_is_its_owners_alone_whatever_the_umask(no_umask: None, path: Path) -> None:
+async def test_new_file_is_private_whatever_the_umask(no_umask: None, path: Path) -> None:
     engine = await SqliteEngine.open(path, may_create=True)
     await engine.transact([create])
     modes = {item.name: item.stat().st_mode & 0o777 for item in path.parent.iterdir()}
@@ -113,26 +113,26 @@ async def test_settings_of_writer_and_readers_are_durable(engine: SqliteEngine) 
     assert await engine.read(pragmas) == ("wal", 2, 1, 1)
 
 
-async def test_reading_at_once_sees_the_last_commit_beside_a_writer_and_cannot_write(
+async def test_immediate_read_sees_the_last_commit_beside_a_writer_and_cannot_write(
     engine: SqliteEngine, path: Path
 ) -> None:
     await engine.transact([lambda: insert(1)])
     with locked(path) as other:
         other.execute("INSERT INTO note (id, text) VALUES (2, 'y')")
-        assert engine.read_at_once(COUNT()) == [(1,)]
+        assert engine.read_immediately(COUNT()) == [(1,)]
         other.execute("COMMIT")
-    assert engine.read_at_once(COUNT()) == [(2,)]
+    assert engine.read_immediately(COUNT()) == [(2,)]
     with pytest.raises(PrecastError):
-        engine.read_at_once(INSERT(id=3, parent=None, text="z"))
-    assert engine.read_at_once(COUNT()) == [(2,)]
+        engine.read_immediately(INSERT(id=3, parent=None, text="z"))
+    assert engine.read_immediately(COUNT()) == [(2,)]
 
 
-async def test_closed_engine_reads_nothing_at_once_and_holds_nothing(path: Path) -> None:
+async def test_closed_engine_reads_nothing_immediately_and_holds_no_file(path: Path) -> None:
     engine = await SqliteEngine.open(path, may_create=True)
     await engine.transact([create])
-    assert engine.read_at_once(COUNT()) == [(0,)]
+    assert engine.read_immediately(COUNT()) == [(0,)]
     await engine.close()
-    assert engine.read_at_once(COUNT()) is None
+    assert engine.read_immediately(COUNT()) is None
     assert open_files(path) == []
 
 
@@ -143,7 +143,7 @@ async def test_missing_parent_is_a_conflict(engine: SqliteEngine) -> None:
     assert await engine.read(count) == 0
 
 
-async def test_write_while_another_holds_the_lock_is_told_after_the_wait(
+async def test_write_while_another_process_holds_the_lock_fails_after_the_wait(
     engine: SqliteEngine, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_errors, "BUSY_S", 0.05)
@@ -158,7 +158,7 @@ async def test_write_while_another_holds_the_lock_is_told_after_the_wait(
     await other.close()
 
 
-async def test_write_waits_for_another_that_lets_go_in_time(engine: SqliteEngine, path: Path) -> None:
+async def test_write_waits_for_a_lock_that_is_released_in_time(engine: SqliteEngine, path: Path) -> None:
     with locked(path) as other:
         writing = asyncio.create_task(engine.transact([lambda: insert(1)]))
         with contextlib.suppress(TimeoutError):  # long enough for several looks at the lock
@@ -169,7 +169,7 @@ async def test_write_waits_for_another_that_lets_go_in_time(engine: SqliteEngine
     assert await engine.read(count) == 1
 
 
-async def test_read_while_another_holds_the_lock_goes_on(engine: SqliteEngine, path: Path) -> None:
+async def test_read_proceeds_while_another_process_holds_the_lock(engine: SqliteEngine, path: Path) -> None:
     with locked(path) as other:
         other.execute("INSERT INTO note (id) VALUES (1)")
         assert await engine.read(count) == 0
@@ -194,10 +194,10 @@ async def test_close_after_a_cancelled_read_waits_for_it_and_leaves_nothing(engi
     has_begun, may_end = asyncio.Event(), threading.Event()
 
     def read_slowly() -> Transaction[int]:
-        found = yield from count()
+        number = yield from count()
         loop.call_soon_threadsafe(has_begun.set)
         assert may_end.wait(30)
-        return found
+        return number
 
     reading = asyncio.create_task(engine.read(read_slowly))
     await has_begun.wait()
@@ -210,8 +210,8 @@ async def test_close_after_a_cancelled_read_waits_for_it_and_leaves_nothing(engi
     assert our_threads() == []
 
 
-async def test_close_does_not_wait_for_the_lock_of_another(engine: SqliteEngine, path: Path) -> None:
-    """A write nobody waits for any more, as after Ctrl-C, gives up when the engine is closed."""
+async def test_close_does_not_wait_for_the_lock_of_another_process(engine: SqliteEngine, path: Path) -> None:
+    """A write whose caller was cancelled, as after Ctrl-C, gives up when the engine is closed."""
     with locked(path):
         writing = asyncio.create_task(engine.transact([lambda: insert(1)]))
         with contextlib.suppress(TimeoutError):
@@ -222,7 +222,7 @@ async def test_close_does_not_wait_for_the_lock_of_another(engine: SqliteEngine,
 
 
 async def test_open_of_a_file_that_is_open_here_keeps_its_locks(engine: SqliteEngine, path: Path) -> None:
-    """Without its lock another process takes itself for the last user, and removes the log under us."""
+    """If the lock were lost, another process would believe that it is the last user, and remove the log."""
     again = await SqliteEngine.open(path, may_create=True)
     visit = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM note'); c.close()"
     visitor = await asyncio.create_subprocess_exec(sys.executable, "-c", visit, path)
@@ -257,7 +257,7 @@ async def test_open_of_a_foreign_database_is_refused_and_changes_nothing(path: P
 
 
 class Meddled:
-    """A connection between whose statements another process makes the database."""
+    """A connection between whose statements another process creates the database."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
@@ -268,7 +268,7 @@ class Meddled:
         if "application_id" in sql:
             rows = cursor.fetchall()
             other = sqlite3.connect(self._path, isolation_level=None, timeout=0)
-            # A reader in a transaction keeps it out.
+            # A reader in a transaction blocks it.
             with contextlib.closing(other), contextlib.suppress(sqlite3.OperationalError):
                 other.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 other.execute("CREATE TABLE ours (x)")
@@ -279,7 +279,7 @@ class Meddled:
         return getattr(self._connection, name)
 
 
-def test_open_while_another_makes_the_database_does_not_take_it_for_foreign(path: Path) -> None:
+def test_open_while_another_process_creates_the_database_succeeds(path: Path) -> None:
     engine = SqliteEngine(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         engine._refuse_foreign_file(Meddled(connection, path))  # type: ignore[arg-type]
@@ -296,7 +296,7 @@ async def test_open_of_a_missing_file_is_not_found(path: Path) -> None:
 
 @pytest.mark.parametrize("may_create", [False, True])
 @pytest.mark.parametrize("name", ["x" * 300, "file/below", "directory", "socket"])
-async def test_open_of_what_cannot_be_a_file_is_told(tmp_path: Path, name: str, may_create: bool) -> None:
+async def test_open_of_an_impossible_path_is_refused(tmp_path: Path, name: str, may_create: bool) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "directory").mkdir()
     with contextlib.chdir(tmp_path), socket.socket(socket.AF_UNIX) as server:
@@ -325,7 +325,7 @@ async def test_open_with_a_too_old_library_is_refused(path: Path, monkeypatch: p
     assert not path.exists()
 
 
-async def test_read_that_cannot_open_its_connection_is_told(
+async def test_read_that_cannot_open_its_connection_raises_unavailable(
     engine: SqliteEngine, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*args: object, **options: object) -> None:
@@ -342,7 +342,7 @@ async def test_read_that_cannot_open_its_connection_is_told(
 
 
 @pytest.mark.parametrize("text", ["lone \udcff surrogate", 2**70])
-async def test_value_that_sqlite_cannot_hold_is_our_bug(engine: SqliteEngine, text: Any) -> None:
+async def test_value_that_sqlite_cannot_store_is_an_internal_error(engine: SqliteEngine, text: Any) -> None:
     with pytest.raises(TransactionFailed) as caught:
         await engine.transact([lambda: insert(1, text=text)])
     assert isinstance(caught.value.__cause__, InternalError)
@@ -350,7 +350,7 @@ async def test_value_that_sqlite_cannot_hold_is_our_bug(engine: SqliteEngine, te
     assert await engine.read(count) == 0
 
 
-async def test_text_that_is_no_text_any_more_is_damage(engine: SqliteEngine, path: Path) -> None:
+async def test_text_that_is_not_utf8_is_reported_as_damage(engine: SqliteEngine, path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("INSERT INTO note (id, text) VALUES (1, CAST(x'ff' AS TEXT))")
 

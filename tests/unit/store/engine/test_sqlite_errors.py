@@ -1,4 +1,4 @@
-"""What each error of SQLite becomes, and whose fault it is."""
+"""The issue that each error of SQLite is translated to, and whether the database or the transaction is at fault."""
 
 import os
 import sqlite3
@@ -13,7 +13,7 @@ from precast.store.engine.interface import DatabaseFailed
 
 PATH = Path("/srv/precast.db")
 
-# Result code, our code, kind, whether the database is to blame (the whole group fails) rather than the unit (it fails alone).
+# Result code, our code, kind, whether the database is at fault (the whole group fails) or the transaction (it fails alone).
 MEANINGS = [
     (sqlite3.SQLITE_BUSY, "STORE-005", Kind.UNAVAILABLE, True),
     (sqlite3.SQLITE_BUSY_SNAPSHOT, "STORE-005", Kind.UNAVAILABLE, True),
@@ -54,26 +54,26 @@ def space(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("result", "code", "kind", "is_databases"), MEANINGS)
-def test_fault_of_a_result_code_is_the_right_error_of_the_right_one(
+def test_result_code_is_translated_to_its_issue_and_fault(
     result: int | None, code: str, kind: Kind, is_databases: bool
 ) -> None:
-    found = sqlite_errors.fault(make(result), PATH, "test.query")
-    error = found.error if isinstance(found, DatabaseFailed) else found
+    translated = sqlite_errors.translate_statement_error(make(result), PATH, "test.query")
+    error = translated.error if isinstance(translated, DatabaseFailed) else translated
     assert isinstance(error, PrecastError)
-    assert (error.code, error.kind, isinstance(found, DatabaseFailed)) == (code, kind, is_databases)
+    assert (error.code, error.kind, isinstance(translated, DatabaseFailed)) == (code, kind, is_databases)
 
 
-def test_fault_of_our_own_making_names_the_query() -> None:
-    error = sqlite_errors.fault(make(sqlite3.SQLITE_ERROR), PATH, "test.query")
+def test_internal_error_names_the_query() -> None:
+    error = sqlite_errors.translate_statement_error(make(sqlite3.SQLITE_ERROR), PATH, "test.query")
     assert str(error) == "query test.query failed: what SQLite says"
 
 
 def test_io_error_without_space_is_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "statvfs", lambda path: Space(sqlite_errors.ROOM_BYTES // 4096 - 1))
+    monkeypatch.setattr(os, "statvfs", lambda path: Space(sqlite_errors.MIN_FREE_BYTES // 4096 - 1))
     assert sqlite_errors.translate(make(sqlite3.SQLITE_IOERR), PATH, "test.query").code == "STORE-006"
 
 
-def test_io_error_on_a_disk_that_is_gone_is_still_an_io_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_io_error_on_a_missing_disk_is_still_an_io_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(path: Path) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
@@ -87,7 +87,7 @@ def test_text_that_cannot_be_decoded_is_damage() -> None:
     assert error.code == "STORE-010"
 
 
-def test_opening_of_what_is_no_database_is_foreign_not_damaged() -> None:
-    assert sqlite_errors.opening(make(sqlite3.SQLITE_NOTADB), PATH).code == "STORE-004"
-    assert sqlite_errors.opening(make(sqlite3.SQLITE_CORRUPT), PATH).code == "STORE-010"
-    assert sqlite_errors.opening(make(sqlite3.SQLITE_CANTOPEN), PATH).code == "STORE-003"
+def test_opening_a_file_that_is_not_a_database_is_reported_as_foreign() -> None:
+    assert sqlite_errors.translate_open_error(make(sqlite3.SQLITE_NOTADB), PATH).code == "STORE-004"
+    assert sqlite_errors.translate_open_error(make(sqlite3.SQLITE_CORRUPT), PATH).code == "STORE-010"
+    assert sqlite_errors.translate_open_error(make(sqlite3.SQLITE_CANTOPEN), PATH).code == "STORE-003"

@@ -1,14 +1,14 @@
-"""Wake-ups within one process: one flag a sleeper, and no topic outlives its last one."""
+"""Wake-ups within one process: one flag for each subscriber, and no topic outlives its last subscriber."""
 
 import asyncio
 
 from precast.store.engine.wakeups import Wakeups
 
-# Long enough that only a lost wake-up reaches it.
+# So long that only a lost wake-up leads to a timeout.
 LONG_S = 60.0
 
 
-async def test_publish_wakes_every_sleeper_of_the_topic_and_no_other() -> None:
+async def test_publish_wakes_every_subscriber_of_the_topic_and_no_other() -> None:
     wakeups = Wakeups()
     with wakeups.subscribe("a") as first, wakeups.subscribe("a", "b") as second, wakeups.subscribe("c") as third:
         wakeups.publish(["a"])
@@ -17,7 +17,7 @@ async def test_publish_wakes_every_sleeper_of_the_topic_and_no_other() -> None:
         assert not await third.wait(0)
 
 
-async def test_publish_of_several_topics_wakes_a_sleeper_once() -> None:
+async def test_publish_of_several_topics_wakes_a_subscriber_once() -> None:
     wakeups = Wakeups()
     with wakeups.subscribe("a", "b") as sleeper:
         wakeups.publish(["a", "b", "a"])
@@ -27,7 +27,7 @@ async def test_publish_of_several_topics_wakes_a_sleeper_once() -> None:
         assert await sleeper.wait(LONG_S)
 
 
-async def test_publish_ends_the_sleep_of_one_who_waits_already() -> None:
+async def test_publish_wakes_a_subscriber_that_waits_already() -> None:
     wakeups = Wakeups()
     with wakeups.subscribe("a") as sleeper:
         waiting = asyncio.create_task(sleeper.wait(LONG_S))
@@ -37,20 +37,20 @@ async def test_publish_ends_the_sleep_of_one_who_waits_already() -> None:
         assert await waiting
 
 
-async def test_publish_before_the_subscription_is_not_heard() -> None:
+async def test_publish_before_the_subscription_is_not_received() -> None:
     wakeups = Wakeups()
     wakeups.publish(["a"])
     with wakeups.subscribe("a") as sleeper:
         assert not await sleeper.wait(0)
 
 
-async def test_publish_to_nobody_leaves_no_topic() -> None:
+async def test_publish_without_subscribers_leaves_no_topic() -> None:
     wakeups = Wakeups()
     wakeups.publish(f"topic{number}" for number in range(1000))
     assert wakeups._by_topic == {}
 
 
-async def test_sleeper_that_left_is_not_woken_and_its_topics_are_forgotten() -> None:
+async def test_subscriber_that_left_is_not_woken_and_its_topics_are_removed() -> None:
     wakeups = Wakeups()
     with wakeups.subscribe("a", "b") as left, wakeups.subscribe("b") as stays:
         wakeups.remove(left)
@@ -62,7 +62,7 @@ async def test_sleeper_that_left_is_not_woken_and_its_topics_are_forgotten() -> 
     assert wakeups._by_topic == {}
 
 
-async def test_sleeper_that_fails_is_forgotten_too() -> None:
+async def test_subscriber_that_raises_is_removed_too() -> None:
     wakeups = Wakeups()
     try:
         with wakeups.subscribe("a"):
@@ -72,7 +72,7 @@ async def test_sleeper_that_fails_is_forgotten_too() -> None:
     assert wakeups._by_topic == {}
 
 
-async def test_cancelled_wait_keeps_a_wakeup_that_came_meanwhile() -> None:
+async def test_cancelled_wait_keeps_a_wakeup_received_meanwhile() -> None:
     wakeups = Wakeups()
     with wakeups.subscribe("a") as sleeper:
         waiting = asyncio.create_task(sleeper.wait(LONG_S))

@@ -1,4 +1,4 @@
-"""What a node has packed is read as facts, or as nothing."""
+"""A stored volatile part is decoded to facts, or counts as empty if it is invalid."""
 
 import logging
 import random
@@ -9,29 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from precast.base import canonical
-from precast.store.engine.compression import pack
+from precast.store.engine.compression import compress
 from precast.store.facts import volatile_parts
-from precast.store.facts.volatile_parts import volatile_part
+from precast.store.facts.volatile_parts import read_volatile_part
 from precast.wire.sessions import MAX_FRAME_BYTES
 
 documents = st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.booleans()), max_size=60)
 
 
 @given(documents, st.integers(0, 9))
-def test_volatile_part_is_what_was_packed_by_whomever(value: dict[str, object], level: int) -> None:
+def test_volatile_part_compressed_by_any_program_is_decoded(value: dict[str, object], level: int) -> None:
     document = canonical.encode(value)
-    assert volatile_part("web1", zlib.compress(document, level)) == document
-    assert volatile_part("web1", pack(document)) == document
+    assert read_volatile_part("web1", zlib.compress(document, level)) == document
+    assert read_volatile_part("web1", compress(document)) == document
 
 
-def test_volatile_part_may_be_as_large_as_a_record_however_well_it_packs() -> None:
+def test_volatile_part_as_large_as_a_frame_is_decoded_however_small_its_stream() -> None:
     document = canonical.encode({"zeros": "0" * (MAX_FRAME_BYTES - len(b'{"zeros":""}'))})
     assert len(document) == MAX_FRAME_BYTES
-    assert volatile_part("web1", pack(document)) == document
+    assert read_volatile_part("web1", compress(document)) == document
 
 
-def test_volatile_part_of_who_has_sent_none_is_empty() -> None:
-    assert volatile_part("web1", None) == b"{}"
+def test_missing_volatile_part_is_empty() -> None:
+    assert read_volatile_part("web1", None) == b"{}"
 
 
 WHOLE = zlib.compress(canonical.encode({f"path{number}": number for number in range(50)}))
@@ -57,9 +57,11 @@ WHOLE = zlib.compress(canonical.encode({f"path{number}": number for number in ra
         zlib.compress(b'{"zeros":"' + b"0" * MAX_FRAME_BYTES + b'"}'),
     ],
 )
-def test_what_is_no_facts_counts_as_nothing_and_is_told_once(stored: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    volatile_parts._told.clear()
+def test_invalid_volatile_part_counts_as_empty_and_is_logged_once(
+    stored: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    volatile_parts._warned.clear()
     with caplog.at_level(logging.WARNING):
-        assert [volatile_part("web1", stored) for _ in range(3)] == [b"{}"] * 3
+        assert [read_volatile_part("web1", stored) for _ in range(3)] == [b"{}"] * 3
     (line,) = caplog.messages
-    assert line.startswith("what web1 sends as its volatile facts is none")
+    assert line.startswith("the volatile facts of web1 are invalid")

@@ -1,4 +1,4 @@
-"""`disks` and `partitions`, from /sys/block; what is on them from udev's database, so that no disk is read."""
+"""`disks` and `partitions`, from /sys/block; their file systems and labels come from udev's database, so that no disk is read."""
 
 import re
 
@@ -6,13 +6,13 @@ from precast.agent.facts.groups.mounts import mounts
 from precast.agent.facts.groups.units import human_bytes
 from precast.agent.facts.machine import Facts, Machine, present
 
-# The kernel counts in these, whatever the disk does.
+# The kernel counts in sectors of this size, whatever the sector size of the disk is.
 SECTOR_BYTES = 512
 _BLOCK = "/sys/block"
 
 
 def collect(machine: Machine) -> Facts:
-    found: Facts = {}
+    facts: Facts = {}
     mounted = {device: path for device, path, *_ in mounts(machine)}
     disks: Facts = {}
     partitions: Facts = {}
@@ -23,10 +23,10 @@ def collect(machine: Machine) -> Facts:
         for device, part in _partitions(machine, name).items():
             partitions[device] = _partition(machine, part, mounted.get(device))
     if disks:
-        found["disks"] = disks
+        facts["disks"] = disks
     if partitions:
-        found["partitions"] = partitions
-    return found
+        facts["partitions"] = partitions
+    return facts
 
 
 def _disk(machine: Machine, place: str) -> Facts:
@@ -43,7 +43,7 @@ def _disk(machine: Machine, place: str) -> Facts:
 
 
 def _partitions(machine: Machine, name: str) -> dict[str, str]:
-    """Device and place of what can be mounted: parts of a disk, mapped devices, loops."""
+    """The devices that can be mounted, with their directories in /sys: partitions of a disk, mapped devices, loop devices."""
     place = f"{_BLOCK}/{name}"
     if machine.exists(f"{place}/dm"):
         mapped = machine.read_line(f"{place}/dm/name")

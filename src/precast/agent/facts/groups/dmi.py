@@ -1,9 +1,9 @@
-"""`dmi`: what the firmware says about the hardware. Serial numbers and the uuid are readable by root only."""
+"""`dmi`: the hardware as the firmware describes it. Serial numbers and the UUID are readable by root only."""
 
 from precast.agent.facts.machine import Facts, Machine, present
 
 _PLACE = "/sys/class/dmi/id"
-# SMBIOS 3.x, 7.4.1, from 1.
+# SMBIOS 3.x, 7.4.1, numbered from 1.
 _CHASSIS = (
     "Other", "Unknown", "Desktop", "Low Profile Desktop", "Pizza Box", "Mini Tower", "Tower", "Portable", "Laptop", "Notebook",
     "Hand Held", "Docking Station", "All in One", "Sub Notebook", "Space-Saving", "Lunch Box", "Main System Chassis",
@@ -13,7 +13,7 @@ _CHASSIS = (
 
 
 def collect(machine: Machine) -> Facts:
-    found = present(
+    facts = present(
         manufacturer=entry(machine, "sys_vendor"),
         bios=_group(machine, vendor="bios_vendor", version="bios_version", release_date="bios_date"),
         board=_group(
@@ -26,7 +26,7 @@ def collect(machine: Machine) -> Facts:
         chassis=present(type=_chassis(machine), asset_tag=entry(machine, "chassis_asset_tag")) or None,
         product=_group(machine, name="product_name", serial_number="product_serial", uuid="product_uuid"),
     )
-    return {"dmi": found} if found else {}
+    return {"dmi": facts} if facts else {}
 
 
 def entry(machine: Machine, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""`identity`, `path`, `precastversion`: who collects these facts, and with what."""
+"""`identity`, `path`, `precastversion`: the account and the program that collect these facts."""
 
 from precast import __version__
 from precast.agent.facts.machine import Facts, Machine, present

@@ -1,4 +1,4 @@
-"""`kernel…`, `fips_enabled`, `load_averages`: what the kernel says of itself under /proc."""
+"""`kernel…`, `fips_enabled`, `load_averages`: facts of the kernel, from /proc."""
 
 import re
 

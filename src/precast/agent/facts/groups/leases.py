@@ -1,4 +1,4 @@
-"""Which DHCP server gave an interface its address, as the usual clients write it down."""
+"""Which DHCP server gave an interface its address, from the lease files of the usual clients."""
 
 import re
 
@@ -10,7 +10,7 @@ _DHCLIENT = ("/var/lib/dhclient", "/var/lib/dhcp", "/var/lib/dhcp3", _NETWORK_MA
 
 
 class Leases:
-    """The leases of a machine, looked up once for all its interfaces."""
+    """The leases of a machine, listed once for all its interfaces."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -27,15 +27,15 @@ class Leases:
 
     def server_of(self, name: str, number: int) -> str | None:
         """The server's address; None if no client left a lease for this interface."""
-        if str(number) in self._systemd and (server := self._assigned(f"{_SYSTEMD}/{number}")):
+        if str(number) in self._systemd and (server := self._read_server(f"{_SYSTEMD}/{number}")):
             return server
         for text in self._dhclient:
-            given = re.findall(r"dhcp-server-identifier\s+([0-9.]+)", text)
-            if given and re.search(rf'interface\s+"{re.escape(name)}"', text):
-                return str(given[-1])  # leases are appended: the last one holds
+            servers = re.findall(r"dhcp-server-identifier\s+([0-9.]+)", text)
+            if servers and re.search(rf'interface\s+"{re.escape(name)}"', text):
+                return str(servers[-1])  # leases are appended: the last one is current
         files = (file for file in self._network_manager if file.endswith(f"-{name}.lease"))
-        return next((self._assigned(f"{_NETWORK_MANAGER}/{file}") for file in files), None)
+        return next((self._read_server(f"{_NETWORK_MANAGER}/{file}") for file in files), None)
 
-    def _assigned(self, path: str) -> str | None:
-        found = re.search(r"(?m)^SERVER_ADDRESS=(\S+)", self._machine.read_text(path) or "")
-        return found[1] if found else None
+    def _read_server(self, path: str) -> str | None:
+        match = re.search(r"(?m)^SERVER_ADDRESS=(\S+)", self._machine.read_text(path) or "")
+        return match[1] if match else None

@@ -1,4 +1,4 @@
-"""`memory`: what there is and what is left, from /proc/meminfo."""
+"""`memory`: total, used and available memory and swap, from /proc/meminfo."""
 
 import re
 
@@ -7,17 +7,17 @@ from precast.agent.facts.machine import Facts, Machine, present
 
 
 def collect(machine: Machine) -> Facts:
-    """`memory.system`, and `memory.swap` if there is any swap."""
+    """Collect `memory.system`, and `memory.swap` if there is any swap."""
     text = machine.read_text("/proc/meminfo") or ""
     kilobytes = {name: int(count) for name, count in re.findall(r"(?m)^(\w+):\s+(\d{1,18}) kB$", text)}
     free = kilobytes.get("MemAvailable")
     if free is None:  # kernels before 3.14
         free = sum(kilobytes.get(name, 0) for name in ("MemFree", "Buffers", "Cached"))
-    found = present(
+    facts = present(
         system=_share(kilobytes.get("MemTotal", 0), free),
         swap=_share(kilobytes.get("SwapTotal", 0), kilobytes.get("SwapFree", 0)),
     )
-    return {"memory": found} if found else {}
+    return {"memory": facts} if facts else {}
 
 
 def _share(total_kb: int, free_kb: int) -> Facts | None:

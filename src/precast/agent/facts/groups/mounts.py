@@ -1,4 +1,4 @@
-"""`mountpoints` and `filesystems`: what is mounted where with how much space, and what could be mounted."""
+"""`mountpoints` and `filesystems`: the mounted file systems with their space, and the types that the kernel can mount."""
 
 import re
 
@@ -9,44 +9,44 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 def collect(machine: Machine) -> Facts:
-    found: Facts = {}
+    facts: Facts = {}
     if mounted := _mountpoints(machine):
-        found["mountpoints"] = mounted
+        facts["mountpoints"] = mounted
     lines = [line.split() for line in (machine.read_text("/proc/filesystems") or "").splitlines()]
     names = sorted(words[0] for words in lines if len(words) == 1 and words[0] != "fuseblk")
     if names:
-        found["filesystems"] = ",".join(names)
-    return found
+        facts["filesystems"] = ",".join(names)
+    return facts
 
 
 def mounts(machine: Machine) -> list[tuple[str, str, str, list[str]]]:
     """Device, path, file system and options of each mount, in order."""
-    found = []
+    entries = []
     for line in (machine.read_text("/proc/self/mounts") or "").splitlines():
         words = line.split(" ")
         if len(words) >= 4:
-            found.append((unescaped(words[0]), unescaped(words[1]), words[2], words[3].split(",")))
-    return found
+            entries.append((_unescape(words[0]), _unescape(words[1]), words[2], words[3].split(",")))
+    return entries
 
 
-def unescaped(word: str) -> str:
-    r"""The kernel writes blanks and the like as \040."""
+def _unescape(word: str) -> str:
+    r"""Undo the kernel's escapes: it writes a blank as \040."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), word)
 
 
 def _mountpoints(machine: Machine) -> Facts:
-    """Of several mounts on one path the last counts: it covers the others."""
-    found: Facts = {}
+    """Collect the mounts by path. Of several mounts on one path the last one is visible."""
+    mountpoints: Facts = {}
     for device, path, filesystem, options in mounts(machine):
         is_pseudo = re.match(r"/(proc|sys)", path) is not None and filesystem != "tmpfs"
         if is_pseudo or filesystem == "autofs":  # asking autofs for its size would mount it
             continue
         if device == "/dev/root":
             device = _root_device(machine) or device
-        found[path] = {"device": device, "filesystem": filesystem, "options": options}
+        mountpoints[path] = {"device": device, "filesystem": filesystem, "options": options}
         if (usage := machine.kernel.usage(path, filesystem)) is not None:
-            found[path] |= _space(usage)
-    return dict(sorted(found.items()))
+            mountpoints[path] |= _space(usage)
+    return dict(sorted(mountpoints.items()))
 
 
 def _root_device(machine: Machine) -> str | None:

@@ -1,6 +1,6 @@
 """Interfaces and addresses from the kernel, over a netlink socket (rtnetlink(7)).
 
-/sys/class/net shows the network namespace of whoever mounted /sys; netlink always shows ours. No program is started.
+/sys/class/net shows the network namespace in which /sys was mounted; netlink always shows that of this process. No program is started.
 """
 
 import os
@@ -26,25 +26,25 @@ _NUMBER = struct.Struct("=L")
 
 
 def links() -> list[Link]:
-    """Every interface of our network namespace. Raises OSError if the kernel does not answer."""
+    """List the interfaces of our network namespace. Raises OSError if the kernel does not answer."""
     return [link for body in _dump(_GETLINK) if (link := _link(body)) is not None]
 
 
 def addresses() -> list[Address]:
-    """Every address, in the kernel's order. Raises OSError if the kernel does not answer."""
+    """List all addresses, in the kernel's order. Raises OSError if the kernel does not answer."""
     names = {link.number: link.name for link in links()}
-    found = (_address(body, names) for body in _dump(_GETADDR))
-    return [address for address in found if address is not None]
+    parsed = (_address(body, names) for body in _dump(_GETADDR))
+    return [address for address in parsed if address is not None]
 
 
 def _dump(kind: int) -> Iterator[bytes]:
-    """The bodies of all messages that answer a request for a whole table."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as asked:
-        asked.settimeout(ANSWER_S)
-        asked.bind((0, 0))
-        asked.send(_HEADER.pack(_HEADER.size + _LINK.size, kind, _DUMP, 1, 0) + bytes(_LINK.size))
+    """Request a whole table, and yield the bodies of the messages that answer."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as netlink:
+        netlink.settimeout(ANSWER_S)
+        netlink.bind((0, 0))
+        netlink.send(_HEADER.pack(_HEADER.size + _LINK.size, kind, _DUMP, 1, 0) + bytes(_LINK.size))
         while True:
-            for answer, body in _messages(asked.recv(1 << 16)):
+            for answer, body in _messages(netlink.recv(1 << 16)):
                 if answer == _DONE:
                     return
                 if answer == _ERROR:
@@ -63,14 +63,14 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
-    found = {}
+    attributes = {}
     while len(data) >= _ATTRIBUTE.size:
         length, kind = _ATTRIBUTE.unpack_from(data)
         if length < _ATTRIBUTE.size:
             break
-        found[kind & 0x3FFF] = data[_ATTRIBUTE.size : length]  # the upper bits say how it is packed
+        attributes[kind & 0x3FFF] = data[_ATTRIBUTE.size : length]  # the upper bits are flags about the encoding
         data = data[_aligned(length) :]
-    return found
+    return attributes
 
 
 def _aligned(length: int) -> int:
@@ -81,12 +81,12 @@ def _link(body: bytes) -> Link | None:
     if len(body) < _LINK.size:
         return None
     index = _LINK.unpack_from(body)[2]
-    found = _attributes(body[_LINK.size :])
-    mtu, master = found.get(_IFLA_MTU), found.get(_IFLA_MASTER)
+    attributes = _attributes(body[_LINK.size :])
+    mtu, master = attributes.get(_IFLA_MTU), attributes.get(_IFLA_MASTER)
     return Link(
         index,
-        _text(found.get(_IFLA_IFNAME, b"")),
-        found.get(_IFLA_ADDRESS, b"").hex(":"),
+        _text(attributes.get(_IFLA_IFNAME, b"")),
+        attributes.get(_IFLA_ADDRESS, b"").hex(":"),
         _NUMBER.unpack(mtu)[0] if mtu else None,
         _NUMBER.unpack(master)[0] if master else 0,
     )
@@ -96,14 +96,14 @@ def _address(body: bytes, names: dict[int, str]) -> Address | None:
     if len(body) < _ADDRESS.size:
         return None
     family, prefix, flags, _, index = _ADDRESS.unpack_from(body)
-    found = _attributes(body[_ADDRESS.size :])
-    # On a point-to-point link _IFA_ADDRESS is the other end.
-    raw = found.get(_IFA_LOCAL) or found.get(_IFA_ADDRESS)
+    attributes = _attributes(body[_ADDRESS.size :])
+    # On a point-to-point link _IFA_ADDRESS is the address of the peer.
+    raw = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS)
     if family not in (socket.AF_INET, socket.AF_INET6) or raw is None:
         return None
-    if wide := found.get(_IFA_FLAGS):
-        (flags,) = _NUMBER.unpack(wide)
-    label = _text(found.get(_IFA_LABEL, b"")) or names.get(index, "")
+    if all_flags := attributes.get(_IFA_FLAGS):
+        (flags,) = _NUMBER.unpack(all_flags)
+    label = _text(attributes.get(_IFA_LABEL, b"")) or names.get(index, "")
     return Address(label, socket.inet_ntop(family, raw), prefix, flags)
 
 

@@ -1,4 +1,4 @@
-"""`networking`: names, interfaces with their addresses, and which interface leads out."""
+"""`networking`: host names, interfaces with their addresses, and the primary interface."""
 
 import ipaddress
 import re
@@ -29,18 +29,18 @@ def collect(machine: Machine) -> Facts:
     addresses = _addresses_in_files(machine) if addresses is None else addresses
     interfaces = _interfaces(machine, links, addresses)
     primary = _primary(machine, interfaces)
-    found = {**hostnames(machine), **present(primary=primary)}
+    facts = {**hostnames(machine), **present(primary=primary)}
     if primary is not None:
-        found |= {name: value for name, value in interfaces[primary].items() if not name.startswith("bindings")}
+        facts |= {name: value for name, value in interfaces[primary].items() if not name.startswith("bindings")}
     if interfaces:
-        found["interfaces"] = interfaces
-    return {"networking": found} if found else {}
+        facts["interfaces"] = interfaces
+    return {"networking": facts} if facts else {}
 
 
 def hostnames(machine: Machine) -> Facts:
-    """`hostname`, `domain`, `fqdn`, from files alone: a name server that is away must not hold facts up, nor change them."""
+    """Read `hostname`, `domain`, `fqdn` from files alone: an unreachable name server must neither delay facts nor change them."""
     name = machine.read_line("/proc/sys/kernel/hostname")
-    if name in (None, "(none)"):  # the kernel's word for a name that nobody has set
+    if name in (None, "(none)"):  # the kernel's text for a name that was never set
         name = machine.read_line("/etc/hostname")
     if name is None:
         return {}
@@ -57,66 +57,70 @@ def _domain_in_hosts(machine: Machine, host: str) -> str | None:
 
 
 def _domain_of_resolver(machine: Machine) -> str | None:
-    found = dict(re.findall(r"(?m)^(domain|search)[ \t]+(\S+)", machine.read_text("/etc/resolv.conf") or ""))
-    return found.get("domain") or found.get("search")
+    settings = dict(re.findall(r"(?m)^(domain|search)[ \t]+(\S+)", machine.read_text("/etc/resolv.conf") or ""))
+    return settings.get("domain") or settings.get("search")
 
 
 def _links_in_files(machine: Machine) -> list[Link]:
-    found = []
+    links = []
     for name in machine.names_in("/sys/class/net"):
         place = f"/sys/class/net/{name}"
         if machine.exists(f"{place}/ifindex") or machine.exists(f"{place}/address"):
             master = machine.read_number(f"{place}/master/ifindex") or 0
             mac = machine.read_line(f"{place}/address") or ""
-            found.append(
+            links.append(
                 Link(
                     machine.read_number(f"{place}/ifindex") or 0, name, mac, machine.read_number(f"{place}/mtu"), master
                 )
             )
-    return found
+    return links
 
 
 def _addresses_in_files(machine: Machine) -> list[Address]:
-    """Those of IPv6; no file lists the others."""
-    found = []
+    """Read the IPv6 addresses; no file lists the IPv4 addresses."""
+    addresses = []
     for line in (machine.read_text("/proc/net/if_inet6") or "").splitlines():
         if match := re.fullmatch(r"([0-9a-f]{32}) \S+ ([0-9a-f]{1,2}) \S+ ([0-9a-f]{1,8}) +(\S+)", line, re.ASCII):
             address = str(ipaddress.IPv6Address(int(match[1], 16)))
             if (prefix := int(match[2], 16)) <= 128:
-                found.append(Address(match[4], address, prefix, int(match[3], 16)))
-    return found
+                addresses.append(Address(match[4], address, prefix, int(match[3], 16)))
+    return addresses
 
 
 def _interfaces(machine: Machine, links: list[Link], addresses: list[Address]) -> dict[str, Facts]:
     by_number = {link.number: link.name for link in links}
     leases = Leases(machine)
-    found: dict[str, Facts] = {}
+    interfaces: dict[str, Facts] = {}
     for link in links:
         mac = _permanent_mac(machine, link.name, by_number.get(link.master)) or link.mac.lower()
         is_mac = _MAC.fullmatch(mac) is not None and set(mac) != {"0", ":"}
         dhcp = leases.server_of(link.name, link.number)
-        found[link.name] = present(mac=mac if is_mac else None, mtu=link.mtu, dhcp=dhcp)
-    for one in addresses:
-        key, bound = _binding(one)
-        found.setdefault(one.label, {}).setdefault(key, []).append(bound)
-    return {name: {**values, **_main(values)} for name, values in sorted(found.items())}
+        interfaces[link.name] = present(mac=mac if is_mac else None, mtu=link.mtu, dhcp=dhcp)
+    for address in addresses:
+        key, binding = _binding(address)
+        interfaces.setdefault(address.label, {}).setdefault(key, []).append(binding)
+    return {name: {**values, **_main_address(values)} for name, values in sorted(interfaces.items())}
 
 
 def _permanent_mac(machine: Machine, name: str, master: str | None) -> str | None:
-    """The address that an interface has by itself: in a bond all show the bond's."""
+    """The hardware address of an interface itself: in a bond every interface shows the address of the bond."""
     text = machine.read_text(f"/proc/net/bonding/{master}") if master else None
     pattern = rf"Slave Interface: {re.escape(name)}\n(?:.+\n)*?Permanent HW addr: (\S+)"
     match = re.search(pattern, text or "")
     return match[1].lower() if match else None
 
 
-def _binding(one: Address) -> tuple[str, Facts]:
-    network = ipaddress.ip_network(f"{one.address}/{one.prefix}", strict=False)
-    found = {"address": one.address, "netmask": str(network.netmask), "network": str(network.network_address)}
+def _binding(address: Address) -> tuple[str, Facts]:
+    network = ipaddress.ip_network(f"{address.address}/{address.prefix}", strict=False)
+    binding = {
+        "address": address.address,
+        "netmask": str(network.netmask),
+        "network": str(network.network_address),
+    }
     if network.version == 4:
-        return "bindings", found
-    flags = [name for name, bit in _FLAGS.items() if one.flags & bit]
-    return "bindings6", {**found, "scope6": _scope(one.address), "flags": flags}
+        return "bindings", binding
+    flags = [name for name, bit in _FLAGS.items() if address.flags & bit]
+    return "bindings6", {**binding, "scope6": _scope(address.address), "flags": flags}
 
 
 def _scope(address: str) -> str:
@@ -128,15 +132,15 @@ def _scope(address: str) -> str:
     return "site" if parsed.is_site_local else "global"
 
 
-def _main(values: Facts) -> Facts:
-    """The address that stands for an interface: the first that others can reach it by, or the first."""
-    found: Facts = {}
+def _main_address(values: Facts) -> Facts:
+    """The main address of an interface: the first that other machines can reach, or else the first."""
+    facts: Facts = {}
     for key, suffix in (("bindings", ""), ("bindings6", "6")):
-        if bound := values.get(key):
-            best = next((one for one in bound if not _is_local(one["address"])), bound[0])
-            found |= {f"ip{suffix}": best["address"], f"netmask{suffix}": best["netmask"]}
-            found |= {f"network{suffix}": best["network"]} | ({"scope6": best["scope6"]} if suffix else {})
-    return found
+        if bindings := values.get(key):
+            best = next((binding for binding in bindings if not _is_local(binding["address"])), bindings[0])
+            facts |= {f"ip{suffix}": best["address"], f"netmask{suffix}": best["netmask"]}
+            facts |= {f"network{suffix}": best["network"]} | ({"scope6": best["scope6"]} if suffix else {})
+    return facts
 
 
 def _is_local(address: str) -> bool:
@@ -145,18 +149,19 @@ def _is_local(address: str) -> bool:
 
 
 def _primary(machine: Machine, interfaces: dict[str, Facts]) -> str | None:
-    """The interface of the default route, or the first with an address that others can reach it by."""
+    """The interface of the default route, or else the first with an address that other machines can reach."""
     for name in (_default_route(machine), _default_route6(machine)):
         if name in interfaces:
             return name
     for name, values in interfaces.items():
-        if any(not _is_local(one["address"]) for key in ("bindings", "bindings6") for one in values.get(key, [])):
+        bindings = [*values.get("bindings", []), *values.get("bindings6", [])]
+        if any(not _is_local(binding["address"]) for binding in bindings):
             return name
     return None
 
 
 def _default_route(machine: Machine) -> str | None:
-    """The kernel lists the routes with the best metric first."""
+    """The interface of the first default route, which is the best: the kernel sorts routes by their metric."""
     for line in (machine.read_text("/proc/net/route") or "").splitlines()[1:]:
         words = line.split()
         if len(words) > 7 and words[1] == words[7] == "00000000" and words[0] != "*":

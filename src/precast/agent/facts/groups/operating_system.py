@@ -1,10 +1,10 @@
-"""`os`: name, family, release and distribution, from /etc/os-release and the older files beside it."""
+"""`os`: name, family, release and distribution, from /etc/os-release and the older release files of distributions."""
 
 import re
 
 from precast.agent.facts.machine import Facts, Machine, present
 
-# Names that facter gives, where they are not the first word of NAME.
+# Facter's names, where they are not the first word of NAME.
 _NAMES = {
     "amzn": "Amazon",
     "arch": "Archlinux",
@@ -32,14 +32,14 @@ _FAMILY_OF = {identifier: family for family, names in _FAMILIES.items() for iden
 
 
 def collect(machine: Machine) -> Facts:
-    """The fact `os`; without any release file, what the kernel and SELinux say."""
+    """Collect the fact `os`; without any release file it has only the facts of the kernel and SELinux."""
     release = _os_release(machine)
     identifier = release.get("ID", "").lower()
     family = _family(identifier, release)
     full = _full_release(machine, identifier, family, release)
     parts = _release_parts(identifier, full)
     hardware = machine.kernel.hardware() or machine.read_line("/proc/sys/kernel/arch")
-    found = present(
+    facts = present(
         name=_name(identifier, release),
         family=family,
         release=parts,
@@ -48,7 +48,7 @@ def collect(machine: Machine) -> Facts:
         architecture=_architecture(hardware, family),
         selinux=_selinux(machine),
     )
-    return {"os": found}
+    return {"os": facts}
 
 
 def _os_release(machine: Machine) -> dict[str, str]:
@@ -70,15 +70,15 @@ def _family(identifier: str, release: dict[str, str]) -> str | None:
 
 
 def _full_release(machine: Machine, identifier: str, family: str | None, release: dict[str, str]) -> str | None:
-    """The release with its minor number, which os-release of some does not have."""
+    """The release with its minor number, which is missing from the os-release file of some distributions."""
     version = release.get("VERSION_ID") or None
     if identifier == "debian":
         return machine.read_line("/etc/debian_version") or version
     if identifier == "alpine":
         return machine.read_line("/etc/alpine-release") or version
     if family == "RedHat":
-        found = re.search(r"release\s+(\S+)", machine.read_line("/etc/redhat-release") or "")
-        return found[1] if found else version
+        match = re.search(r"release\s+(\S+)", machine.read_line("/etc/redhat-release") or "")
+        return match[1] if match else version
     if version and "." not in version and identifier not in ("ubuntu", "fedora"):
         return f"{version}.0"
     return version
@@ -108,12 +108,12 @@ def _distro(
 
 
 def _in_brackets(text: str) -> str | None:
-    found = re.search(r"\(([^()]+)\)\s*$", text)
-    return found[1] if found else None
+    match = re.search(r"\(([^()]+)\)\s*$", text)
+    return match[1] if match else None
 
 
 def _architecture(hardware: str | None, family: str | None) -> str | None:
-    """The distribution's word for the hardware."""
+    """The distribution's name for the hardware."""
     if hardware is None:
         return None
     if re.fullmatch(r"i[3456]86|pentium", hardware):

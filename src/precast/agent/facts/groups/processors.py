@@ -1,4 +1,4 @@
-"""`processors`: how many there are, of which kind, from /proc/cpuinfo and the topology under /sys."""
+"""`processors`: their number and models, from /proc/cpuinfo and the topology under /sys."""
 
 import re
 
@@ -18,7 +18,7 @@ def collect(machine: Machine) -> Facts:
         return {}
     threads = _members(machine.read_line(f"{_TOPOLOGY}/cpu0/topology/thread_siblings_list"))
     together = _members(machine.read_line(f"{_TOPOLOGY}/cpu0/topology/core_siblings_list"))
-    found = present(
+    facts = present(
         count=count,
         physicalcount=_sockets(machine, values),
         models=values.get("model name") or values.get("cpu"),
@@ -27,7 +27,7 @@ def collect(machine: Machine) -> Facts:
         threads=threads,
         speed=_speed(values),
     )
-    return {"processors": found}
+    return {"processors": facts}
 
 
 def _sockets(machine: Machine, values: dict[str, list[str]]) -> int | None:
@@ -39,7 +39,7 @@ def _sockets(machine: Machine, values: dict[str, list[str]]) -> int | None:
 
 
 def _speed(values: dict[str, list[str]]) -> str | None:
-    """Of the last processor, in whole MHz, as facter has it."""
+    """The speed of the last processor in whole MHz, like facter's."""
     for name in ("cpu MHz", "clock"):
         if name in values and (megahertz := re.match(r"[0-9]{1,9}", values[name][-1])):
             return human_hertz(int(megahertz[0]) * 1_000_000) if int(megahertz[0]) else None
@@ -47,7 +47,7 @@ def _speed(values: dict[str, list[str]]) -> str | None:
 
 
 def _members(text: str | None) -> int | None:
-    """How many a list such as 0-3,8 names; None if it is no such list."""
+    """Count the members of a list such as 0-3,8; None if the text is not such a list."""
     total = 0
     for part in (text or "").split(","):
         match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)

@@ -1,4 +1,4 @@
-"""`ssh`: the host's public keys, with the fingerprints that go into SSHFP records (RFC 4255)."""
+"""`ssh`: the host's public keys, with their fingerprints for SSHFP records (RFC 4255)."""
 
 import base64
 import hashlib
@@ -18,12 +18,12 @@ _KINDS = {
 
 
 def collect(machine: Machine) -> Facts:
-    """Of several keys of one kind the last directory's counts."""
-    found: Facts = {}
+    """Collect the keys. If several directories have a key of the same kind, the last one wins."""
+    keys: Facts = {}
     for directory in _DIRECTORIES:
         for name in ("rsa", "dsa", "ecdsa", "ed25519"):
-            found |= _key(machine.read_line(f"{directory}/ssh_host_{name}_key.pub") or "")
-    return {"ssh": found} if found else {}
+            keys |= _key(machine.read_line(f"{directory}/ssh_host_{name}_key.pub") or "")
+    return {"ssh": keys} if keys else {}
 
 
 def _key(line: str) -> Facts:

@@ -1,4 +1,4 @@
-"""`timezone`: the short name of the zone that holds now, of the machine's own zone and not of our process's environment."""
+"""`timezone`: the current short name of the machine's own time zone, regardless of this process's environment."""
 
 import io
 import zoneinfo
@@ -10,7 +10,7 @@ MAX_ZONE_BYTES = 100_000
 
 
 def collect(machine: Machine) -> Facts:
-    """A machine without /etc/localtime is on UTC, as the C library has it; a broken file says nothing."""
+    """Collect the zone. A machine without /etc/localtime uses UTC, as in the C library; with a broken file the fact is absent."""
     if not machine.exists("/etc"):
         return {}
     data = machine.read_bytes("/etc/localtime", MAX_ZONE_BYTES)

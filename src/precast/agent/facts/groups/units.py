@@ -1,4 +1,4 @@
-"""Sizes and shares in words, in facter's form: manifests compare these texts."""
+"""Sizes and shares as text, in facter's form, because manifests compare these texts."""
 
 import math
 
@@ -13,7 +13,7 @@ def human_bytes(count: int) -> str:
     if unit == 0:
         return f"{count} bytes"
     number = math.floor(number * 100 + 0.5) / 100
-    if number == 1024 and unit < len(_UNITS) - 1:  # rounding has reached the next unit
+    if number == 1024 and unit < len(_UNITS) - 1:  # rounded up to the next unit
         number, unit = 1.0, unit + 1
     return f"{number:.2f} {_UNITS[unit]}"
 

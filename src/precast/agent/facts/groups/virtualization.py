@@ -1,7 +1,7 @@
-"""`virtual`, `is_virtual`, `hypervisors`, `cloud`: on what the machine runs.
+"""`virtual`, `is_virtual`, `hypervisors`, `cloud`: the container, virtual machine or cloud that the machine runs in.
 
-A container is known by what its runtime leaves in /proc, a virtual machine by its firmware, and by the clock that its hypervisor offers
-where there is no firmware. /.dockerenv is no sign: machines made from an image have it too.
+A container is recognized by the traces of its runtime in /proc, a virtual machine by its firmware or, if it has none, by the clock that
+its hypervisor offers. /.dockerenv proves nothing: machines made from a container image have it too.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from precast.agent.facts.groups import dmi
 from precast.agent.facts.machine import Facts, Machine
 
-# What the product's name says, in this order.
+# Parts of the product's name, tried in this order.
 _PRODUCTS = {
     "VMware": "vmware",
     "VirtualBox": "virtualbox",
@@ -37,31 +37,31 @@ _ENVIRONMENTS = {"lxc": "lxc", "systemd-nspawn": "systemd_nspawn", "podman": "po
 
 
 class Container(NamedTuple):
-    """A kind of container and what identifies this one."""
+    """The kind of a container, and the id or name of this one."""
 
     kind: str
     details: Facts
 
 
 def collect(machine: Machine) -> Facts:
-    held = container(machine)
-    host = _hypervisor(machine)
-    hypervisors: Facts = {held.kind: held.details} if held else {}
-    if host is not None:
-        hypervisors |= _described(machine, host)
-    virtual = held.kind if held else host or "physical"
-    if not held and "Google" in (dmi.entry(machine, "bios_vendor") or ""):
+    container = find_container(machine)
+    hypervisor = _hypervisor(machine)
+    hypervisors: Facts = {container.kind: container.details} if container else {}
+    if hypervisor is not None:
+        hypervisors |= _describe_hypervisor(machine, hypervisor)
+    virtual = container.kind if container else hypervisor or "physical"
+    if not container and "Google" in (dmi.entry(machine, "bios_vendor") or ""):
         virtual = "gce"
-    found: Facts = {"virtual": virtual, "is_virtual": virtual not in ("physical", "xen0")}
+    facts: Facts = {"virtual": virtual, "is_virtual": virtual not in ("physical", "xen0")}
     if hypervisors:
-        found["hypervisors"] = hypervisors
+        facts["hypervisors"] = hypervisors
     if (provider := _cloud(machine)) is not None:
-        found["cloud"] = {"provider": provider}
-    return found if machine.exists("/proc/self") or hypervisors else {}
+        facts["cloud"] = {"provider": provider}
+    return facts if machine.exists("/proc/self") or hypervisors else {}
 
 
-def container(machine: Machine) -> Container | None:
-    """The container that the machine is; None if it is none."""
+def find_container(machine: Machine) -> Container | None:
+    """Find the container that the machine runs in; None if it runs in none."""
     groups = machine.read_text("/proc/1/cgroup") or ""
     if match := re.search(r"docker[/-]([0-9a-f]{12,64})", groups):
         return Container("docker", {"id": match[1]})
@@ -69,7 +69,7 @@ def container(machine: Machine) -> Container | None:
         return Container("lxc", {"name": match[1]})
     if match := re.search(r"(cri-containerd|crio)[-:]([0-9a-f]{12,64})", groups):
         return Container(match[1].removeprefix("cri-"), {"id": match[2]})
-    # In a namespace of its own the control group is only "/", but files of the runtime are mounted over some of the image's.
+    # In a cgroup namespace of its own the control group is only "/", but the runtime mounts files of its own over some of the image.
     mounted = machine.read_text("/proc/self/mountinfo") or ""
     if match := re.search(r"/docker/containers/([0-9a-f]{64})/", mounted):
         return Container("docker", {"id": match[1]})
@@ -77,7 +77,7 @@ def container(machine: Machine) -> Container | None:
         return Container("container_other", {})
     if machine.exists("/run/.containerenv"):
         return Container("podman", _podman_id(machine))
-    return _declared(machine)
+    return _declared_container(machine)
 
 
 def _podman_id(machine: Machine) -> Facts:
@@ -85,11 +85,13 @@ def _podman_id(machine: Machine) -> Facts:
     return {"id": match[1]} if match else {}
 
 
-def _declared(machine: Machine) -> Container | None:
-    """What the runtime tells the first process, or systemd has noted of it."""
+def _declared_container(machine: Machine) -> Container | None:
+    """The container that the runtime names in the environment of the first process, or that systemd has recorded."""
     environment = (machine.read_text("/proc/1/environ") or "").split("\0")
-    told = next((one.removeprefix("container=") for one in environment if one.startswith("container=")), None)
-    kind = _ENVIRONMENTS.get(told or machine.read_line("/run/systemd/container") or "")
+    declared = next(
+        (variable.removeprefix("container=") for variable in environment if variable.startswith("container=")), None
+    )
+    kind = _ENVIRONMENTS.get(declared or machine.read_line("/run/systemd/container") or "")
     if kind is None:
         return None
     identity = machine.read_line("/etc/machine-id") if kind == "systemd_nspawn" else None
@@ -111,15 +113,15 @@ def _hypervisor(machine: Machine) -> str | None:
             return kind
     if "Google" in firmware:
         return "kvm"
-    return _by_clock(machine)
+    return _hypervisor_by_clock(machine)
 
 
-def _by_clock(machine: Machine) -> str | None:
+def _hypervisor_by_clock(machine: Machine) -> str | None:
     clocks = machine.read_line("/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
     return next((_CLOCKS[name] for name in clocks.split() if name in _CLOCKS), None)
 
 
-def _described(machine: Machine, kind: str) -> Facts:
+def _describe_hypervisor(machine: Machine, kind: str) -> Facts:
     if kind.startswith("xen"):
         return {"xen": {"context": "hvm" if kind == "xenhvm" else "pv", "privileged": kind == "xen0"}}
     if kind != "kvm":
@@ -130,7 +132,7 @@ def _described(machine: Machine, kind: str) -> Facts:
 
 
 def _cloud(machine: Machine) -> str | None:
-    """The provider as the firmware names it: no address on the network is asked."""
+    """The provider that the firmware names; no request is sent to the network."""
     if "Amazon EC2" in (dmi.entry(machine, "sys_vendor"), dmi.entry(machine, "bios_vendor")):
         return "aws"
     if "Google" in (dmi.entry(machine, "bios_vendor") or ""):

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 
 from precast.boot.network.devices import dhcp_message as message
-from precast.boot.network.devices.dhcp_message import Offered
+from precast.boot.network.devices.dhcp_message import DhcpOffer
 
 _IPV4 = 0x0800
 _EVERYBODY = b"\xff" * 6
@@ -17,7 +17,7 @@ _MAX_BYTES = 4096
 MAX_PAUSE_S = 8.0
 
 
-async def lease(device: str, mac: str, number: Callable[[], int], name: str = "") -> Offered:
+async def request_lease(device: str, mac: str, number: Callable[[], int], name: str = "") -> DhcpOffer:
     """What the first server to answer grants. It asks until it is cancelled, so the caller sets a deadline. Raises OSError.
 
     `number` gives a random number of 32 bits: a message's own. Cancelling leaves nothing behind; the server keeps its promise for a while.
@@ -29,14 +29,14 @@ async def lease(device: str, mac: str, number: Callable[[], int], name: str = ""
         began_s = loop.time()
         while True:
             xid = number() & 0xFFFFFFFF
-            asking = _Asking(talk, device, hardware, xid, began_s)
+            asking = _Conversation(talk, device, hardware, xid, began_s)
             offered = await asking.until(message.DISCOVER, (message.OFFER,), None, name)
             granted = await asking.until(message.REQUEST, (message.ACK, message.NAK), offered, name)
             if granted.kind == message.ACK:
                 return granted
 
 
-class _Asking:
+class _Conversation:
     """One conversation, under one number."""
 
     def __init__(self, talk: socket.socket, device: str, hardware: bytes, xid: int, began_s: float) -> None:
@@ -46,12 +46,12 @@ class _Asking:
         self._xid = xid
         self._began_s = began_s
 
-    async def until(self, kind: int, ends: tuple[int, ...], offered: Offered | None, name: str) -> Offered:
+    async def until(self, kind: int, ends: tuple[int, ...], offered: DhcpOffer | None, name: str) -> DhcpOffer:
         """Ask, and ask again after ever longer pauses, until one of these answers comes; for a REQUEST only the server's that offered."""
         pause_s = 1.0
         while True:
             seconds = int(asyncio.get_running_loop().time() - self._began_s)
-            packet = message.question(kind, self._xid, self._hardware, seconds, offered, name)
+            packet = message.build_request(kind, self._xid, self._hardware, seconds, offered, name)
             self._talk.sendto(packet, (self._device, _IPV4, 0, 0, _EVERYBODY))
             try:
                 async with asyncio.timeout(pause_s):
@@ -59,10 +59,10 @@ class _Asking:
             except TimeoutError:
                 pause_s = min(pause_s * 2, MAX_PAUSE_S)
 
-    async def _answer(self, ends: tuple[int, ...], server: str | None) -> Offered:
+    async def _answer(self, ends: tuple[int, ...], server: str | None) -> DhcpOffer:
         loop = asyncio.get_running_loop()
         while True:
             packet = await loop.sock_recv(self._talk, _MAX_BYTES)
-            found = message.answer(packet, self._xid, self._hardware)
+            found = message.parse_answer(packet, self._xid, self._hardware)
             if found is not None and found.kind in ends and server in (None, found.server):
                 return found

@@ -19,7 +19,7 @@ _ASKED = bytes((_MASK, _ROUTERS, _SERVERS, _NAME, _DOMAIN, _MTU, _LEASE, _SERVER
 _ASKED = bytes((_ROUTES,)) + _ASKED.replace(bytes((_ROUTES,)), b"")
 
 
-class Offered(NamedTuple):
+class DhcpOffer(NamedTuple):
     """What a server offers or grants."""
 
     kind: int
@@ -32,7 +32,7 @@ class Offered(NamedTuple):
     mtu: int | None
 
 
-def question(kind: int, xid: int, mac: bytes, seconds: int, offered: Offered | None = None, name: str = "") -> bytes:
+def build_request(kind: int, xid: int, mac: bytes, seconds: int, offered: DhcpOffer | None = None, name: str = "") -> bytes:
     """A DISCOVER, or a REQUEST for what was offered, with the headers of IP and UDP that carry it to everybody."""
     options = [(_TYPE, bytes((kind,))), (_ASKED_FOR, _ASKED)]
     if offered is not None:
@@ -43,10 +43,10 @@ def question(kind: int, xid: int, mac: bytes, seconds: int, offered: Offered | N
     none = bytes(4)
     body = _FIXED.pack(1, 1, 6, 0, xid, min(seconds, 0xFFFF), _BROADCAST, none, none, none, none, mac, b"", b"")
     body += _MAGIC + b"".join(bytes((code, len(value))) + value for code, value in options) + bytes((_END,))
-    return _datagram(body.ljust(300, b"\0"))
+    return _wrap_datagram(body.ljust(300, b"\0"))
 
 
-def _datagram(body: bytes) -> bytes:
+def _wrap_datagram(body: bytes) -> bytes:
     udp = _UDP.pack(CLIENT_PORT, SERVER_PORT, _UDP.size + len(body), 0)  # no checksum: IPv4 allows that
     header = [0x45, 0x10, _IP.size + len(udp) + len(body), 0, 0, 64, 17, 0, bytes(4), b"\xff" * 4]
     header[7] = _checksum(_IP.pack(*header))
@@ -60,15 +60,15 @@ def _checksum(data: bytes) -> int:
     return int(~total & 0xFFFF)
 
 
-def answer(packet: bytes, xid: int, mac: bytes) -> Offered | None:
+def parse_answer(packet: bytes, xid: int, mac: bytes) -> DhcpOffer | None:
     """What an IP packet answers to our question; None if it is something else, or broken."""
     try:
-        return _answer(packet, xid, mac)
+        return _parse(packet, xid, mac)
     except (struct.error, ValueError, IndexError):
         return None
 
 
-def _answer(packet: bytes, xid: int, mac: bytes) -> Offered | None:
+def _parse(packet: bytes, xid: int, mac: bytes) -> DhcpOffer | None:
     length = (packet[0] & 0x0F) * 4
     if packet[0] >> 4 != 4 or packet[9] != 17:
         return None
@@ -79,28 +79,28 @@ def _answer(packet: bytes, xid: int, mac: bytes) -> Offered | None:
         return None
     if body[_FIXED.size : _FIXED.size + 4] != _MAGIC:
         return None
-    options = _options(body[_FIXED.size + 4 :])
+    options = _parse_options(body[_FIXED.size + 4 :])
     (kind,) = options[_TYPE]
     server = str(ipaddress.IPv4Address(options[_SERVER])) if _SERVER in options else ""
     if kind == NAK:
-        return Offered(NAK, "", server, 0, (), (), "", None)
+        return DhcpOffer(NAK, "", server, 0, (), (), "", None)
     mask = ipaddress.IPv4Address(options.get(_MASK, b"\xff\xff\xff\x00"))
     address = ipaddress.IPv4Interface(f"{ipaddress.IPv4Address(yours)}/{mask}")
     if not server or address.ip.is_unspecified or address.ip.is_multicast or address.ip.is_loopback:
         return None
-    return Offered(
+    return DhcpOffer(
         kind,
         str(address),
         server,
         struct.unpack("!I", options[_LEASE])[0] if _LEASE in options else 3600,
-        _routes(options),
-        tuple(str(ipaddress.IPv4Address(one)) for one in _fours(options.get(_SERVERS, b""))),
+        _parse_routes(options),
+        tuple(str(ipaddress.IPv4Address(split_four)) for split_four in _split_fours(options.get(_SERVERS, b""))),
         options.get(_DOMAIN, b"").rstrip(b"\0").decode("ascii", errors="replace"),
         struct.unpack("!H", options[_MTU])[0] if _MTU in options else None,
     )
 
 
-def _options(data: bytes) -> dict[int, bytes]:
+def _parse_options(data: bytes) -> dict[int, bytes]:
     """Options by number; one that comes in pieces is put together (RFC 3396)."""
     found: dict[int, bytes] = {}
     at = 0
@@ -117,17 +117,17 @@ def _options(data: bytes) -> dict[int, bytes]:
     return found
 
 
-def _fours(data: bytes) -> list[bytes]:
+def _split_fours(data: bytes) -> list[bytes]:
     return [data[at : at + 4] for at in range(0, len(data) - len(data) % 4, 4)]
 
 
-def _routes(options: dict[int, bytes]) -> tuple[tuple[str, str | None], ...]:
+def _parse_routes(options: dict[int, bytes]) -> tuple[tuple[str, str | None], ...]:
     if _ROUTES in options:
-        return tuple(_classless(options[_ROUTES]))
-    return tuple(("0.0.0.0/0", str(ipaddress.IPv4Address(one))) for one in _fours(options.get(_ROUTERS, b""))[:1])
+        return tuple(_parse_classless_routes(options[_ROUTES]))
+    return tuple(("0.0.0.0/0", str(ipaddress.IPv4Address(split_four))) for split_four in _split_fours(options.get(_ROUTERS, b""))[:1])
 
 
-def _classless(data: bytes) -> list[tuple[str, str | None]]:
+def _parse_classless_routes(data: bytes) -> list[tuple[str, str | None]]:
     found: list[tuple[str, str | None]] = []
     at = 0
     while at < len(data):

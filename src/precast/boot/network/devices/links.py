@@ -25,28 +25,28 @@ class Link(NamedTuple):
     is_real: bool
 
     def is_meant_by(self, match: Match) -> bool:
-        is_driver = not match.drivers or any(fnmatch.fnmatchcase(self.driver, one) for one in match.drivers)
+        is_driver = not match.drivers or any(fnmatch.fnmatchcase(self.driver, driver) for driver in match.drivers)
         is_name = match.name is None or fnmatch.fnmatchcase(self.name, match.name)
         return is_driver and is_name and match.mac in (None, self.mac)
 
 
-def present(root: Path) -> list[Link]:
+def list_links(root: Path) -> list[Link]:
     """Every device, by name. One that goes away meanwhile is left out."""
     try:
         places = list((root / "sys/class/net").iterdir())
     except OSError:
         return []
-    found = [_link(place) for place in places if (place / "address").exists()]
-    return sorted(found, key=lambda link: _order(link.name))
+    found = [_read_link(place) for place in places if (place / "address").exists()]
+    return sorted(found, key=lambda link: _sort_key(link.name))
 
 
-def _link(place: Path) -> Link:
-    carrier = _line(place / "carrier")
+def _read_link(place: Path) -> Link:
+    carrier = _read_line(place / "carrier")
     is_real = (
-        _line(place / "type") == _ETHERNET
-        and _line(place / "address") not in ("", _NO_MAC)
+        _read_line(place / "type") == _ETHERNET
+        and _read_line(place / "address") not in ("", _NO_MAC)
         and not any((place / one).exists() for one in ("bridge", "bonding", "master", "brport"))
-        and "DEVTYPE=vlan" not in _text(place / "uevent").split()
+        and "DEVTYPE=vlan" not in _read_text(place / "uevent").split()
         and not place.name.startswith("veth")
     )
     try:
@@ -54,36 +54,36 @@ def _link(place: Path) -> Link:
     except OSError:
         driver = ""
     known = None if carrier not in ("0", "1") else carrier == "1"
-    return Link(place.name, _line(place / "address").lower(), driver, known, is_real)
+    return Link(place.name, _read_line(place / "address").lower(), driver, known, is_real)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError:  # the carrier of a device that is down is an error, not a value
         return ""
 
 
-def _line(path: Path) -> str:
-    return _text(path).strip()
+def _read_line(path: Path) -> str:
+    return _read_text(path).strip()
 
 
-def _order(name: str) -> tuple[Any, ...]:
+def _sort_key(name: str) -> tuple[Any, ...]:
     parts = re.split(r"(\d+)", name)
     return (name != "eth0", [(int(part), "") if part.isdigit() else (-1, part) for part in parts])
 
 
-def best(links: list[Link]) -> Link | None:
+def choose_best(links: list[Link]) -> Link | None:
     """The device to try first; None if there is no real one."""
     real = [link for link in links if link.is_real]
     return next(
-        iter([one for one in real if one.has_carrier] or [one for one in real if one.has_carrier is None]), None
+        iter([link for link in real if link.has_carrier] or [link for link in real if link.has_carrier is None]), None
     )
 
 
-def fallback(links: list[Link]) -> dict[str, Any] | None:
+def make_fallback(links: list[Link]) -> dict[str, Any] | None:
     """Network config of version 2 for a machine of which nobody says anything: DHCP on that device."""
-    link = best(links)
+    link = choose_best(links)
     if link is None:
         return None
     device = {"match": {"macaddress": link.mac}, "set-name": link.name, "dhcp4": True}

@@ -32,67 +32,67 @@ def _index(device: Device) -> int:
 
 def set_up(device: Device, is_up: bool = True) -> None:
     """Bring a device up or down. Raises OSError."""
-    _ask(_NEWLINK, 0, _LINK.pack(socket.AF_UNSPEC, 0, _index(device), _UP if is_up else 0, _UP))
+    _request(_NEWLINK, 0, _LINK.pack(socket.AF_UNSPEC, 0, _index(device), _UP if is_up else 0, _UP))
 
 
-def rename(device: Device, new: str) -> None:
+def rename_device(device: Device, new: str) -> None:
     """Give a device another name; it goes down for that moment and stays down. Raises OSError."""
     set_up(device, is_up=False)
     body = _LINK.pack(socket.AF_UNSPEC, 0, _index(device), 0, 0)
-    _ask(_NEWLINK, 0, body + _attribute(_IFLA_IFNAME, new.encode() + b"\0"))
+    _request(_NEWLINK, 0, body + _pack_attribute(_IFLA_IFNAME, new.encode() + b"\0"))
 
 
 def add_address(device: Device, address: str, valid_s: int | None = None) -> None:
     """Give a device an address (as CIDR), for so many seconds: one that we could not take away again goes by itself. Raises OSError."""
-    body = _address(device, address)
+    body = _pack_address(device, address)
     if valid_s is not None:
-        body += _attribute(_IFA_CACHEINFO, struct.pack("=LLLL", valid_s, valid_s, 0, 0))
-    _ask(_NEWADDR, _CREATE | _REPLACE, body)
+        body += _pack_attribute(_IFA_CACHEINFO, struct.pack("=LLLL", valid_s, valid_s, 0, 0))
+    _request(_NEWADDR, _CREATE | _REPLACE, body)
 
 
 def remove_address(device: Device, address: str) -> None:
     """Take an address away, and the routes that came with it. Raises OSError."""
-    _ask(_DELADDR, 0, _address(device, address))
+    _request(_DELADDR, 0, _pack_address(device, address))
 
 
 def add_route(device: Device, to: str, via: str | None, metric: int, is_on_link: bool = False) -> None:
     """Add a route through a device. Raises OSError."""
-    _ask(_NEWROUTE, _CREATE | _REPLACE, _route(device, to, via, metric, is_on_link))
+    _request(_NEWROUTE, _CREATE | _REPLACE, _pack_route(device, to, via, metric, is_on_link))
 
 
 def remove_route(device: Device, to: str, via: str | None, metric: int) -> None:
     """Take a route away. Raises OSError."""
-    _ask(_DELROUTE, 0, _route(device, to, via, metric, False))
+    _request(_DELROUTE, 0, _pack_route(device, to, via, metric, False))
 
 
-def _address(device: Device, address: str) -> bytes:
+def _pack_address(device: Device, address: str) -> bytes:
     given = ipaddress.ip_interface(address)
     family = socket.AF_INET6 if given.version == 6 else socket.AF_INET
     scope = _LINK_SCOPE if given.ip.is_link_local else _UNIVERSE
     body = _ADDRESS.pack(family, given.network.prefixlen, 0, scope, _index(device))
-    return body + _attribute(_IFA_LOCAL, given.ip.packed) + _attribute(_IFA_ADDRESS, given.ip.packed)
+    return body + _pack_attribute(_IFA_LOCAL, given.ip.packed) + _pack_attribute(_IFA_ADDRESS, given.ip.packed)
 
 
-def _route(device: Device, to: str, via: str | None, metric: int, is_on_link: bool) -> bytes:
+def _pack_route(device: Device, to: str, via: str | None, metric: int, is_on_link: bool) -> bytes:
     network = ipaddress.ip_network(to)
     family = socket.AF_INET6 if network.version == 6 else socket.AF_INET
     scope = _LINK_SCOPE if via is None else _UNIVERSE
     flags = _ONLINK if is_on_link else 0
     body = _ROUTE.pack(family, network.prefixlen, 0, 0, _MAIN, _BOOT, scope, _UNICAST, flags)
     if network.prefixlen:
-        body += _attribute(_RTA_DST, network.network_address.packed)
+        body += _pack_attribute(_RTA_DST, network.network_address.packed)
     if via is not None:
-        body += _attribute(_RTA_GATEWAY, ipaddress.ip_address(via).packed)
-    body += _attribute(_RTA_OIF, _NUMBER.pack(_index(device)))
-    return body + _attribute(_RTA_PRIORITY, _NUMBER.pack(metric))
+        body += _pack_attribute(_RTA_GATEWAY, ipaddress.ip_address(via).packed)
+    body += _pack_attribute(_RTA_OIF, _NUMBER.pack(_index(device)))
+    return body + _pack_attribute(_RTA_PRIORITY, _NUMBER.pack(metric))
 
 
-def _attribute(kind: int, value: bytes) -> bytes:
+def _pack_attribute(kind: int, value: bytes) -> bytes:
     length = 4 + len(value)
     return struct.pack("=HH", length, kind) + value + bytes(-length % 4)
 
 
-def _ask(kind: int, flags: int, body: bytes) -> None:
+def _request(kind: int, flags: int, body: bytes) -> None:
     """Send one request and wait until the kernel has done it. Raises OSError if it has not."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE) as asked:
         asked.settimeout(ANSWER_S)

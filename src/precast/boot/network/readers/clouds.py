@@ -50,7 +50,7 @@ def _number(value: object) -> int:
 def _within(addresses: Sequence[Any], network: object) -> list[str]:
     """Addresses with the prefix of the network that they are in."""
     prefix = str(network).partition("/")[2]
-    return [f"{one}/{prefix or 32}" for one in addresses]
+    return [f"{address}/{prefix or 32}" for address in addresses]
 
 
 def gce(interfaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def _routes(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Routes in the words of version 1."""
     rows = [one for one in row.get("routes") or [] if isinstance(one, Mapping)]
     return [
-        {"to": cidr(str(one.get("network") or one.get("destination")), one.get("netmask")), "via": one.get("gateway")}
-        for one in rows
+        {"to": cidr(str(row.get("network") or row.get("destination")), row.get("netmask")), "via": row.get("gateway")}
+        for row in rows
     ]
 
 
@@ -148,7 +148,7 @@ def azure(network: Mapping[str, Any]) -> dict[str, Any]:
                 continue
             device |= {f"dhcp{word[-1]}": True, f"dhcp{word[-1]}-overrides": dict(overrides)}
             prefix = next((one.get("prefix") for one in part.get("subnet") or [] if one.get("prefix")), usual)
-            device.setdefault("addresses", []).extend(f"{one}/{prefix}" for one in addresses[1:])
+            device.setdefault("addresses", []).extend(f"{address}/{prefix}" for address in addresses[1:])
         if not device.get("addresses"):
             device.pop("addresses", None)
         if "dhcp4" in device or "dhcp6" in device:
@@ -178,23 +178,5 @@ def oracle(vnics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             device["mtu"] = 9000
             addresses = _within([ipv4], nic.get("subnetCidrBlock")) if ipv4 else []
             device["addresses"] = addresses + _within(ipv6, nic.get("ipv6SubnetCidrBlock"))
-        found.append(device)
-    return _document(found)
-
-
-def upcloud(network: Mapping[str, Any]) -> dict[str, Any]:
-    """`network` of UpCloud's metadata: DHCP where an address says so, else the address."""
-    found = []
-    for nic in network.get("interfaces") or []:
-        device: dict[str, Any] = {"match": {"macaddress": str(nic.get("mac")).lower()}}
-        for one in nic.get("ip_addresses") or []:
-            family = "6" if one.get("family") == "IPv6" else "4"
-            if one.get("dhcp"):
-                device[f"dhcp{family}"] = True
-            else:
-                prefix = str(one.get("network")).partition("/")[2] or ("128" if family == "6" else "32")
-                device.setdefault("addresses", []).append(f"{one.get('address')}/{prefix}")
-        if servers := network.get("dns"):
-            device["nameservers"] = {"addresses": list(servers)}
         found.append(device)
     return _document(found)

@@ -99,7 +99,7 @@ def _add_network(device: dict[str, Any], network: Mapping[str, Any]) -> None:
 
 
 def _servers(data: Mapping[str, Any]) -> list[str]:
-    return [str(one["address"]) for one in _rows(data, "services") if one.get("type") == "dns" and one.get("address")]
+    return [str(row["address"]) for row in _rows(data, "services") if row.get("type") == "dns" and row.get("address")]
 
 
 def cidr(address: str, netmask: object) -> str:

@@ -203,8 +203,8 @@ def _give_servers(rows: list[Field], devices: dict[str, Device]) -> None:
     named = [row for row in rows if row.get("interface") is not None]
     for row in named:
         _add_servers(row, devices, row.need("interface").text(), is_server=True, is_search=True)
-    unserved = [one.id for one in devices.values() if one.has_ip and not one.nameservers]
-    unsearched = [one.id for one in devices.values() if one.has_ip and not one.search]
+    unserved = [device.id for device in devices.values() if device.has_ip and not device.nameservers]
+    unsearched = [device.id for device in devices.values() if device.has_ip and not device.search]
     for row in (row for row in rows if row not in named):
         for name in devices:
             _add_servers(row, devices, name, is_server=name in unserved, is_search=name in unsearched)
@@ -223,9 +223,9 @@ def _add_servers(row: Field, devices: dict[str, Device], name: str, is_server: b
 def _give_route(row: Field, devices: dict[str, Device]) -> None:
     route = _route(row)
     gateway = row.need("gateway").ip()
-    reaching = [one for one in devices.values() if any(_is_in(gateway, address) for address in one.addresses)]
+    reaching = [device for device in devices.values() if any(_is_in(gateway, address) for address in device.addresses)]
     if not reaching:
-        reaching = [one for one in devices.values() if one.addresses] or list(devices.values())
+        reaching = [device for device in devices.values() if device.addresses] or list(devices.values())
         if not reaching:
             raise row.error(issues.UNKNOWN_DEVICE, path=row.shown, device=f"of {gateway}", names="none")
         device_id = reaching[0].id

@@ -104,7 +104,7 @@ def read(top: Field) -> Network:
 def _check_names(network: Network, top: Field) -> None:
     """Bonds, bridges and vlans stand on devices that are configured too, or are netplan's own."""
     elsewhere = {name for section in network.sections.values() if isinstance(section, dict) for name in section}
-    known = {one.id for one in network.devices} | elsewhere
+    known = {device.id for device in network.devices} | elsewhere
     for section, kind in _SECTIONS.items():
         given = top.get(section)
         for name, field in given.entries() if given else ():
@@ -195,7 +195,7 @@ def _overrides(field: Field) -> Overrides:
 
 def _routes(field: Field) -> tuple[Route, ...]:
     gateways = [found for name in ("gateway4", "gateway6") if (found := field.get(name)) is not None]
-    ways = [Route(default_for(one.ip()), one.ip()) for one in gateways]
+    ways = [Route(default_for(gateway.ip()), gateway.ip()) for gateway in gateways]
     return (*ways, *(_route(one) for one in field.listed("routes")))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from precast.boot.network.model import Device, Kind, Network, Route, Rule, Start
 from precast.boot.network.renderers.networkd import only_netplan
-from precast.boot.network.renderers.rendered import HEADER, File, Rendering
+from precast.boot.network.renderers.rendering import HEADER, RenderedFile, Rendering
 
 PATH = "etc/network/interfaces.d/50-precast"
 RULES_PATH = "etc/udev/rules.d/70-precast-net.rules"
@@ -46,10 +46,10 @@ Stanza = tuple[str, list[str]]  # `inet dhcp`, and the lines below
 
 def render(network: Network) -> Rendering:
     blocks = [_block(network, device) for device in network.devices]
-    files = [File(PATH, HEADER + "\n" + "\n".join(blocks))]
-    rules = [_udev_rule(one) for one in network.devices if one.set_name and one.match and one.match.mac]
+    files = [RenderedFile(PATH, HEADER + "\n" + "\n".join(blocks))]
+    rules = [_udev_rule(device) for device in network.devices if device.set_name and device.match and device.match.mac]
     if rules:
-        files.append(File(RULES_PATH, HEADER + "".join(rules)))
+        files.append(RenderedFile(RULES_PATH, HEADER + "".join(rules)))
     return Rendering(files, only_netplan(network, "eni"))
 
 
@@ -75,12 +75,12 @@ def _stanzas(device: Device) -> list[Stanza]:
         metric = device.overrides4.route_metric
         lines = [f"metric {metric}"] if metric is not None else []
         found.append(("inet dhcp", lines + ([f"hostname {name}"] if (name := device.overrides4.hostname) else [])))
-    found += [_static(device, one) for one in device.addresses if ":" not in one]
+    found += [_static(device, address) for address in device.addresses if ":" not in address]
     if device.dhcp6:
         found.append(("inet6 dhcp", _accepting(device, True)))
-    elif device.accept_ra and not any(":" in one for one in device.addresses):
+    elif device.accept_ra and not any(":" in address for address in device.addresses):
         found.append(("inet6 auto", []))
-    found += [_static(device, one) for one in device.addresses if ":" in one]
+    found += [_static(device, address) for address in device.addresses if ":" in address]
     if not found:
         found.append(("inet manual", []))
     dns = [f"dns-nameservers {' '.join(device.nameservers)}"] if device.nameservers else []
@@ -93,7 +93,7 @@ def _static(device: Device, address: str) -> Stanza:
     """An address; the first of its family takes the gateway and says whether routers are listened to."""
     is_ipv6 = ":" in address
     lines = [f"address {address}"]
-    if address == next(one for one in device.addresses if (":" in one) == is_ipv6):
+    if address == next(address for address in device.addresses if (":" in address) == is_ipv6):
         if (way := _gateway(device, is_ipv6)) is not None:
             lines.append(f"gateway {way.via}")
             lines += [f"metric {way.metric}"] if way.metric is not None else []
@@ -108,7 +108,7 @@ def _accepting(device: Device, usual: bool | None) -> list[str]:
 
 def _gateway(device: Device, is_ipv6: bool) -> Route | None:
     """The plain default route of a family, which a stanza can say by itself."""
-    plain = (one for one in device.routes if one.is_default and one.is_ipv6 == is_ipv6 and _is_plain(one))
+    plain = (route for route in device.routes if route.is_default and route.is_ipv6 == is_ipv6 and _is_plain(route))
     return next(plain, None)
 
 
@@ -136,7 +136,7 @@ def _made_of(network: Network, device: Device) -> list[str]:
 
 
 def _bridge(network: Network, device: Device) -> list[str]:
-    ports = [found.name if (found := network.device(one)) else one for one in device.interfaces]
+    ports = [found.name if (found := network.device(interface)) else interface for interface in device.interfaces]
     lines = [f"bridge_ports {' '.join(ports) or 'none'}"]
     for name, value in device.parameters.items():
         if name == "stp":
@@ -162,8 +162,8 @@ def _commands(device: Device, stanzas: list[Stanza]) -> list[str]:
         for is_ipv6 in (False, True)
         if any(title == ("inet6 static" if is_ipv6 else "inet static") for title, _ in stanzas)
     ]
-    words = [_route_words(one, device.name) for one in device.routes if one not in said]
-    words += [_rule_words(one) for one in device.rules]
+    words = [_route_words(route, device.name) for route in device.routes if route not in said]
+    words += [_rule_words(rule) for rule in device.rules]
     lines = [
         line
         for family, thing, text in words

@@ -11,7 +11,7 @@ from precast.base.errors import PrecastError
 from precast.boot.network import issues
 from precast.boot.network.model import Device, Kind, Network, Overrides, Route, Rule, Start
 from precast.boot.network.renderers.networkd import link_file, only_netplan
-from precast.boot.network.renderers.rendered import PRIVATE, File, Rendering, file_name, sections
+from precast.boot.network.renderers.rendering import PRIVATE, RenderedFile, Rendering, file_name, format_sections
 
 Rows = list[tuple[str, object]]
 _PLACE = "etc/NetworkManager/system-connections/precast-"
@@ -43,9 +43,11 @@ _MAGIC = 64  # wake-on-lan by magic packet, in NetworkManager's numbers
 
 
 def render(network: Network) -> Rendering:
-    files = [File(f"{_PLACE}{file_name(one)}.nmconnection", _text(network, one), PRIVATE) for one in network.devices]
-    files += [link for one in network.devices if (link := link_file(one)) is not None]
-    left = [error for one in network.devices if network.master_of(one) is None for error in _unsaid(one)]
+    files = [
+        RenderedFile(f"{_PLACE}{file_name(device)}.nmconnection", _text(network, device), PRIVATE) for device in network.devices
+    ]
+    files += [link for device in network.devices if (link := link_file(device)) is not None]
+    left = [error for device in network.devices if network.master_of(device) is None for error in _unsaid(device)]
     return Rendering(files, only_netplan(network, "network-manager") + left)
 
 
@@ -61,7 +63,7 @@ def _text(network: Network, device: Device) -> str:
         parts.append(("bridge-port", [("path-cost", _of_port(cost, device)), ("priority", _of_port(priority, device))]))
     if master is None:
         parts += [("ipv4", _ipv4(device)), ("ipv6", _ipv6(device))]
-    return sections(parts)
+    return format_sections(parts)
 
 
 def _of_port(given: Any, device: Device) -> object:
@@ -83,7 +85,7 @@ def _match(device: Device) -> list[tuple[str, Rows]]:
     if match is None or device.set_name is not None:
         return []
     rows: Rows = [("interface-name", f"{match.name};" if match.name else None)]
-    rows.append(("driver", "".join(f"{one};" for one in match.drivers) or None))
+    rows.append(("driver", "".join(f"{driver};" for driver in match.drivers) or None))
     return [("match", rows)]
 
 
@@ -117,26 +119,26 @@ def _unsaid(device: Device) -> list[PrecastError]:
     found = []
     for is_ipv6 in (False, True):
         if not _speaks(device, is_ipv6):
-            left = [one for one in device.nameservers if (":" in one) == is_ipv6]
-            left += [one.to for one in device.routes if one.is_ipv6 == is_ipv6]
+            left = [nameserver for nameserver in device.nameservers if (":" in nameserver) == is_ipv6]
+            left += [route.to for route in device.routes if route.is_ipv6 == is_ipv6]
             found += [issues.LEFT_OUT.error(what=one, device=device.id, renderer="network-manager") for one in left]
     return found
 
 
 def _speaks(device: Device, is_ipv6: bool) -> bool:
-    has_address = any((":" in one) == is_ipv6 for one in device.addresses)
+    has_address = any((":" in address) == is_ipv6 for address in device.addresses)
     return has_address or (device.dhcp6 or bool(device.accept_ra) if is_ipv6 else device.dhcp4)
 
 
 def _ipv4(device: Device) -> Rows:
-    has_address = any(":" not in one for one in device.addresses)
+    has_address = any(":" not in address for address in device.addresses)
     is_local = device.link_local is not None and "ipv4" in device.link_local
     method = "auto" if device.dhcp4 else "manual" if has_address else "link-local" if is_local else "disabled"
     return [("method", method), *_addressing(device, False), *(_dhcp(device.overrides4) if device.dhcp4 else [])]
 
 
 def _ipv6(device: Device) -> Rows:
-    has_address = any(":" in one for one in device.addresses)
+    has_address = any(":" in address for address in device.addresses)
     is_off = device.link_local is not None and "ipv6" not in device.link_local
     silent = "disabled" if is_off else "link-local" if device.accept_ra is False else "ignore"
     method = "auto" if device.dhcp6 or device.accept_ra else "manual" if has_address else silent
@@ -147,16 +149,16 @@ def _ipv6(device: Device) -> Rows:
 def _addressing(device: Device, is_ipv6: bool) -> Rows:
     if not _speaks(device, is_ipv6):
         return []
-    addresses = [one for one in device.addresses if (":" in one) == is_ipv6]
+    addresses = [address for address in device.addresses if (":" in address) == is_ipv6]
     rows: Rows = [(f"address{number}", one) for number, one in enumerate(addresses, 1)]
-    ways = [one for one in device.routes if one.is_ipv6 == is_ipv6]
+    ways = [route for route in device.routes if route.is_ipv6 == is_ipv6]
     for number, one in enumerate(ways, 1):
         rows += _route(number, one)
-    rules = [one for one in device.rules if (":" in (one.source or one.to or "")) == is_ipv6]
+    rules = [rule for rule in device.rules if (":" in (rule.source or rule.to or "")) == is_ipv6]
     rows += [(f"routing-rule{number}", _rule(one, is_ipv6)) for number, one in enumerate(rules, 1)]
-    servers = [one for one in device.nameservers if (":" in one) == is_ipv6]
-    rows.append(("dns", "".join(f"{one};" for one in servers) or None))
-    rows.append(("dns-search", "".join(f"{one};" for one in device.search) or None))
+    servers = [nameserver for nameserver in device.nameservers if (":" in nameserver) == is_ipv6]
+    rows.append(("dns", "".join(f"{server};" for server in servers) or None))
+    rows.append(("dns-search", "".join(f"{domain};" for domain in device.search) or None))
     return rows
 
 

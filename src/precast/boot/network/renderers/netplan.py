@@ -8,7 +8,7 @@ import yaml  # type: ignore[import-untyped]
 from precast.base.errors import PrecastError
 from precast.boot.network import issues
 from precast.boot.network.model import Device, Kind, Network, Overrides, Route, Rule, Start
-from precast.boot.network.renderers.rendered import HEADER, PRIVATE, File, Rendering
+from precast.boot.network.renderers.rendering import HEADER, PRIVATE, RenderedFile, Rendering
 
 PATH = "etc/netplan/50-precast.yaml"
 
@@ -22,7 +22,7 @@ def render(network: Network) -> Rendering:
         found.setdefault(device.kind.value, {})[device.id] = _device(_agreeing(device, warnings))
     found |= network.sections
     text = yaml.safe_dump({"network": found}, default_flow_style=False, sort_keys=False, allow_unicode=True)
-    return Rendering([File(PATH, HEADER + text, PRIVATE)], warnings)
+    return Rendering([RenderedFile(PATH, HEADER + text, PRIVATE)], warnings)
 
 
 def _agreeing(device: Device, warnings: list[PrecastError]) -> Device:
@@ -63,8 +63,8 @@ def _device(device: Device) -> dict[str, Any]:
         found["accept-ra"] = device.accept_ra
     if device.link_local is not None:
         found["link-local"] = list(device.link_local)
-    found |= _given(addresses=list(device.addresses), routes=[_route(one) for one in device.routes])
-    found |= _given(routing_policy=[_rule(one) for one in device.rules])
+    found |= _given(addresses=list(device.addresses), routes=[_route(route) for route in device.routes])
+    found |= _given(routing_policy=[_rule(rule) for rule in device.rules])
     found |= _given(nameservers=_given(search=list(device.search), addresses=list(device.nameservers)))
     return found | dict(device.further)
 

@@ -8,7 +8,7 @@ from typing import Any
 from precast.base.errors import PrecastError
 from precast.boot.network import issues
 from precast.boot.network.model import Device, Kind, Network, Overrides, Route, Rule, Start
-from precast.boot.network.renderers.rendered import File, Rendering, file_name, sections
+from precast.boot.network.renderers.rendering import RenderedFile, Rendering, file_name, format_sections
 
 Rows = list[tuple[str, object]]
 _PLACE = "etc/systemd/network/10-precast-"
@@ -59,24 +59,24 @@ _ONLY_4 = {"route_metric", "hostname", "use_mtu", "use_routes"}
 
 
 def render(network: Network) -> Rendering:
-    files: list[File] = []
+    files: list[RenderedFile] = []
     for device in network.devices:
         place = _PLACE + file_name(device)
         if device.kind is not Kind.ETHERNET:
-            files.append(File(f"{place}.netdev", _netdev(device)))
+            files.append(RenderedFile(f"{place}.netdev", _netdev(device)))
         if (link := link_file(device)) is not None:
             files.append(link)
-        files.append(File(f"{place}.network", _network(network, device)))
+        files.append(RenderedFile(f"{place}.network", _network(network, device)))
     return Rendering(files, only_netplan(network, "networkd"))
 
 
 def only_netplan(network: Network, renderer: str) -> list[PrecastError]:
     """What a network has that no renderer but netplan's can say."""
-    left = [*network.sections, *(f"{one.id}.{name}" for one in network.devices for name in one.further)]
+    left = [*network.sections, *(f"{device.id}.{name}" for device in network.devices for name in device.further)]
     return [issues.ONLY_NETPLAN.error(what=what, renderer=renderer) for what in left]
 
 
-def link_file(device: Device) -> File | None:
+def link_file(device: Device) -> RenderedFile | None:
     """What udev does when the device appears: its name, its address, waking. NetworkManager and ENI leave this to udev too."""
     if device.kind is not Kind.ETHERNET or not (device.set_name or device.has_wakeonlan):
         return None
@@ -84,8 +84,8 @@ def link_file(device: Device) -> File | None:
     rows += [("MACAddress", device.mac), ("WakeOnLan", "magic" if device.has_wakeonlan else None)]
     rows.append(("MTUBytes", device.mtu))
     # A match by name means the one that the kernel gave, before any renaming.
-    text = sections([("Match", _match(device, "OriginalName")), ("Link", rows)])
-    return File(f"{_PLACE}{file_name(device)}.link", text)
+    text = format_sections([("Match", _match(device, "OriginalName")), ("Link", rows)])
+    return RenderedFile(f"{_PLACE}{file_name(device)}.link", text)
 
 
 def _match(device: Device, by_name: str = "Name") -> Rows:
@@ -114,7 +114,7 @@ def _netdev(device: Device) -> str:
         title, words = known[device.kind]
         given = [(words[name], _parameter(name, value)) for name, value in device.parameters.items() if name in words]
         parts.append((title, sorted(given)))
-    return sections(parts)
+    return format_sections(parts)
 
 
 def _parameter(name: str, value: Any) -> object:
@@ -132,9 +132,9 @@ def _network(network: Network, device: Device) -> str:
         port: Rows = [("Cost", _of_port(cost, device)), ("Priority", _of_port(priority, device))]
         parts.append(("Bridge", port))
     parts += _dhcp(device)
-    parts += [("Route", _route(one)) for one in device.routes]
-    parts += [("RoutingPolicyRule", _rule(one)) for one in device.rules]
-    return sections(parts)
+    parts += [("Route", _route(route)) for route in device.routes]
+    parts += [("RoutingPolicyRule", _rule(rule)) for rule in device.rules]
+    return format_sections(parts)
 
 
 def _of_port(given: Any, device: Device) -> object:
@@ -169,8 +169,8 @@ def _plain(network: Network, device: Device, master: Device | None) -> Rows:
     rows.append(("KeepConfiguration", True if device.is_critical else None))
     if device.kind is not Kind.ETHERNET:  # it has none before its parts have, and is addressed all the same
         rows.append(("ConfigureWithoutCarrier", True))
-    rows += [("Address", one) for one in device.addresses]
-    rows += [("DNS", one) for one in device.nameservers]
+    rows += [("Address", address) for address in device.addresses]
+    rows += [("DNS", nameserver) for nameserver in device.nameservers]
     rows.append(("Domains", " ".join(device.search) or None))
     return rows
 

@@ -1,12 +1,12 @@
-"""What one compile knows of managed types: those that Precast brings, and those that modules declare in Ruby.
+"""The managed types that one compile knows: those built into Precast, and those that modules declare in Ruby.
 
 A module's type is found by its name alone: the first `lib/puppet/type/NAME.rb` on the module path.
 """
 
 from typing import Any
 
-from precast.lang.compiler.loading import Loader
-from precast.lang.compiler.resources import RELATIONS, Resource
+from precast.lang.compiler.loader import Loader
+from precast.lang.compiler.resources import RELATIONSHIPS, Resource
 from precast.lang.inputs import Inputs
 from precast.lang.issues import compiler as issues
 from precast.types import catalogue
@@ -17,32 +17,32 @@ def is_metaparameter(name: str) -> bool:
     return name in catalogue.METAPARAMETERS
 
 
-def is_handed_down(name: str) -> bool:
-    """Whether what a container says of it goes for all it contains."""
-    return is_metaparameter(name) and name not in RELATIONS
+def is_inherited(name: str) -> bool:
+    """Whether the contents of a container inherit this metaparameter from it."""
+    return is_metaparameter(name) and name not in RELATIONSHIPS
 
 
 class KnownTypes:
-    """The managed types that a compile has met."""
+    """Finds managed types by name and remembers them for the compile."""
 
     def __init__(self, loader: Loader, inputs: Inputs) -> None:
         self._loader = loader
         self._inputs = inputs
-        self._found: dict[str, ManagedType | None] = {}
+        self._module_types: dict[str, ManagedType | None] = {}
 
     @property
     def of_modules(self) -> dict[str, ManagedType]:
-        """Those found so far that a module brings."""
-        return {name: each for name, each in self._found.items() if each is not None}
+        """The types found so far that modules declare."""
+        return {name: declared for name, declared in self._module_types.items() if declared is not None}
 
     def find(self, name: str) -> ManagedType | None:
-        """The type of a name in lower case; None if neither Precast nor a module has one."""
+        """The type with a name in lower case; None if neither Precast nor a module has it."""
         known = catalogue.find(name)
         if known is not None or "::" in name:
             return known
-        if name not in self._found:
-            self._found[name] = self._of_module(name)
-        return self._found[name]
+        if name not in self._module_types:
+            self._module_types[name] = self._of_module(name)
+        return self._module_types[name]
 
     def names(self) -> list[str]:
         return [*catalogue.names(), *self.of_modules]
@@ -60,7 +60,7 @@ class KnownTypes:
         return sorted(declared.attributes) if declared is not None else []
 
     def must_be_known(self, type_name: str, name: str) -> bool:
-        """Whether a parameter steers the catalog itself or names the thing: it cannot wait for a value."""
+        """Whether the compile needs a concrete value: the parameter is a metaparameter, or it names the resource."""
         if is_metaparameter(name):
             return True
         declared = self.find(type_name)
@@ -69,9 +69,9 @@ class KnownTypes:
         return name in declared.never_deferred or (name in declared.namevars and declared.is_isomorphic)
 
     def unique_key(self, resource: Resource) -> tuple[Any, ...] | None:
-        """What no other resource of the type may share, where it has such a thing: the file's path, the user's name.
+        """The namevars' values, which only one resource of the type may have: a file's path, a user's name; None if any may.
 
-        Raises where the title has none of the forms that the type knows.
+        Raises if the title matches none of the type's title patterns.
         """
         declared = self.find(resource.type_name)
         if declared is None:
@@ -92,7 +92,7 @@ class KnownTypes:
         return tuple(values.get(name) for name in sorted(declared.namevars))
 
     def with_title(self, resource: Resource) -> dict[str, Any]:
-        """The parameters' values, first those that the title stands for; what only repeats the title is left out."""
+        """The parameters' values, including those that the title sets; one that only repeats the title is left out."""
         values = {name: parameter.value for name, parameter in resource.parameters.items()}
         if resource.is_class:
             return values
@@ -112,18 +112,18 @@ class KnownTypes:
         path = self._loader.module_file(f"lib/puppet/type/{name}.rb")
         if path is None:
             return self._of_plugin(name)
-        # Reads Ruby, which a catalog without types of modules has no need of.
+        # This reads Ruby, which a catalog without module types does not need.
         from precast.lang.compiler.types.module_types import type_in
 
         return type_in(path, name, self._loader, self._inputs)
 
     def _of_plugin(self, name: str) -> ManagedType | None:
-        """A type that a module brings in Python alone: the node that runs it knows its attributes, so all are taken here."""
+        """A type that a module declares only in Python: the node that runs it knows its attributes, so all are accepted here."""
         if self._loader.module_file(f"precast/types/{name}.py") is None:
             return None
-        return ManagedType(name, "A type that a module brings in Python.", {}, {}, is_open=True)
+        return ManagedType(name, "A type that a module declares in Python.", {}, {}, is_open=True)
 
 
 def _has_name(declared: ManagedType | None) -> bool:
-    """Whether name is an attribute of its own rather than another word for what names the resource."""
+    """Whether `name` is an attribute of its own, not an alias of the namevar."""
     return declared is not None and "name" in declared.attributes

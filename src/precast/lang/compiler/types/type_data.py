@@ -1,4 +1,4 @@
-"""Data types as a catalog holds them: Puppet's Pcore form, `{"__ptype": "Pcore::IntegerType", "from": 1}`."""
+"""Serializes data types for a catalog in Puppet's Pcore form: `{"__ptype": "Pcore::IntegerType", "from": 1}`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from precast.lang.datatypes import ANY, CallableType, Type
 from precast.lang.datatypes.base import Size
 from precast.lang.datatypes.collections import ArrayType, CollectionType, HashType, StructType, TupleType
-from precast.lang.datatypes.combined import NotUndefType, OptionalType, TypeType, VariantType
-from precast.lang.datatypes.initial import InitType
+from precast.lang.datatypes.composites import NotUndefType, OptionalType, TypeType, VariantType
+from precast.lang.datatypes.init_types import InitType
 from precast.lang.datatypes.iterables import IterableType
 from precast.lang.datatypes.scalars import EnumType, FloatType, IntegerType, PatternType, RegexpType, StringType
 
 
 def type_data(value: Type) -> Any:
-    """The type as data: its name, and what it was given."""
+    """A type as JSON data: its name and its parameters."""
     data: dict[str, Any] = {"__ptype": f"Pcore::{value.name}Type"}
     for kind, attributes in _ATTRIBUTES:
         if isinstance(value, kind):
@@ -39,6 +39,11 @@ def _string(value: StringType) -> dict[str, Any]:
     return {"size_type_or_value": size["size_type"]} if size else {}
 
 
+def _enum(value: EnumType) -> dict[str, Any]:
+    case: dict[str, Any] = {"case_insensitive": True} if value.any_case else {}
+    return ({"values": list(value.values)} if value.values else {}) | case
+
+
 def _array(value: ArrayType) -> dict[str, Any]:
     return ({} if value.element == ANY else {"element_type": type_data(value.element)}) | _size(value.given_size)
 
@@ -50,7 +55,7 @@ def _hash(value: HashType) -> dict[str, Any]:
 
 
 def _tuple(value: TupleType) -> dict[str, Any]:
-    return {"types": [type_data(each) for each in value.types]} | _size(value.given_size)
+    return {"types": [type_data(element) for element in value.types]} | _size(value.given_size)
 
 
 def _struct(value: StructType) -> dict[str, Any]:
@@ -79,20 +84,20 @@ def _callable(value: CallableType) -> dict[str, Any]:
     }
 
 
-# In the order they are tried: a kind comes before those it is a case of.
+# In the order of the tests: a subtype comes before its supertype.
 _ATTRIBUTES: tuple[tuple[Any, Callable[[Any], dict[str, Any]]], ...] = (
     (IntegerType, _range),
     (FloatType, _range),
     (StringType, _string),
-    (EnumType, lambda value: {"values": list(value.words)} if value.words else {}),
-    (PatternType, lambda value: {"patterns": [type_data(RegexpType(each)) for each in value.patterns]}),
+    (EnumType, _enum),
+    (PatternType, lambda value: {"patterns": [type_data(RegexpType(pattern)) for pattern in value.patterns]}),
     (RegexpType, lambda value: {} if value.pattern is None else {"pattern": value.pattern.pattern}),
     (ArrayType, _array),
     (HashType, _hash),
     (TupleType, _tuple),
     (StructType, _struct),
     (CollectionType, lambda value: _size(value.given_size)),
-    (VariantType, lambda value: {"types": [type_data(each) for each in value.types]} if value.types else {}),
+    (VariantType, lambda value: {"types": [type_data(member) for member in value.types]} if value.types else {}),
     ((OptionalType, NotUndefType, TypeType, IterableType, InitType), _inner),
     (CallableType, _callable),
 )

@@ -1,4 +1,4 @@
-"""`Object[{…}]` and `TypeSet[{…}]`: from the Hash a manifest writes to the type, with everything checked."""
+"""`Object[{…}]` and `TypeSet[{…}]`: makes the type from the Hash in the manifest, with all checks."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ from precast.lang.datatypes.objects import Attribute, ObjectType
 from precast.lang.datatypes.references import TypeAlias, TypeReference
 from precast.lang.datatypes.typesets import TypeSetType
 from precast.lang.issues import types as issues
-from precast.lang.values.core import Hash, Value, kind_name, to_string
+from precast.lang.values.base import Hash, Value, kind_name, to_string
 from precast.lang.values.versions import SemVer
 
 _KEYS: Final = (
@@ -25,7 +25,7 @@ _KINDS: Final = ("constant", "derived", "given_or_derived", "reference")
 
 
 def object_type(arguments: tuple[Value, ...]) -> ObjectType:
-    """The Object type a Hash describes; raises LANG-240."""
+    """The Object type that a Hash describes. Raises LANG-240."""
     if len(arguments) != 1:
         raise issues.TYPE_ARGUMENT_COUNT.error(type="Object", wanted="1 argument", count=len(arguments))
     init = arguments[0]
@@ -36,7 +36,7 @@ def object_type(arguments: tuple[Value, ...]) -> ObjectType:
             raise _bad(f"object initializer has wrong type, unrecognized key '{key}'")
     label = _field(init, "name", str, "")
     parent = _parent(init.get("parent"))
-    made = ObjectType(
+    new_type = ObjectType(
         label,
         parent,
         _attributes(init, label, parent),
@@ -46,9 +46,9 @@ def object_type(arguments: tuple[Value, ...]) -> ObjectType:
         _field(init, "equality_include_type", bool, True),
     )
     if isinstance(init.get("parent"), TypeReference):
-        made.parent_name = init["parent"].reference
-    _check_equality(made)
-    return made
+        new_type.parent_name = init["parent"].reference
+    _check_equality(new_type)
+    return new_type
 
 
 def _bad(reason: str) -> Exception:
@@ -88,23 +88,26 @@ def _member_type(value: Value, label: str, name: str) -> Type:
 
 
 def _function(value: Value, label: str, name: str) -> Type:
-    found = _member_type(value, label, name)
-    if not isinstance(found, CallableType):
-        raise _bad(f"function {label}[{name}] has wrong type, expects a Type[Callable] value, got Type[{found}]")
-    return found
+    function_type = _member_type(value, label, name)
+    if not isinstance(function_type, CallableType):
+        raise _bad(
+            f"function {label}[{name}] has wrong type, expects a Type[Callable] value, got Type[{function_type}]"
+        )
+    return function_type
 
 
 def _attributes(init: Hash, label: str, parent: ObjectType | None) -> list[Attribute]:
-    found = [_attribute(label, name, each) for name, each in _field(init, "attributes", Hash, Hash()).items()]
+    entries = _field(init, "attributes", Hash, Hash()).items()
+    attributes = [_attribute(label, name, given) for name, given in entries]
     for name, value in _field(init, "constants", Hash, Hash()).items():
-        if any(each.name == name for each in found):
+        if any(attribute.name == name for attribute in attributes):
             raise _bad(f"attribute {label}[{name}] is defined as both a constant and an attribute")
         overrides = parent is not None and name in parent.attributes
-        found.append(Attribute(name, infer(value).generalized(), "constant", True, value, overrides))
+        attributes.append(Attribute(name, infer(value).generalized(), "constant", True, value, overrides))
     inherited = parent.attributes if parent else {}
-    for each in found:
-        _check_override(label, each, inherited.get(each.name), parent)
-    return found
+    for attribute in attributes:
+        _check_override(label, attribute, inherited.get(attribute.name), parent)
+    return attributes
 
 
 def _attribute(label: str, name: Value, given: Value) -> Attribute:
@@ -119,25 +122,25 @@ def _attribute(label: str, name: Value, given: Value) -> Attribute:
             raise _bad(f"initializer for attribute {label}[{name}] has wrong type, unrecognized key '{key}'")
     kind = given.get("kind", "")
     if kind and kind not in _KINDS:
-        wanted = ", ".join(f"'{each}'" for each in _KINDS)
+        wanted = ", ".join(f"'{known}'" for known in _KINDS)
         raise _bad(
             f"initializer for attribute {label}[{name}] has wrong type, entry 'kind' expects a match for Enum[{wanted}], "
             f"got '{kind}'"
         )
     if not isinstance(given.get("type"), Type):
         raise _bad(f"initializer for attribute {label}[{name}] has wrong type, expects a value for key 'type'")
-    made = Attribute(
+    attribute = Attribute(
         name, given["type"], kind, "value" in given, given.get("value"),
         given.get("override") is True, given.get("final") is True,
     )  # fmt: skip
-    if kind in ("derived", "given_or_derived") and made.has_value:
+    if kind in ("derived", "given_or_derived") and attribute.has_value:
         raise _bad(f"attribute {label}[{name}] of kind '{kind}' cannot be combined with an attribute value")
-    if kind == "constant" and not made.has_value:
+    if kind == "constant" and not attribute.has_value:
         raise _bad(f"attribute {label}[{name}] of kind 'constant' requires a value")
-    if made.has_value and not made.type.check(made.value):
-        got = infer(made.value).generalized()
-        raise _bad(f"attribute {label}[{name}] value has wrong type, expects a {made.type} value, got {got}")
-    return made
+    if attribute.has_value and not attribute.type.check(attribute.value):
+        got = infer(attribute.value).generalized()
+        raise _bad(f"attribute {label}[{name}] value has wrong type, expects a {attribute.type} value, got {got}")
+    return attribute
 
 
 def _check_override(label: str, own: Attribute, inherited: Attribute | None, parent: ObjectType | None) -> None:
@@ -166,25 +169,25 @@ def _equality(value: Value) -> tuple[str, ...] | None:
     raise _bad(f"object initializer has wrong type, entry 'equality' expects a String or Array, got {kind_name(value)}")
 
 
-def _check_equality(made: ObjectType) -> None:
-    if made.equality is None:
+def _check_equality(new_type: ObjectType) -> None:
+    if new_type.equality is None:
         return
-    if not made.equality_include_type and made.equality:
+    if not new_type.equality_include_type and new_type.equality:
         raise _bad("equality_include_type = false cannot be combined with non empty equality specification")
-    for name in made.equality:
-        attribute = made.attributes.get(name)
+    for name in new_type.equality:
+        attribute = new_type.attributes.get(name)
         if attribute is None:
-            raise _bad(f"{made.label} equality is referencing non existent attribute '{name}'")
+            raise _bad(f"{new_type.label} equality is referencing non existent attribute '{name}'")
         if attribute.kind == "constant":
-            raise _bad(f"{made.label} equality is referencing constant attribute {made.label}[{name}]")
-        if name not in made.own_attributes:
+            raise _bad(f"{new_type.label} equality is referencing constant attribute {new_type.label}[{name}]")
+        if name not in new_type.own_attributes:
             raise _bad(
-                f"{made.label} equality is referencing attribute {name} which is included in equality of the parent"
+                f"{new_type.label} equality is referencing attribute {name} which is included in equality of the parent"
             )
 
 
 def type_set(arguments: tuple[Value, ...]) -> TypeSetType:
-    """The TypeSet a Hash describes; raises LANG-240."""
+    """The TypeSet that a Hash describes. Raises LANG-240."""
     if len(arguments) != 1 or not isinstance(arguments[0], Hash):
         raise issues.TYPE_ARGUMENT_COUNT.error(type="TypeSet", wanted="1 argument", count=len(arguments))
     init = arguments[0]
@@ -200,17 +203,17 @@ def type_set(arguments: tuple[Value, ...]) -> TypeSetType:
     for key, member in _field(init, "types", Hash, Hash()).items():
         name = key.reference if isinstance(key, TypeReference) else to_string(key)
         types[name] = object_type((member,)) if isinstance(member, Hash) else _member_type(member, "types", name)
-    for made_type in types.values():
-        if isinstance(made_type, ObjectType):
-            made_type.linked(types.get)
-            if made_type.parent_name:
-                raise _bad(f"reference to unresolved type '{made_type.parent_name}'")
-    made = TypeSetType(init, types)
-    return made.named(init["name"]) if isinstance(init.get("name"), str) else made
+    for member_type in types.values():
+        if isinstance(member_type, ObjectType):
+            member_type.linked(types.get)
+            if member_type.parent_name:
+                raise _bad(f"reference to unresolved type '{member_type.parent_name}'")
+    result = TypeSetType(init, types)
+    return result.named(init["name"]) if isinstance(init.get("name"), str) else result
 
 
 def named_type(alias: TypeAlias, target: Value) -> Type:
-    """What a type definition declares: Object types and TypeSets take the name themselves, other types go by the alias."""
+    """The type that a type definition declares: an Object type or TypeSet gets the name itself, other types get an alias."""
     if isinstance(target, Hash):  # `type X = {…}` is short for Object[{…}]
         target = object_type((target,))
     is_object = isinstance(target, ObjectType) and not (target.is_default or target.given or target.is_declared)

@@ -1,4 +1,4 @@
-"""Types from text, for the signatures of functions and for `Type.new`: the language's own parser, and literals only."""
+"""Parses types from text, for the signatures of functions and for `Type.new`: uses the language's parser and accepts only literals."""
 
 import functools
 from collections.abc import Callable
@@ -6,24 +6,24 @@ from collections.abc import Callable
 from precast.base.spans import Source
 from precast.lang.datatypes.base import Type
 from precast.lang.datatypes.construction.access import index
-from precast.lang.datatypes.naming import core
+from precast.lang.datatypes.core_types import core
 from precast.lang.datatypes.references import ResourceType, TypeReference
 from precast.lang.issues import types as issues
 from precast.lang.syntax import ast
 from precast.lang.syntax.parser import parse
-from precast.lang.values.core import DEFAULT, Hash, Regexp, Value
+from precast.lang.values.base import DEFAULT, Hash, Regexp, Value
 
 Resolve = Callable[[str], Type | None]
 
 
 @functools.lru_cache(maxsize=2048)
 def parse_type(text: str) -> Type:
-    """The core type a text states; raises LANG-260."""
+    """Parse the text of a core type. Raises LANG-260."""
     return parse_type_in(text, core)
 
 
 def parse_type_in(text: str, resolve: Resolve) -> Type:
-    """The type a text states, with names resolved by the caller; raises LANG-260."""
+    """Parse the text of a type, with names resolved by the caller. Raises LANG-260."""
     body = parse(Source("type", text)).body
     value = _value(body, text, resolve)
     if not isinstance(value, Type):
@@ -35,8 +35,8 @@ def _value(node: ast.Node | None, text: str, resolve: Resolve) -> Value:
     if isinstance(node, ast.Block) and len(node.statements) == 1:
         return _value(node.statements[0], text, resolve)
     if isinstance(node, ast.QualifiedReference):
-        found = resolve(node.name)
-        return found if found is not None else TypeReference(node.name)
+        resolved = resolve(node.name)
+        return resolved if resolved is not None else TypeReference(node.name)
     if isinstance(node, ast.Access):
         target = _value(node.left, text, resolve)
         arguments = tuple(_value(key, text, resolve) for key in node.keys)

@@ -1,8 +1,8 @@
-"""How a function is declared that a module brings as Ruby code.
+"""Declares functions that a module brings as Ruby code.
 
-It is there only for a compile whose module path has a file that defines its name; what runs is ours. Puppet has two kinds of such
-files: those below `lib/puppet/functions` take values as they are; those below `lib/puppet/parser/functions`, the older kind, get
-undef as an empty string and richer values as texts, and their return value counts only where they declare one.
+Such a function exists only in a compile whose module path has a file that defines its name; the implementation that runs is ours.
+Puppet has two kinds of these files: those below `lib/puppet/functions` get values as they are; those below
+`lib/puppet/parser/functions`, the legacy kind, get undef as an empty string and rich values as texts.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Span
-from precast.lang.functions import issues
 from precast.lang.functions.host import Block, Host
-from precast.lang.functions.legacy import legacy
-from precast.lang.functions.registry import Body, BodyT, Function, Unknowns
+from precast.lang.functions.registry import BodyT, Function, Unknowns
+from precast.lang.issues import functions as issues
+from precast.lang.ruby.legacy_values import to_legacy
 
 
 class ModuleFunction(Function):
-    """A function that only a module brings; `module` is the one that is known for it."""
+    """A function that exists only if a module brings it; `module` is the one that usually does."""
 
     _known: ClassVar[dict[str, Function]] = {}
 
@@ -27,16 +27,16 @@ class ModuleFunction(Function):
         documentation: str,
         *,
         module: str = "stdlib",
-        is_older: bool = False,
+        is_legacy: bool = False,
         unknowns: Unknowns = Unknowns.CONCRETE,
         aliases: Sequence[str] = (),
     ) -> None:
         super().__init__(name, documentation, unknowns=unknowns, aliases=aliases)
         self.module = module
-        self.is_older = is_older
+        self.is_legacy = is_legacy
 
     def _call_known(self, host: Host, scope: Any, args: Sequence[Any], block: Block | None, span: Span | None) -> Any:
-        given = [legacy(arg) for arg in args] if self.is_older else args
+        given = [to_legacy(arg) for arg in args] if self.is_legacy else args
         return super()._call_known(host, scope, given, block, span)
 
 
@@ -50,12 +50,12 @@ def declare(
     unknowns: Unknowns = Unknowns.CONCRETE,
     aliases: Sequence[str] = (),
 ) -> Callable[[BodyT], BodyT]:
-    """Declares a function of the newer kind that has one signature."""
+    """Declare a function of the modern kind with one signature."""
     function = ModuleFunction(name, documentation, module=module, unknowns=unknowns, aliases=aliases)
     return function.dispatch(signature, pure=pure)
 
 
-def declare_older(
+def declare_legacy(
     name: str,
     signature: str,
     documentation: str,
@@ -64,17 +64,11 @@ def declare_older(
     pure: bool = True,
     unknowns: Unknowns = Unknowns.CONCRETE,
 ) -> Callable[[BodyT], BodyT]:
-    """Declares a function of the older kind."""
-    function = ModuleFunction(name, documentation, module=module, is_older=True, unknowns=unknowns)
+    """Declare a function of the legacy kind with one signature."""
+    function = ModuleFunction(name, documentation, module=module, is_legacy=True, unknowns=unknowns)
     return function.dispatch(signature, pure=pure)
 
 
-def wrong(name: str, reason: str) -> PrecastError:
-    """The error of a call whose arguments a function does not take."""
+def argument_error(name: str, reason: str) -> PrecastError:
+    """Return the error LANG-470 of a function that rejects its arguments."""
     return issues.REFUSED.error(name=name, reason=reason)
-
-
-def same_body(signatures: Sequence[str], function: ModuleFunction, body: Body, *, pure: bool = True) -> None:
-    """Declares several signatures that one body serves."""
-    for signature in signatures:
-        function.dispatch(signature, pure=pure)(body)

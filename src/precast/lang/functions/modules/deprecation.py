@@ -1,15 +1,15 @@
-"""deprecation, and how functions that modules call deprecated say so."""
+"""The function `deprecation`, and the warnings of functions that modules call deprecated."""
 
 from typing import Any
 
 from precast.lang.functions.host import Call
-from precast.lang.functions.modules.declaration import ModuleFunction, declare, wrong
+from precast.lang.functions.modules.declaration import ModuleFunction, argument_error, declare
 
 
 def deprecate(call: Call, key: str, message: str) -> None:
-    """Warns once per compile; an error where the settings are strict, nothing where they are off."""
+    """Warn once per compile. The setting `strict` turns the warning into an error, or off."""
     if call.host.settings.strict == "error":
-        raise wrong("deprecation", f"{key}. {message}")
+        raise argument_error("deprecation", f"{key}. {message}")
     if call.host.settings.strict == "warning":
         call.host.warn_once(f"deprecation-{key}", message)
 
@@ -17,7 +17,7 @@ def deprecate(call: Call, key: str, message: str) -> None:
 @declare(
     "deprecation",
     "String key, String message",
-    "Warns that something is deprecated, once per key and compile; an error where the settings are strict.",
+    "Warns once per key and compile that something is deprecated; an error if the setting strict is error.",
     pure=False,
 )
 def _deprecation(call: Call, key: str, message: str) -> None:
@@ -25,7 +25,7 @@ def _deprecation(call: Call, key: str, message: str) -> None:
 
 
 def declare_renamed(old: str, new: str, word: str = "method") -> None:
-    """Declares a name that a module keeps for those who know no better; `word` is what its warning calls it."""
+    """Declare an old name of a function, which warns and calls the new one; `word` is the noun in the warning."""
 
     def body(call: Call, *values: Any) -> Any:
         deprecate(call, old, f"This {word} is deprecated, please use {new} instead.")
@@ -33,4 +33,4 @@ def declare_renamed(old: str, new: str, word: str = "method") -> None:
         assert function is not None
         return function.call(call.host, call.scope, values, call.block, call.span)
 
-    declare(old, "Any *values", f"The older name of {new}.", module=new.partition("::")[0], pure=False)(body)
+    declare(old, "Any *values", f"The old name of {new}.", module=new.partition("::")[0], pure=False)(body)

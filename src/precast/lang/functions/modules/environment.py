@@ -1,7 +1,7 @@
-"""What lies in the environment and on the node: facts by their paths, modules, files with data, variables by name.
+"""Functions that read modules and files of the environment.
 
-Files are read where they are part of the environment or its modules. What lies outside, on a web server or in another program is
-refused: the catalog would not follow from its inputs.
+Only files of the environment and its modules are read. Files outside of it and URLs are refused: the catalog would depend on more than
+its inputs.
 """
 
 import fnmatch
@@ -11,59 +11,59 @@ from typing import Any
 
 from precast.base.errors import PrecastError
 from precast.base.spans import Source
-from precast.lang.functions import issues
 from precast.lang.functions.collections import flatten
 from precast.lang.functions.host import Call
-from precast.lang.functions.modules.declaration import declare, declare_older, wrong
+from precast.lang.functions.modules.declaration import argument_error, declare, declare_legacy
 from precast.lang.hiera.data.documents import read_json, read_yaml
-from precast.lang.ruby.text import ruby_text
-from precast.lang.ruby.values import ruby_class
-from precast.lang.values.core import Hash
+from precast.lang.issues import functions as issues
+from precast.lang.ruby.puppet_text import ruby_text
+from precast.lang.ruby.puppet_values import ruby_class
+from precast.lang.values.base import Hash
 
 
-@declare_older("get_module_path", "Any name", "Where a module stands.", pure=False)
+@declare_legacy("get_module_path", "Any name", "Returns the directory of a module.", pure=False)
 def _get_module_path(call: Call, name: Any) -> str:
     return call.host.shown_path(_module(call, name))
 
 
 def _module(call: Call, name: Any) -> str:
-    found = call.host.module_directory(call.scope, name) if isinstance(name, str) else None
-    if found is None:
-        raise wrong("get_module_path", f"Could not find module {ruby_text(name)}")
-    return found
+    directory = call.host.module_directory(call.scope, name) if isinstance(name, str) else None
+    if directory is None:
+        raise argument_error("get_module_path", f"Could not find module {ruby_text(name)}")
+    return directory
 
 
-@declare_older(
+@declare_legacy(
     "load_module_metadata",
     "Any module, Any may_lack?",
-    "The metadata.json of a module; an empty hash where it has none and the second argument allows that.",
+    "Returns the metadata.json of a module; an empty hash if the file does not exist and the second argument allows that.",
     pure=False,
 )
 def _load_module_metadata(call: Call, module: Any, may_lack: Any = False) -> Any:
     path = f"{_module(call, module)}/metadata.json"
-    found = call.host.inputs.text(path)
-    if found is not None:
-        return read_json(Source(path, found[1]))
+    file_text = call.host.inputs.text(path)
+    if file_text is not None:
+        return read_json(Source(path, file_text[1]))
     if may_lack is False:
-        raise wrong("load_module_metadata", f"No metadata.json file for module {module}")
+        raise argument_error("load_module_metadata", f"No metadata.json file for module {module}")
     return Hash()
 
 
-def _loaded(call: Call, name: str, path: Any, default: Any) -> Any:
-    """What a file of the environment holds; the default where it is not there, is empty, or cannot be read."""
+def _load(call: Call, name: str, path: Any, default: Any) -> Any:
+    """Return the data of a file of the environment, or the default if the file is missing, empty or invalid."""
     if not isinstance(path, str):
-        raise wrong(name, f"takes the path of a file, got {ruby_class(path)}")
+        raise argument_error(name, f"expects the path of a file, got {ruby_class(path)}")
     if re.match("https?://", path):
         raise issues.IMPURE.error(name=f"{name} of a URL")
-    place = call.host.environment_path(path)
-    if place is None:
+    inner_path = call.host.environment_path(path)
+    if inner_path is None:
         raise issues.OUTSIDE_ENVIRONMENT.error(path=path)
-    found = call.host.inputs.text(place)
-    if found is None:
+    file_text = call.host.inputs.text(inner_path)
+    if file_text is None:
         call.host.log("warning", f"Can't load '{path}' File does not exist!")
         return default
     try:
-        value = (read_yaml if name == "loadyaml" else read_json)(Source(place, found[1]))
+        value = (read_yaml if name == "loadyaml" else read_json)(Source(inner_path, file_text[1]))
     except PrecastError:
         if default is None or default is False:
             raise
@@ -71,33 +71,33 @@ def _loaded(call: Call, name: str, path: Any, default: Any) -> Any:
     return default if value is None or value is False else value
 
 
-@declare_older(
-    "loadyaml", "Any path, Any default?, Any *rest", "The data of a YAML file of the environment.", pure=False
+@declare_legacy(
+    "loadyaml", "Any path, Any default?, Any *rest", "Returns the data of a YAML file of the environment.", pure=False
 )
 def _loadyaml(call: Call, path: Any, default: Any = None, *rest: Any) -> Any:
-    return _loaded(call, "loadyaml", path, default)
+    return _load(call, "loadyaml", path, default)
 
 
-@declare_older(
-    "loadjson", "Any path, Any default?, Any *rest", "The data of a JSON file of the environment.", pure=False
+@declare_legacy(
+    "loadjson", "Any path, Any default?, Any *rest", "Returns the data of a JSON file of the environment.", pure=False
 )
 def _loadjson(call: Call, path: Any, default: Any = None, *rest: Any) -> Any:
-    return _loaded(call, "loadjson", path, default)
+    return _load(call, "loadjson", path, default)
 
 
-@declare_older(
-    "glob", "Variant[Array, String] patterns", "The paths of the environment that match patterns.", pure=False
+@declare_legacy(
+    "glob", "Variant[Array, String] patterns", "Returns the paths of the environment that match patterns.", pure=False
 )
 def _glob(call: Call, patterns: Any) -> tuple[str, ...]:
-    found = [path for each in flatten(patterns) for path in _matching(call, ruby_text(each))]
-    return tuple(dict.fromkeys(call.host.shown_path(path) for path in found))
+    paths = [path for pattern in flatten(patterns) for path in _find_matching(call, ruby_text(pattern))]
+    return tuple(dict.fromkeys(call.host.shown_path(path) for path in paths))
 
 
-def _matching(call: Call, pattern: str) -> Iterator[str]:
-    place = call.host.environment_path(pattern)
-    if place is None:
+def _find_matching(call: Call, pattern: str) -> Iterator[str]:
+    inner_path = call.host.environment_path(pattern)
+    if inner_path is None:
         raise issues.OUTSIDE_ENVIRONMENT.error(path=pattern)
-    parts = place.split("/")
+    parts = inner_path.split("/")
     fixed = next((at for at, part in enumerate(parts) if set(part) & set("*?[{")), len(parts) - 1)
     yield from _below(call, "/".join(parts[:fixed]), parts[fixed:])
 
@@ -113,20 +113,22 @@ def _below(call: Call, directory: str, parts: list[str]) -> Iterator[str]:
                 yield from _below(call, path, parts[1:])
 
 
-@declare_older("time", "Any zone?", "The seconds since 1970 of the moment the version was deployed.", pure=False)
+@declare_legacy(
+    "time", "Any zone?", "Returns the time at which the version was deployed, in seconds since 1970.", pure=False
+)
 def _time(call: Call, zone: Any = None) -> int:
     return int(call.host.now().ns // 1_000_000_000)
 
 
-@declare_older("date", "Any *rest", "The same as time(), as a text.", module="dns", pure=False)
+@declare_legacy("date", "Any *rest", "Returns the same as time(), as a text.", module="dns", pure=False)
 def _date(call: Call, *rest: Any) -> str:
     return str(_time(call))
 
 
-@declare_older(
+@declare_legacy(
     "template_body",
     "Any *names",
-    "The text of templates as it stands, one after the other.",
+    "Returns the source text of templates, joined.",
     module="datacat",
     pure=False,
 )
@@ -137,24 +139,24 @@ def _template_body(call: Call, *names: Any) -> str:
 def _template(call: Call, name: str) -> str:
     module, _, rest = name.partition("/")
     directory = call.host.module_directory(call.scope, module) if rest else None
-    found = call.host.inputs.text(f"{directory}/templates/{rest}") if directory is not None else None
-    if found is None:
+    file_text = call.host.inputs.text(f"{directory}/templates/{rest}") if directory is not None else None
+    if file_text is None:
         raise issues.NO_TEMPLATE.error(name=name)
-    return found[1]
+    return file_text[1]
 
 
 @declare(
     "convert_cert_to_string",
     "String path",
-    "The text of a certificate of the environment on one line, without its marks.",
+    "Returns the text of a certificate of the environment on one line, without its BEGIN and END lines.",
     module="neutron",
     pure=False,
 )
 def _convert_cert_to_string(call: Call, path: str) -> str:
-    place = call.host.environment_path(path)
-    if place is None:
+    inner_path = call.host.environment_path(path)
+    if inner_path is None:
         raise issues.OUTSIDE_ENVIRONMENT.error(path=path)
-    found = call.host.inputs.text(place)
-    if found is None:
-        raise wrong("convert_cert_to_string", f"Certificate file not found: {path}")
-    return "".join(line.strip() for line in found[1].splitlines() if "-----" not in line)
+    file_text = call.host.inputs.text(inner_path)
+    if file_text is None:
+        raise argument_error("convert_cert_to_string", f"Certificate file not found: {path}")
+    return "".join(line.strip() for line in file_text[1].splitlines() if "-----" not in line)

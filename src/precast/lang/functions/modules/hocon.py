@@ -1,15 +1,15 @@
-"""Reads HOCON, a JSON that people write: comments, keys with dots, objects merged, `+=`, and `${references}`.
+"""Reads HOCON, a superset of JSON with comments, dotted keys, merged objects, `+=` and `${references}`.
 
-Includes are refused, for they name files; a reference is to a key of the same text, never to the environment of a process.
+Includes are refused, since they name files; a reference names a key of the same text, never an environment variable.
 """
 
 import re
 from typing import Any, Final, NoReturn
 
 from precast.base.spans import Source
-from precast.lang.functions.modules.declaration import wrong
-from precast.lang.ruby.text import ruby_text
-from precast.lang.values.core import from_data
+from precast.lang.functions.modules.declaration import argument_error
+from precast.lang.ruby.puppet_text import ruby_text
+from precast.lang.values.base import from_data
 
 _TOKEN: Final = re.compile(
     r'(?P<gap>[ \t\r\f\v\u00a0\ufeff]+)|(?P<comment>(?:#|//)[^\n]*)|(?P<line>\n)|(?P<multi>"""(?:[^"]|"(?!""))*"{3,})'
@@ -19,41 +19,41 @@ _TOKEN: Final = re.compile(
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_DEEPEST: Final = 100
+_MAX_DEPTH: Final = 100
 Token = tuple[str, str]
 
 
 class _Reference:
-    """`${path}`, or `${?path}`, which may be missing."""
+    """`${path}`, or `${?path}`, whose key may be missing."""
 
     def __init__(self, text: str) -> None:
         self.is_optional = text.startswith("?")
         self.path = tuple(part.strip().strip('"') for part in text.lstrip("?").split("."))
 
 
-class _Joined:
-    """Parts side by side: texts and references that make one text, or objects and arrays that make one."""
+class _Concatenation:
+    """Adjacent parts: texts and references that form one text, or objects or arrays that form one."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
 
 
-_NOTHING: Final = object()
+_MISSING: Final = object()
 
 
 def read_hocon(source: Source) -> Any:
-    """The data of a text. Raises LANG-470 where it is no HOCON."""
+    """Return the data of a text. Raises LANG-470 for invalid HOCON."""
     reader = _Reader(source.text)
     data = reader.document()
-    return from_data(_Resolver(data).resolved(data, 0))
+    return from_data(_Resolver(data).resolve(data, 0))
 
 
 def _fail(reason: str) -> NoReturn:
-    raise wrong("parsehocon", reason)
+    raise argument_error("parsehocon", reason)
 
 
 class _Reader:
-    """Reads tokens into dicts and lists, in which references still stand."""
+    """Reads tokens into dicts and lists, which still contain references."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
@@ -84,22 +84,22 @@ class _Reader:
 
     def _object(self, depth: int) -> dict[str, Any]:
         self._at += 1
-        made = self._entries(depth, "}")
+        entries = self._entries(depth, "}")
         if not self._is_sign("}"):
             _fail("an object is not closed")
         self._at += 1
-        return made
+        return entries
 
     def _entries(self, depth: int, end: str) -> dict[str, Any]:
-        if depth > _DEEPEST:
-            _fail(f"nested deeper than {_DEEPEST} levels")
-        made: dict[str, Any] = {}
+        if depth > _MAX_DEPTH:
+            _fail(f"nested deeper than {_MAX_DEPTH} levels")
+        entries: dict[str, Any] = {}
         self._skip(signs=",")
         while self._peek()[0] != "end" and not (end and self._is_sign(end)):
             path = self._key()
-            self._assign(made, path, depth)
+            self._assign(entries, path, depth)
             self._skip(signs=",")
-        return made
+        return entries
 
     def _key(self) -> list[str]:
         parts, quoted = "", []
@@ -107,7 +107,7 @@ class _Reader:
             kind, text = self._peek()
             self._at += 1
             if kind in ("text", "multi"):
-                quoted.append(_unquoted(kind, text))
+                quoted.append(_unquote(kind, text))
                 parts += f"\0{len(quoted) - 1}\0"
             else:
                 parts += text
@@ -116,7 +116,7 @@ class _Reader:
         if parts.strip() == "include" or parts.startswith("include "):
             _fail("include is refused: it would read another file")
         return [
-            re.sub("\0(\\d+)\0", lambda found: quoted[int(found[1])], part.strip()) for part in parts.strip().split(".")
+            re.sub("\0(\\d+)\0", lambda match: quoted[int(match[1])], part.strip()) for part in parts.strip().split(".")
         ]
 
     def _assign(self, into: dict[str, Any], path: list[str], depth: int) -> None:
@@ -137,7 +137,7 @@ class _Reader:
             value = [*(present if isinstance(present, list) else []), value]
         for part in reversed(path[1:]):
             value = {part: value}
-        into[path[0]] = _merged(into.get(path[0]), value)
+        into[path[0]] = _merge(into.get(path[0]), value)
 
     def _value(self, depth: int) -> Any:
         parts: list[Any] = []
@@ -155,7 +155,7 @@ class _Reader:
             parts.append(self._part(kind, text, depth))
         if not parts:
             _fail("a value is missing")
-        return _whole(parts)
+        return _combine(parts)
 
     def _part(self, kind: str, text: str, depth: int) -> Any:
         if kind == "sign":
@@ -163,14 +163,14 @@ class _Reader:
         self._at += 1
         if kind == "reference":
             return _Reference(text[2:-1])
-        return _unquoted(kind, text) if kind in ("text", "multi") else _Word(text)
+        return _unquote(kind, text) if kind in ("text", "multi") else _Word(text)
 
     def _array(self, depth: int) -> list[Any]:
         self._at += 1
         items: list[Any] = []
         self._skip(signs=",")
         while not self._is_sign("]"):
-            if self._peek()[0] == "end" or depth > _DEEPEST:
+            if self._peek()[0] == "end" or depth > _MAX_DEPTH:
                 _fail("an array is not closed, or nested too deeply")
             items.append(self._value(depth))
             self._skip(signs=",")
@@ -179,7 +179,7 @@ class _Reader:
 
 
 class _Word(str):
-    """A text without quotes, which may turn out to be a number or a word of JSON."""
+    """A text without quotes, which may be a number or a keyword of JSON."""
 
     __slots__ = ()
 
@@ -187,81 +187,81 @@ class _Word(str):
 def _tokens(text: str) -> Any:
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             _fail(f"unexpected {text[at]!r}")
-        at = found.end()
-        if found.lastgroup != "comment":
-            yield found.lastgroup, found[0]
+        at = match.end()
+        if match.lastgroup != "comment":
+            yield match.lastgroup, match[0]
 
 
-def _unquoted(kind: str, text: str) -> str:
+def _unquote(kind: str, text: str) -> str:
     if kind == "multi":
         return text[3:-3]
     return _ESCAPE.sub(
-        lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPES.get(found[2], found[2]), text[1:-1]
+        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2]), text[1:-1]
     )
 
 
-def _whole(parts: list[Any]) -> Any:
+def _combine(parts: list[Any]) -> Any:
     if len(parts) > 1:
-        return _Joined(parts)
+        return _Concatenation(parts)
     (value,) = parts
-    return _meant(value) if isinstance(value, _Word) else value
+    return _word_value(value) if isinstance(value, _Word) else value
 
 
-def _meant(word: str) -> Any:
+def _word_value(word: str) -> Any:
     if word in ("true", "false", "null"):
         return {"true": True, "false": False, "null": None}[word]
-    if found := _NUMBER.fullmatch(word):
-        return float(word) if found[2] or found[3] else int(word)
+    if match := _NUMBER.fullmatch(word):
+        return float(word) if match[2] or match[3] else int(word)
     return str(word)
 
 
-def _merged(present: Any, value: Any) -> Any:
+def _merge(present: Any, value: Any) -> Any:
     if isinstance(present, dict) and isinstance(value, dict):
-        merged = {key: _merged(present.get(key), item) for key, item in value.items()}
+        merged = {key: _merge(present.get(key), item) for key, item in value.items()}
         return merged | {key: item for key, item in present.items() if key not in value}
     return value
 
 
 class _Resolver:
-    """Puts in what references name."""
+    """Replaces references by the values that they name."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
 
-    def resolved(self, value: Any, depth: int) -> Any:
-        if depth > _DEEPEST:
-            _fail("references go round in a circle, or nest too deeply")
+    def resolve(self, value: Any, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            _fail("references form a cycle, or nest too deeply")
         if isinstance(value, dict):
-            made = {key: self.resolved(item, depth + 1) for key, item in value.items()}
-            return {key: item for key, item in made.items() if item is not _NOTHING}
+            resolved = {key: self.resolve(item, depth + 1) for key, item in value.items()}
+            return {key: item for key, item in resolved.items() if item is not _MISSING}
         if isinstance(value, list):
-            return [item for item in (self.resolved(each, depth + 1) for each in value) if item is not _NOTHING]
+            return [item for item in (self.resolve(element, depth + 1) for element in value) if item is not _MISSING]
         if isinstance(value, _Reference):
-            return self._referred(value, depth)
-        return self._joined(value, depth) if isinstance(value, _Joined) else value
+            return self._look_up(value, depth)
+        return self._concatenate(value, depth) if isinstance(value, _Concatenation) else value
 
-    def _referred(self, reference: _Reference, depth: int) -> Any:
-        found: Any = self._root
+    def _look_up(self, reference: _Reference, depth: int) -> Any:
+        target: Any = self._root
         for step in reference.path:
-            found = found.get(step, _NOTHING) if isinstance(found, dict) else _NOTHING
-        if found is _NOTHING and not reference.is_optional:
-            _fail(f"nothing is named {'.'.join(reference.path)}")
-        return found if found is _NOTHING else self.resolved(found, depth + 1)
+            target = target.get(step, _MISSING) if isinstance(target, dict) else _MISSING
+        if target is _MISSING and not reference.is_optional:
+            _fail(f"no key is named {'.'.join(reference.path)}")
+        return target if target is _MISSING else self.resolve(target, depth + 1)
 
-    def _joined(self, value: _Joined, depth: int) -> Any:
-        parts = [self.resolved(part, depth + 1) for part in value.parts]
-        kept = [part for part in parts if part is not _NOTHING]
-        solid = [part for part in kept if not isinstance(part, str) or part.strip()]
-        if solid and all(isinstance(part, dict) for part in solid):
+    def _concatenate(self, value: _Concatenation, depth: int) -> Any:
+        parts = [self.resolve(part, depth + 1) for part in value.parts]
+        present_parts = [part for part in parts if part is not _MISSING]
+        non_blank = [part for part in present_parts if not isinstance(part, str) or part.strip()]
+        if non_blank and all(isinstance(part, dict) for part in non_blank):
             merged: Any = {}
-            for part in solid:
-                merged = _merged(merged, part)
+            for part in non_blank:
+                merged = _merge(merged, part)
             return merged
-        if solid and all(isinstance(part, list) for part in solid):
-            return [item for part in solid for item in part]
-        if any(isinstance(part, dict | list) for part in kept):
-            _fail("a text stands beside an object or array")
-        return "".join(ruby_text(from_data(part)) for part in kept) if kept else _NOTHING
+        if non_blank and all(isinstance(part, list) for part in non_blank):
+            return [item for part in non_blank for item in part]
+        if any(isinstance(part, dict | list) for part in present_parts):
+            _fail("a text is next to an object or array")
+        return "".join(ruby_text(from_data(part)) for part in present_parts) if present_parts else _MISSING

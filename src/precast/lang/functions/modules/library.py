@@ -1,4 +1,4 @@
-"""Which file of this folder declares a function: a table, so that nothing is imported before it is called."""
+"""Finds the file that declares a function by a table, so that no file is imported before one of its functions is called."""
 
 import importlib
 from collections.abc import Iterator
@@ -8,21 +8,21 @@ from precast.lang.functions.modules.declaration import ModuleFunction
 from precast.lang.functions.registry import Function
 
 FILES: Final[dict[str, str]] = {
-    "access_lists": "postgresql::postgresql_acls_to_resources_hash",
+    "postgresql_acls": "postgresql::postgresql_acls_to_resources_hash",
     "addresses": "enclose_ipv6 get_in_addr_arpa inet6_prefix ipv6_normalize_dnsmasq_ip_subnets normalize_ip_for_uri"
     " stdlib::ip_in_range",
     "arrays": "concat count delete delete_at delete_regex difference grep intersection member prefix reject reverse suffix union zip",
-    "chance": "fqdn_rand_string fqdn_rotate fqdn_uuid seeded_rand seeded_rand_string shuffle",
-    "choices": "any2array any2bool bool2num bool2str num2bool pick pick_default str2bool",
+    "random_values": "fqdn_rand_string fqdn_rotate fqdn_uuid seeded_rand seeded_rand_string shuffle",
+    "conversions": "any2array any2bool bool2num bool2str num2bool pick pick_default str2bool",
     "deprecation": "deprecation",
-    "documents": "parsehocon parsejson parsepson parseyaml to_json to_json_pretty to_python to_ruby to_toml to_yaml",
+    "serialization": "parsehocon parsejson parsepson parseyaml to_json to_json_pretty to_python to_ruby to_toml to_yaml",
     "environment": "convert_cert_to_string date get_module_path glob load_module_metadata loadjson loadyaml template_body time",
     "hashes": "deep_merge delete_undef_values delete_values has_key hash join_keys_to_values merge",
     "monit": "monit_validate_tests",
-    "newer": "extlib::cidr_to_netmask extlib::cidr_to_network extlib::default_content extlib::netmask_to_cidr extlib::path_join"
+    "namespaced": "extlib::cidr_to_netmask extlib::cidr_to_network extlib::default_content extlib::netmask_to_cidr extlib::path_join"
     " extlib::sort_by_version mysql::normalise_and_deepmerge mysql_deepmerge postgresql::prepend_sql_password stdlib::crc32"
     " stdlib::has_function stdlib::nested_values stdlib::sha256 stdlib::sort_by systemd::systemd_escape",
-    "node": "dig44 fact getvar_emptystring has_interface_with has_ip_address has_ip_network ipaddresses scope_defaults try_get_value",
+    "node_data": "dig44 fact getvar_emptystring has_interface_with has_ip_address has_ip_network ipaddresses scope_defaults try_get_value",
     "numbers": "clamp convert_base range to_bytes values_at",
     "openstack": "convert_to_json_string get_ext_net_name is_service_default os_database_connection os_transport_url range_to_mask"
     " to_array_of_json_strings validate_network_vlan_ranges validate_tunnel_id_ranges validate_vni_ranges validate_vxlan_udp_port"
@@ -35,9 +35,9 @@ FILES: Final[dict[str, str]] = {
     "refused": "archive::artifactory_checksum archive::artifactory_latest_url cert_date_valid go_md5 redisget",
     "resources": "create_ini_settings defined_with_params ensure_packages ensure_resource ensure_resources getparam"
     " inifile::create_ini_settings stdlib::str2resource",
-    "services": "archive::parse_artifactory_url assemble_nexus_url collectd_convert_processes mco_array_to_string memcached::max_memory"
+    "applications": "archive::parse_artifactory_url assemble_nexus_url collectd_convert_processes mco_array_to_string memcached::max_memory"
     " staging_parse",
-    "texts": "base64 basename batch_escape dirname dos2unix powershell_escape regexpescape shell_escape shell_join shell_split"
+    "strings": "base64 basename batch_escape dirname dos2unix powershell_escape regexpescape shell_escape shell_join shell_split"
     " sprintf_hash squeeze stdlib::end_with stdlib::extname stdlib::start_with stdlib::xml_encode swapcase"
     " translate unix2dos uriescape",
     "validation": "assert_private augeas pry validate_absolute_path validate_array validate_augeas validate_bool validate_cmd"
@@ -45,7 +45,7 @@ FILES: Final[dict[str, str]] = {
     " validate_ipv6_address validate_legacy validate_numeric validate_re validate_slength validate_string",
 }
 
-# Names that later versions of modules have for functions of the table above, which stay there under the old ones.
+# Newer names of functions in the table above, which has them under their old names.
 RENAMED: Final[dict[str, str]] = {
     f"stdlib::{name}": name
     for name in (
@@ -56,22 +56,22 @@ RENAMED: Final[dict[str, str]] = {
     )
 }  # fmt: skip
 
-_HOMES: Final = {name: file for file, names in FILES.items() for name in names.split()}
+_FILE_OF: Final = {name: file for file, names in FILES.items() for name in names.split()}
 
 
 def find(name: str) -> Function | None:
-    """The function of that name, in lower case and without leading `::`."""
+    """Return the function of a name in lower case and without leading `::`, None if there is none."""
     name = RENAMED.get(name, name)
-    home = _HOMES.get(name)
-    if home is None:
+    file = _FILE_OF.get(name)
+    if file is None:
         return None
-    importlib.import_module(f"precast.lang.functions.modules.{home}")
+    importlib.import_module(f"precast.lang.functions.modules.{file}")
     return ModuleFunction.named(name)
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Every function by name, a later name under its own; imports all files."""
-    for name in sorted([*_HOMES, *RENAMED]):
-        found = find(name)
-        assert found is not None
-        yield name, found
+    """Yield every function with its name, also under its newer name. Imports all files."""
+    for name in sorted([*_FILE_OF, *RENAMED]):
+        function = find(name)
+        assert function is not None
+        yield name, function

@@ -1,12 +1,12 @@
-"""monit_validate_tests: tests of Monit as conditions of its language, checked on the way."""
+"""monit_validate_tests: checks tests for Monit and adds the conditions in its language."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 from precast.base.errors import PrecastError
-from precast.lang.functions.modules.declaration import declare_older, wrong
-from precast.lang.ruby.text import ruby_text
-from precast.lang.values.core import Hash
+from precast.lang.functions.modules.declaration import argument_error, declare_legacy
+from precast.lang.ruby.puppet_text import ruby_text
+from precast.lang.values.base import Hash
 
 _RESOURCES: Final = (
     "CPU", "CPU(USER)", "CPU(SYSTEM)", "CPU(WAIT)", "TOTAL CPU", "CHILDREN", "LOADAVG(1MIN)", "LOADAVG(5MIN)", "LOADAVG(15MIN)",
@@ -32,32 +32,32 @@ _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _error(reason: str) -> PrecastError:
-    return wrong("monit_validate_tests", reason)
+    return argument_error("monit_validate_tests", reason)
 
 
-def _upper(value: Any, what: str) -> str:
+def _to_upper(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise _error(f"{what} must be a text")
     return value.upper()
 
 
-@declare_older(
+@declare_legacy(
     "monit_validate_tests",
     "String check_type, Array tests",
-    "Tests for a check of Monit, each with the condition it stands for.",
+    "Checks tests for a check of Monit, and returns each with its condition.",
     module="monit",
 )
 def _monit_validate_tests(check_type: str, tests: tuple[Any, ...]) -> tuple[Hash, ...]:
     kinds = _TESTS.get(check_type.upper())
     if kinds is None:
         raise _error(f"unknown check type '{check_type}'")
-    return tuple(_completed(check_type.upper(), kinds, test) for test in tests)
+    return tuple(_complete_test(check_type.upper(), kinds, test) for test in tests)
 
 
-def _completed(check_type: str, kinds: tuple[str, ...], given: Any) -> Hash:
+def _complete_test(check_type: str, kinds: tuple[str, ...], given: Any) -> Hash:
     if not isinstance(given, Hash):
         raise _error("a test must be a hash")
-    kind = _upper(given.get("type"), "the type of a test")
+    kind = _to_upper(given.get("type"), "the type of a test")
     if kind not in kinds:
         raise _error(f"Tests for '{check_type}': invalid test type '{kind}'")
     test = given.merged({"type": kind})
@@ -77,7 +77,7 @@ def _tolerance(given: Any) -> str:
 def _action(test: Hash) -> str:
     if "action" not in test:
         return "ALERT"
-    action = _upper(test["action"], "the action")
+    action = _to_upper(test["action"], "the action")
     if action not in _ACTIONS:
         raise _error(f"invalid action '{action}'")
     if action == "EXEC" and "exec" not in test:
@@ -85,7 +85,7 @@ def _action(test: Hash) -> str:
     return action
 
 
-def _needed(test: Hash, name: str) -> str:
+def _require_option(test: Hash, name: str) -> str:
     if name not in test:
         raise _error(f"'{name}' is mandatory")
     return ruby_text(test[name])
@@ -93,16 +93,16 @@ def _needed(test: Hash, name: str) -> str:
 
 def _with_condition(kind: str, test: Hash) -> Hash:
     if kind in _RESOURCES or kind in ("SPACE", "INODE"):
-        operator = _needed(test, "operator")
+        operator = _require_option(test, "operator")
         if operator not in _OPERATORS:
             raise _error(f"invalid operator: {operator}")
-        return test.merged({"condition": f"{kind} {operator} {_needed(test, 'value')}"})
+        return test.merged({"condition": f"{kind} {operator} {_require_option(test, 'value')}"})
     if kind == "FSFLAGS":
         return test.merged({"condition": f"CHANGED {kind}"})
     if kind == "CONNECTION":
-        test = test.merged({name: _upper(test[name], name) for name in _UPPER if name in test})
+        test = test.merged({name: _to_upper(test[name], name) for name in _UPPER if name in test})
         return test.merged({"condition": "".join(_connection(test))})
-    return test.merged({"condition": f"FAILED {kind} {_needed(test, 'value')}"})
+    return test.merged({"condition": f"FAILED {kind} {_require_option(test, 'value')}"})
 
 
 _UPPER: Final = ("socket_type", "socket_type_cypher", "protocol")
@@ -163,7 +163,7 @@ def _named_options(protocol: str, options: Any) -> Iterator[str]:
 
 
 def _pairs(options: Any) -> Iterator[str]:
-    if not isinstance(options, tuple) or not all(isinstance(each, Hash) for each in options):
+    if not isinstance(options, tuple) or not all(isinstance(pair, Hash) for pair in options):
         raise _error("protocol_test must be an array of hashes with send/expect pairs.")
     for pair in options:
         if not {"SEND", "EXPECT"} <= {ruby_text(key).upper() for key in pair}:

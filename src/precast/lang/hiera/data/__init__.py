@@ -1,1 +1,1 @@
-"""ROOM."""
+"""The data of Hiera: reads YAML, JSON and eyaml files key by key, and calls data functions."""

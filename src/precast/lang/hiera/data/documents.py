@@ -1,8 +1,8 @@
 """Reads YAML and JSON into values of the language, within limits.
 
-The parser is libyaml, which Ruby uses too: what it says of a text, Psych says. Its events are put together here, without recursion:
-the loaders that come with it end the process on deep nesting. An alias shares what it names, so a small text can stand for an
-endless one: what it stands for is counted, not what is written.
+The parser is libyaml, which Ruby's Psych uses too, so both accept the same texts. The values are built from its events here, without
+recursion: PyYAML's own loaders crash the process on deep nesting. An alias shares the value it names, so a small text can expand to
+an enormous one; the limit counts the expanded values.
 """
 
 import base64
@@ -17,7 +17,7 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source, Span
 from precast.lang.hiera import issues
 from precast.lang.hiera.data.scalars import Refused, Symbol, scalar
-from precast.lang.values.core import Hash, from_data
+from precast.lang.values.base import Hash, from_data
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 100
@@ -31,28 +31,28 @@ _FLOAT_TAGS: Final = frozenset(("tag:yaml.org,2002:float", "!float"))
 _REFUSED_TAGS: Final = frozenset(("tag:yaml.org,2002:set", "!set", "tag:yaml.org,2002:omap", "!omap"))
 
 
-class _Made(NamedTuple):
-    """A value with the number of values it stands for. A Symbol as key is a string already."""
+class _Node(NamedTuple):
+    """A value, and the number of values it expands to. A Symbol used as a key is already a string."""
 
     value: Any
     weight: int
-    kind: str  # scalar, sequence, mapping or alias: what a merge key goes by
+    kind: str  # scalar, sequence, mapping or alias; decides how a merge key treats it
 
 
-class _Open:
-    """A sequence or mapping that has begun."""
+class _OpenContainer:
+    """A sequence or mapping whose end has not been read yet."""
 
     __slots__ = ("anchor", "items", "kind", "weight")
 
     def __init__(self, kind: str, anchor: str | None) -> None:
         self.kind = kind
         self.anchor = anchor
-        self.items: list[_Made] = []
+        self.items: list[_Node] = []
         self.weight = 1
 
 
 def read_yaml(source: Source) -> Any:
-    """The first document of a text; None if there is none. Raises HIERA-001, HIERA-002, HIERA-003 with their place."""
+    """The first document of a text; None if it is empty. Raises HIERA-001, HIERA-002, HIERA-003 with their place."""
     _check_size(source)
     try:
         return _Builder(source).document()
@@ -77,12 +77,12 @@ def _at(source: Source, index: int) -> Span:
 
 
 class _Builder:
-    """Puts the events of one document together."""
+    """Builds the value of one document from the parser's events."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._anchors: dict[str, _Made] = {}
-        self._stack: list[_Open] = []
+        self._anchors: dict[str, _Node] = {}
+        self._stack: list[_OpenContainer] = []
 
     def document(self) -> Any:
         root = None
@@ -90,21 +90,21 @@ class _Builder:
         for event in yaml.parse(self._source.text, Loader=_LOADER):
             kind = type(event)
             if kind is yaml.ScalarEvent or kind is yaml.AliasEvent:
-                made = self._leaf(event)
+                node = self._leaf(event)
             elif kind in _BEGINNINGS:
                 self._begin(event)
                 continue
             elif kind in _ENDS:
-                made = self._end()
+                node = self._end()
             elif kind is yaml.DocumentEndEvent:
                 break
             else:
                 continue
             if stack:
-                stack[-1].items.append(made)
-                self._weigh(stack[-1], made, event)
+                stack[-1].items.append(node)
+                self._weigh(stack[-1], node, event)
             else:
-                root = made.value  # the document may still end badly
+                root = node.value  # keep parsing: an error may follow
         return root
 
     def _begin(self, event: Any) -> None:
@@ -114,32 +114,32 @@ class _Builder:
         if tag and (tag in _REFUSED_TAGS or tag.startswith("!ruby/")):
             self._fail(event, issues.NOT_ALLOWED_YAML, what=f"the tag {tag}")
         kind = "mapping" if isinstance(event, yaml.MappingStartEvent) else "sequence"
-        self._stack.append(_Open(kind, event.anchor))
+        self._stack.append(_OpenContainer(kind, event.anchor))
 
-    def _end(self) -> _Made:
+    def _end(self) -> _Node:
         done = self._stack.pop()
-        value = _mapping(done.items) if done.kind == "mapping" else tuple(each.value for each in done.items)
-        return self._known(done.anchor, _Made(value, done.weight, done.kind))
+        value = _mapping(done.items) if done.kind == "mapping" else tuple(item.value for item in done.items)
+        return self._anchored(done.anchor, _Node(value, done.weight, done.kind))
 
-    def _leaf(self, event: Any) -> _Made:
+    def _leaf(self, event: Any) -> _Node:
         if isinstance(event, yaml.AliasEvent):
-            found = self._anchors.get(event.anchor)
-            if found is None:
-                self._fail(event, issues.BAD_YAML, problem=f"unknown alias {event.anchor}, or one that holds itself")
-            return found._replace(kind="alias")
+            anchored = self._anchors.get(event.anchor)
+            if anchored is None:
+                self._fail(event, issues.BAD_YAML, problem=f"unknown alias {event.anchor}, or one that contains itself")
+            return anchored._replace(kind="alias")
         try:
-            return self._known(event.anchor, _Made(_scalar(event), 1, "scalar"))
+            return self._anchored(event.anchor, _Node(_scalar(event), 1, "scalar"))
         except Refused as refused:
             self._fail(event, issues.NOT_ALLOWED_YAML, what=str(refused))
 
-    def _known(self, anchor: str | None, made: _Made) -> _Made:
+    def _anchored(self, anchor: str | None, node: _Node) -> _Node:
         if anchor:
-            self._anchors[anchor] = made
-        return made
+            self._anchors[anchor] = node
+        return node
 
-    def _weigh(self, around: _Open, made: _Made, event: Any) -> None:
-        around.weight += made.weight
-        if around.weight > MAX_NODES:
+    def _weigh(self, parent: _OpenContainer, node: _Node, event: Any) -> None:
+        parent.weight += node.weight
+        if parent.weight > MAX_NODES:
             self._fail(
                 event, issues.TOO_MUCH_YAML, what="the data with its aliases is too large", limit=f"{MAX_NODES} values"
             )
@@ -173,7 +173,7 @@ def _decoded(text: str) -> str:
     try:
         return base64.b64decode(digits[: len(digits) - (len(digits) % 4 == 1)] + "==").decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
-        raise Refused("binary data that is no text") from None
+        raise Refused("binary data that is not text") from None
 
 
 def _as_float(text: str) -> float:
@@ -183,8 +183,8 @@ def _as_float(text: str) -> float:
     return float(value)
 
 
-def _mapping(items: list[_Made]) -> Hash:
-    """Keys and values in turn; a later key replaces an earlier one, and `<<` puts in the entries of what it names."""
+def _mapping(items: list[_Node]) -> Hash:
+    """A hash from alternating keys and values; a later key replaces an earlier one, and `<<` merges the entries of its value."""
     pairs: list[tuple[Any, Any]] = []
     for key, value in zip(items[::2], items[1::2], strict=True):
         name = key.value
@@ -196,20 +196,20 @@ def _mapping(items: list[_Made]) -> Hash:
     return Hash.of(pairs)
 
 
-def _merged(value: _Made) -> Hash | None:
-    """The entries that `<<` brings; None where it is an ordinary key."""
+def _merged(value: _Node) -> Hash | None:
+    """The entries that `<<` merges; None if it is an ordinary key."""
     if value.kind in ("alias", "mapping"):
         return value.value if isinstance(value.value, Hash) else None
-    if value.kind != "sequence" or not all(isinstance(each, Hash) for each in value.value):
+    if value.kind != "sequence" or not all(isinstance(item, Hash) for item in value.value):
         return None
     entries = Hash()
-    for each in reversed(value.value):
-        entries = entries.merged(each)
+    for item in reversed(value.value):
+        entries = entries.merged(item)
     return entries
 
 
 def read_json(source: Source) -> Any:
-    """A JSON text. Raises HIERA-003, HIERA-004 with their place."""
+    """Parse a JSON text. Raises HIERA-003, HIERA-004 with their place."""
     _check_size(source)
     try:
         data = json.loads(source.text, parse_constant=_refuse)
@@ -232,7 +232,7 @@ def read_json(source: Source) -> Any:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise Refused(f"{name} is no number of JSON")
+    raise Refused(f"{name} is not a JSON number")
 
 
 def _depth(data: Any) -> int:
@@ -240,9 +240,9 @@ def _depth(data: Any) -> int:
     while level:
         level = [
             item
-            for each in level
-            if isinstance(each, dict | list)
-            for item in (each.values() if isinstance(each, dict) else each)
+            for container in level
+            if isinstance(container, dict | list)
+            for item in (container.values() if isinstance(container, dict) else container)
         ]
         deepest += 1
     return deepest

@@ -1,8 +1,8 @@
-"""Data files as a compile sees them: read once for their content, and asked for key by key.
+"""Data files as a compile sees them: parsed once per content, and read key by key.
 
-The trace has the digest of a file, and below it the digest of each value that was read from it: where a new file has the same
-values under those keys, the catalog stays. A file that cannot be read, or is no hash, answers every key with its own digest, so that
-any other content is another answer; nothing is taken from a file before a key of it was asked for.
+The trace has the digest of a file, and below it the digest of each value read from it: if a new version of the file has the same
+values for those keys, the catalog stays valid. A file that is unreadable or not a hash answers every key with the file's digest, so
+any other content gives another answer. Nothing is taken from a file before a key of it was asked for.
 """
 
 import json
@@ -16,27 +16,27 @@ from precast.lang.hiera.data.documents import read_json, read_yaml
 from precast.lang.hiera.data.scalars import Symbol
 from precast.lang.inputs import ABSENT, Answer
 from precast.lang.issues import compiler as issues_compiler
-from precast.lang.values.core import Hash, rich
+from precast.lang.values.base import Hash, rich
 
 READERS: Final[dict[str, Callable[[Source], Any]]] = {"yaml_data": read_yaml, "json_data": read_json}
-# Contents by digest and reader. Bounded: a worker serves one version of an environment.
+# Contents by digest and reader. The limit is generous: a worker serves one version of an environment.
 _contents: dict[tuple[str, str], "Content"] = {}
-_CONTENTS_KEPT = 20_000
+_MAX_CONTENTS = 20_000
 
 
-EMPTY: Final = Hash()  # what a YAML file without content holds
+EMPTY: Final = Hash()  # the content of an empty YAML file
 
 
-class Raw(NamedTuple):
-    """A value as it stands in a file: whether something in it is to be interpolated, and whether it is data at all."""
+class RawValue(NamedTuple):
+    """A value as written in a file: whether it contains `%{…}` to interpolate, and whether it is valid data."""
 
     value: Any
-    is_open: bool
+    has_expressions: bool
     is_data: bool
 
 
 class Content:
-    """What a data file holds. `entries` is empty where the file is no hash, or cannot be read."""
+    """The content of a data file. `entries` is empty if the file is not a hash or cannot be read."""
 
     def __init__(self, digest: digests.Digest, text: str, document: Any, problem: PrecastError | None) -> None:
         self.digest = digest
@@ -45,36 +45,36 @@ class Content:
         self.problem = problem
         self._is_broken = problem is not None or not isinstance(document, Hash)
         self.entries: Hash = document if isinstance(document, Hash) else Hash()
-        self._raws: dict[str, Raw | None] = {}
+        self._raws: dict[str, RawValue | None] = {}
         self._digests: dict[str, Answer] = {}
 
-    def raw(self, key: str) -> Raw | None:
-        """The value of a key, None if the file does not have it."""
+    def raw(self, key: str) -> RawValue | None:
+        """The value of a key; None if the file does not have it."""
         if key not in self._raws:
-            self._raws[key] = _looked_at(self.entries[key]) if key in self.entries else None
+            self._raws[key] = _raw_value(self.entries[key]) if key in self.entries else None
         return self._raws[key]
 
     def answer(self, key: str) -> Answer:
-        """What the trace keeps of a key: the digest of its value, or its absence."""
+        """The answer for a key in the trace: the digest of its value, or ABSENT."""
         if self._is_broken:
             return f"broken:{self.digest}"
         if key not in self.entries:
             return ABSENT
         if key not in self._digests:
-            # In the order written, which iteration over a hash shows.
+            # The digest covers the order of a hash's entries, which an iteration can see.
             self._digests[key] = digests.of_bytes(json.dumps(rich(self.entries[key])).encode())
         return self._digests[key]
 
 
 def content(digest: digests.Digest, reader: str, load: Callable[[digests.Digest], bytes]) -> Content:
-    """The content of a data file, read once for its digest."""
+    """The content of a data file, parsed once per digest."""
     key = (digest, reader)
-    found = _contents.get(key)
-    if found is None:
-        if len(_contents) >= _CONTENTS_KEPT:
+    parsed = _contents.get(key)
+    if parsed is None:
+        if len(_contents) >= _MAX_CONTENTS:
             _contents.clear()
-        found = _contents[key] = _read(digest, reader, load(digest))
-    return found
+        parsed = _contents[key] = _read(digest, reader, load(digest))
+    return parsed
 
 
 def _read(digest: digests.Digest, reader: str, data: bytes) -> Content:
@@ -87,26 +87,26 @@ def _read(digest: digests.Digest, reader: str, data: bytes) -> Content:
     except PrecastError as error:
         return Content(digest, text, None, error)
     if reader == "yaml_data" and document in (None, False):
-        document = EMPTY  # told of, and otherwise as good as a file without keys
+        document = EMPTY  # warned about, and otherwise treated as a file without keys
     return Content(digest, text, document, None)
 
 
-def _looked_at(value: Any) -> Raw:
-    is_open, is_data = _examined(value)
-    return Raw(value, is_open, is_data)
+def _raw_value(value: Any) -> RawValue:
+    has_expressions, is_data = _examine(value)
+    return RawValue(value, has_expressions, is_data)
 
 
-def _examined(value: Any) -> tuple[bool, bool]:
+def _examine(value: Any) -> tuple[bool, bool]:
     if isinstance(value, Symbol):
         return False, False
     if isinstance(value, str):
         return "%{" in value, True
     if isinstance(value, tuple):
-        found = [_examined(item) for item in value]
+        parts = [_examine(item) for item in value]
     elif isinstance(value, Hash):
         if not all(isinstance(key, str | int | float) and not isinstance(key, bool) for key in value):
             return False, False
-        found = [_examined(item) for pair in value.items() for item in pair]
+        parts = [_examine(item) for pair in value.items() for item in pair]
     else:
         return False, True
-    return any(is_open for is_open, _ in found), all(is_data for _, is_data in found)
+    return any(has_expressions for has_expressions, _ in parts), all(is_data for _, is_data in parts)

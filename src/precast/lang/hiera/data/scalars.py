@@ -1,13 +1,13 @@
-"""What a plain scalar of YAML stands for, as Ruby's Psych has it, which is what Puppet reads data with.
+"""The value of a plain YAML scalar by the rules of Ruby's Psych, with which Puppet reads data.
 
-It is neither YAML 1.1 nor 1.2: `yes` is true and `y` a string, `1_000` and `1,000` are numbers, `010` is eight and `0o10` a string,
-`:a` is a symbol, and a date is refused unless it stands in quotes.
+They are neither YAML 1.1 nor 1.2: `yes` is true and `y` a string, `1_000` and `1,000` are numbers, `010` is eight and `0o10` a
+string, `:a` is a symbol, and a date is refused unless it is quoted.
 """
 
 import re
 from typing import Any, Final
 
-from precast.lang.values.core import DEFAULT
+from precast.lang.values.base import DEFAULT
 
 _ALPHA = r"[^\W\d_]"
 _TEXT: Final = re.compile(rf"^[^\d.:-]?(?:{_ALPHA}|[_ \t\r\n\f\v!@#$%^&*(){{}}<>|/\\~;=])+", re.MULTILINE)
@@ -26,12 +26,12 @@ _BASES: Final = {"two": 2, "eight": 8, "ten": 10, "sixteen": 16}
 _TRUE: Final = frozenset(("yes", "true", "on"))
 _FALSE: Final = frozenset(("no", "false", "off"))
 _SPECIAL_FLOATS: Final = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
-# Longer numbers than this would cost quadratic time to read.
+# Parsing longer numbers would take quadratic time.
 MAX_DIGITS: Final = 1000
 
 
 class Symbol(str):
-    """A Ruby symbol. As a key it becomes a string; as a value it is no data."""
+    """A Ruby symbol. As a key it becomes a string; as a value it is not valid data."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class Symbol(str):
 
 
 class Refused(Exception):
-    """A scalar that may not be loaded; the message says what it is."""
+    """A scalar that must not be loaded; the message describes it."""
 
 
 def scalar(text: str) -> Any:
@@ -83,25 +83,27 @@ def _number(text: str) -> Any:
     if len(text) > MAX_DIGITS:
         raise Refused(f"a number of more than {MAX_DIGITS} digits")
     if _SIXTIES.match(text):
-        return sum(int(part.replace("_", "") or 0) * 60 ** abs(at - 2) for at, part in enumerate(text.split(":")))
+        return sum(int(part.replace("_", "") or 0) * 60 ** abs(index - 2) for index, part in enumerate(text.split(":")))
     if _FLOAT_SIXTIES.match(text):
-        return sum(float(part.replace("_", "") or 0) * 60 ** abs(at - 2) for at, part in enumerate(text.split(":")))
+        return sum(
+            float(part.replace("_", "") or 0) * 60 ** abs(index - 2) for index, part in enumerate(text.split(":"))
+        )
     if _FLOAT.match(text):
         return _float(text)
-    found = _INTEGER.match(text)
-    if found is None:
+    match = _INTEGER.match(text)
+    if match is None:
         return text
-    kind = found.lastgroup or "ten"
-    return _converted(int, re.sub("[,_]", "", text), _BASES[kind])
+    kind = match.lastgroup or "ten"
+    return _convert(int, re.sub("[,_]", "", text), _BASES[kind])
 
 
 def _float(text: str) -> Any:
     if text in (".", "+.", "-."):
         return text
-    return _converted(float, re.sub(r"\.(?=[Ee]|$)", "", re.sub("[,_]", "", text)))
+    return _convert(float, re.sub(r"\.(?=[Ee]|$)", "", re.sub("[,_]", "", text)))
 
 
-def _converted(kind: Any, text: str, *base: int) -> Any:
+def _convert(kind: Any, text: str, *base: int) -> Any:
     try:
         return kind(text, *base)
     except ValueError:

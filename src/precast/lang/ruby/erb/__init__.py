@@ -1,1 +1,1 @@
-"""ERB templates, rendered without Ruby: the part of Ruby that templates use, read and evaluated here."""
+"""ERB templates: splits a template into text and Ruby code, and renders it with the Ruby subset."""

@@ -1,6 +1,6 @@
-"""Takes a template apart: text, code, and code whose value is put out.
+"""Splits a template into text, code, and code whose value is written to the output.
 
-Trimming is what Puppet has ERB do: `<%-` takes the blanks before it on its line, `-%>` the line end after it.
+Trimming works as Puppet configures ERB: `<%-` removes the blanks before it on its line, `-%>` the line end after it.
 """
 
 import re
@@ -14,24 +14,24 @@ _CLOSING = re.compile(r"-%>\r?\n|-%>|%>")
 
 
 class Part(NamedTuple):
-    """A piece of a template; `at` is where its text begins in the source."""
+    """A piece of a template; `at` is the offset of its text in the source."""
 
-    sort: str  # text, code, output
+    kind: str  # text, code, output
     text: str
     at: int
 
 
-def parts(source: Source) -> list[Part]:
-    """The pieces in order. Raises InputError LANG-900 for a tag that does not end."""
-    text, found, at = source.text, list[Part](), 0
+def split_template(source: Source) -> list[Part]:
+    """Return the pieces in order. Raises InputError LANG-900 for a tag that is not closed."""
+    text, parts, at = source.text, list[Part](), 0
     while (opening := _OPENING.search(text, at)) is not None:
-        _add_text(found, text[at : opening.start()], at)
+        _add_text(parts, text[at : opening.start()], at)
         tag = opening[0]
         if tag == "<%%":
-            _add_text(found, "<%", opening.start())
+            _add_text(parts, "<%", opening.start())
             at = opening.end()
             continue
-        closing = _closing(text, opening.end())
+        closing = _find_closing(text, opening.end())
         if closing is None:
             raise issues.NO_SYNTAX.error(
                 source,
@@ -41,13 +41,13 @@ def parts(source: Source) -> list[Part]:
             )
         if not tag.endswith("#"):
             code = text[opening.end() : closing.start()].replace("%%>", "%>")
-            found.append(Part("output" if tag.endswith("=") else "code", code, opening.end()))
+            parts.append(Part("output" if tag.endswith("=") else "code", code, opening.end()))
         at = closing.end()
-    _add_text(found, text[at:], at)
-    return found
+    _add_text(parts, text[at:], at)
+    return parts
 
 
-def _closing(text: str, at: int) -> re.Match[str] | None:
+def _find_closing(text: str, at: int) -> re.Match[str] | None:
     while (closing := _CLOSING.search(text, at)) is not None:
         # `%%>` stands for `%>` inside code.
         if not closing[0].startswith("%>") or text[closing.start() - 1] != "%":
@@ -56,6 +56,6 @@ def _closing(text: str, at: int) -> re.Match[str] | None:
     return None
 
 
-def _add_text(found: list[Part], text: str, at: int) -> None:
+def _add_text(parts: list[Part], text: str, at: int) -> None:
     if text:
-        found.append(Part("text", text, at))
+        parts.append(Part("text", text, at))

@@ -1,11 +1,15 @@
-"""All methods that templates can call, by the modules that declare them."""
+"""Loads all methods that Ruby code can call, by the modules that declare them."""
 
 import importlib
 
-MODULES = ("general", "numbers", "texts", "enumerable", "arrays", "hashes", "world")
+# In this order: methods of symbols are made of those of strings, and arrays and hashes replace some of Enumerable's.
+MODULES = (
+    "objects", "numbers", "strings", "string_patterns", "symbols", "enumerable", "arrays", "hashes",
+    "scope", "kernel", "serialization", "classes",
+)  # fmt: skip
 
 
 def load() -> None:
-    """Declares all methods; again is no harm."""
+    """Declare all methods. A second call does nothing."""
     for name in MODULES:
-        importlib.import_module(f"precast.lang.ruby.erb.methods_{name}")
+        importlib.import_module(f"precast.lang.ruby.methods.{name}")

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
-from precast.lang.ruby.erb.rendering import Rendering
-from precast.lang.ruby.erb.values import Proc, class_name
-from precast.lang.ruby.methods.calls import method, text
+from precast.lang.ruby.execution import Execution
+from precast.lang.ruby.methods.dispatch import method, to_str
+from precast.lang.ruby.values import Proc, class_name
 
 _Number = int | float
 
@@ -18,22 +18,22 @@ def _other(value: Any, this: _Number) -> _Number:
 
 
 @method("Numeric", "+")
-def _add(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _add(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     return this + _other(args[0], this)
 
 
 @method("Numeric", "-")
-def _subtract(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _subtract(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     return this - _other(args[0], this)
 
 
 @method("Numeric", "*")
-def _multiply(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _multiply(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     return this * _other(args[0], this)
 
 
 @method("Numeric", "/", "div")
-def _divide(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _divide(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     other = _other(args[0], this)
     if isinstance(this, int) and isinstance(other, int):
         if other == 0:
@@ -43,17 +43,17 @@ def _divide(rendering: Rendering, this: _Number, args: list[Any], block: Proc | 
 
 
 @method("Numeric", "fdiv")
-def _fdiv(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> float:
+def _fdiv(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> float:
     return float(this) / _other(args[0], this)
 
 
 @method("Numeric", "%", "modulo")
-def _modulo(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _modulo(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     return this % _other(args[0], this)
 
 
 @method("Numeric", "**", "pow")
-def _power(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _power(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     other = _other(args[0], this)
     if abs(other) > 4096:
         raise ValueError("the exponent is too large")
@@ -61,42 +61,42 @@ def _power(rendering: Rendering, this: _Number, args: list[Any], block: Proc | N
 
 
 @method("Numeric", "-@")
-def _negate(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _negate(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     return -this
 
 
 @method("Integer", "<<")
-def _shift_left(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> int:
+def _shift_left(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
     return this << min(int(args[0]), 4096)
 
 
 @method("Integer", ">>")
-def _shift_right(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> int:
+def _shift_right(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
     return this >> int(args[0])
 
 
 @method("Integer", "&")
-def _and(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> int:
+def _and(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
     return this & int(args[0])
 
 
 @method("Integer", "|")
-def _or(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> int:
+def _or(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
     return this | int(args[0])
 
 
 @method("Numeric", "to_i", "to_int", "truncate")
-def _to_i(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> int:
+def _to_i(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> int:
     return int(this)
 
 
 @method("Numeric", "to_f")
-def _to_f(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> float:
+def _to_f(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> float:
     return float(this)
 
 
 @method("Integer", "to_s")
-def _to_s(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> str:
+def _to_s(execution: Execution, this: int, args: list[Any], block: Proc | None) -> str:
     if not args or args[0] == 10:
         return str(this)
     digits, number, base = "", abs(this), int(args[0])
@@ -109,7 +109,7 @@ def _to_s(rendering: Rendering, this: int, args: list[Any], block: Proc | None) 
 
 
 @method("Numeric", "round")
-def _round(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _round(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     places = int(args[0]) if args else 0
     if isinstance(this, int) and places >= 0:
         return this
@@ -119,114 +119,114 @@ def _round(rendering: Rendering, this: _Number, args: list[Any], block: Proc | N
 
 
 @method("Numeric", "ceil")
-def _ceil(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> int:
+def _ceil(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> int:
     return math.ceil(this)
 
 
 @method("Numeric", "floor")
-def _floor(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> int:
+def _floor(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> int:
     return math.floor(this)
 
 
 @method("Numeric", "abs")
-def _abs(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _abs(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     return abs(this)
 
 
 @method("Numeric", "zero?")
-def _is_zero(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> bool:
+def _is_zero(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> bool:
     return this == 0
 
 
 @method("Numeric", "positive?")
-def _is_positive(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> bool:
+def _is_positive(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> bool:
     return this > 0
 
 
 @method("Numeric", "negative?")
-def _is_negative(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> bool:
+def _is_negative(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> bool:
     return this < 0
 
 
 @method("Integer", "even?")
-def _is_even(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> bool:
+def _is_even(execution: Execution, this: int, args: list[Any], block: Proc | None) -> bool:
     return this % 2 == 0
 
 
 @method("Integer", "odd?")
-def _is_odd(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> bool:
+def _is_odd(execution: Execution, this: int, args: list[Any], block: Proc | None) -> bool:
     return this % 2 == 1
 
 
 @method("Integer", "succ", "next")
-def _succ(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> int:
+def _succ(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
     return this + 1
 
 
 @method("Integer", "pred")
-def _pred(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> int:
+def _pred(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
     return this - 1
 
 
 @method("Integer", "chr")
-def _chr(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> str:
+def _chr(execution: Execution, this: int, args: list[Any], block: Proc | None) -> str:
     return chr(this)
 
 
 @method("Integer", "times")
-def _times(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> Any:
-    return _count_through(rendering, this, range(this), block)
+def _times(execution: Execution, this: int, args: list[Any], block: Proc | None) -> Any:
+    return _count_through(execution, this, range(this), block)
 
 
-def _count_through(rendering: Rendering, this: int, numbers: range, block: Proc | None) -> Any:
+def _count_through(execution: Execution, this: int, numbers: range, block: Proc | None) -> Any:
     if block is None:
         return list(numbers[:100_000])
     for number in numbers:
-        rendering.yield_to(block, number)
+        execution.yield_to(block, number)
     return this
 
 
 @method("Integer", "upto")
-def _upto(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> Any:
-    return _count_through(rendering, this, range(this, int(args[0]) + 1), block)
+def _upto(execution: Execution, this: int, args: list[Any], block: Proc | None) -> Any:
+    return _count_through(execution, this, range(this, int(args[0]) + 1), block)
 
 
 @method("Integer", "downto")
-def _downto(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> Any:
-    return _count_through(rendering, this, range(this, int(args[0]) - 1, -1), block)
+def _downto(execution: Execution, this: int, args: list[Any], block: Proc | None) -> Any:
+    return _count_through(execution, this, range(this, int(args[0]) - 1, -1), block)
 
 
 @method("Integer", "step")
-def _step(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> Any:
+def _step(execution: Execution, this: int, args: list[Any], block: Proc | None) -> Any:
     by = int(args[1]) if len(args) > 1 else 1
-    return _count_through(rendering, this, range(this, int(args[0]) + (1 if by > 0 else -1), by), block)
+    return _count_through(execution, this, range(this, int(args[0]) + (1 if by > 0 else -1), by), block)
 
 
 @method("Numeric", "between?")
-def _is_between(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> bool:
+def _is_between(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> bool:
     return bool(_other(args[0], this) <= this <= _other(args[1], this))
 
 
 @method("Numeric", "clamp")
-def _clamp(rendering: Rendering, this: _Number, args: list[Any], block: Proc | None) -> _Number:
+def _clamp(execution: Execution, this: _Number, args: list[Any], block: Proc | None) -> _Number:
     return max(_other(args[0], this), min(this, _other(args[1], this)))
 
 
 @method("Integer", "gcd")
-def _gcd(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> int:
+def _gcd(execution: Execution, this: int, args: list[Any], block: Proc | None) -> int:
     return math.gcd(this, int(args[0]))
 
 
 @method("Integer", "divmod")
-def _divmod(rendering: Rendering, this: int, args: list[Any], block: Proc | None) -> list[int]:
+def _divmod(execution: Execution, this: int, args: list[Any], block: Proc | None) -> list[int]:
     return list(divmod(this, int(args[0])))
 
 
 def integer(value: Any, base: int = 10) -> int:
-    """Ruby's `String#to_i`: the number at the beginning, or 0."""
-    found, digits = text(value).strip().replace("_", "").lower(), ""
-    sign = -1 if found.startswith("-") else 1
-    for char in found.lstrip("+-"):
+    """Return what Ruby's `String#to_i` gives: the number at the beginning of the string, or 0."""
+    text, digits = to_str(value).strip().replace("_", "").lower(), ""
+    sign = -1 if text.startswith("-") else 1
+    for char in text.lstrip("+-"):
         if not char.isascii() or not char.isalnum() or int(char, 36) >= base:
             break
         digits += char

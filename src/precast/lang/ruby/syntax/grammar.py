@@ -1,13 +1,13 @@
-"""What all parts of the parser know: where it is, which names are variables by now, and what they can ask each other for."""
+"""What all parts of the parser share: the position, the names that are variables so far, and the methods they call in each other."""
 
 from abc import ABC, abstractmethod
 
 from precast.base.spans import Source
-from precast.lang.ruby.syntax.lexer import Token
 from precast.lang.ruby.syntax.nodes import Node, Parameter
 from precast.lang.ruby.syntax.reader import TokenReader
+from precast.lang.ruby.syntax.tokens import END, Token
 
-# Left binding powers, from weak to strong; and, or, not stand below all of these.
+# Left binding powers, from weak to strong; `and`, `or` and `not` bind weaker than all of these.
 POWERS = {
     "?": 10, "..": 15, "...": 15, "||": 20, "&&": 25, "<=>": 35, "==": 35, "===": 35, "!=": 35, "=~": 35, "!~": 35,
     "<": 40, "<=": 40, ">": 40, ">=": 40, "|": 45, "^": 45, "&": 50, "<<": 55, ">>": 55, "+": 60, "-": 60,
@@ -15,13 +15,11 @@ POWERS = {
 }  # fmt: skip
 UNARY = 70
 ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "**=", "||=", "&&=", "<<=", "|=", "&="))
-ENDS = frozenset(
-    ("end of template", "output end", "end", "}", ")", "]", "else", "elsif", "when", "rescue", "ensure", "in")
-)
+ENDS = frozenset((END, "output end", "end", "}", ")", "]", "else", "elsif", "when", "rescue", "ensure", "in"))
 
 
 class Grammar(TokenReader, ABC):
-    """One parse. What is asked for across the parts is named here."""
+    """The base of the parts of the parser. The abstract methods are those that one part calls in another."""
 
     def __init__(self, source: Source, tokens: list[Token]) -> None:
         super().__init__(source, tokens)
@@ -30,52 +28,52 @@ class Grammar(TokenReader, ABC):
 
     @abstractmethod
     def statements(self) -> Node:
-        """Up to what ends them."""
+        """Parse statements up to a token that ends them."""
 
     @abstractmethod
     def expression_statement(self) -> Node:
-        """With `and`, `or`, `not`, which bind weakest."""
+        """Parse an expression with `and`, `or` and `not`, which bind weakest."""
 
     @abstractmethod
     def negation(self) -> Node:
-        """With `not`."""
+        """Parse an expression that may begin with `not`."""
 
     @abstractmethod
     def expression(self) -> Node:
-        """An assignment, or an operation."""
+        """Parse an assignment or an operation."""
 
     @abstractmethod
     def assign(self, target: Node) -> Node:
-        """From the sign of an assignment on."""
+        """Parse an assignment from its operator on."""
 
     @abstractmethod
     def operation(self, power: int) -> Node:
-        """Operators that bind stronger than this."""
+        """Parse an operation whose operators bind stronger than this."""
 
     @abstractmethod
     def primary(self) -> Node:
-        """A value without operators and calls on it."""
+        """Parse a value without operators and calls on it."""
 
     @abstractmethod
     def method(self, receiver: Node, is_safe: bool) -> Node:
-        """From the name of a method on."""
+        """Parse a call from the name of its method on."""
 
     @abstractmethod
     def arguments(self, closing: str) -> tuple[Node, ...]:
-        """Up to a bracket."""
+        """Parse arguments up to a closing bracket."""
 
     @abstractmethod
     def block(self) -> Node | None:
-        """The block that begins here, if one does."""
+        """Parse the block that begins here; None if there is none."""
 
     @abstractmethod
     def parameters(self, closing: str) -> tuple[Parameter, ...]:
-        """Up to a token."""
+        """Parse parameters up to a closing token."""
 
     @abstractmethod
     def parenthesised(self, token: Token) -> Node:
-        """Statements up to the closing parenthesis."""
+        """Parse statements up to the closing parenthesis."""
 
     @abstractmethod
-    def string_or(self, token: Token, sort: str) -> Node:
-        """A text, perhaps with code in it, as a string or as another sort."""
+    def string_or(self, token: Token, kind: str) -> Node:
+        """Return a text, which may have code in it, as a string or as another kind of literal."""

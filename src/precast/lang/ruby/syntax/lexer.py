@@ -1,123 +1,49 @@
-"""Turns the code of a template into tokens.
+"""Turns Ruby code into tokens.
 
-What Ruby decides by looking around is decided here by the token before: whether `/` divides or begins a pattern, whether `[` indexes,
-whether a line end ends a statement. Text between tags is a token of its own, as is the beginning and end of what is put out.
+Where Ruby's own lexer asks its parser, this one decides by the token before: whether `/` divides or begins a pattern, whether `%` begins
+a list of words, whether a line end ends a statement.
 """
 
 import re
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 from precast.base.spans import Source, Span
 from precast.lang.issues import erb as issues
-from precast.lang.ruby.erb import scanner
+from precast.lang.ruby.syntax.tokens import END, KEYWORDS, Interpolated, Token
 
-KEYWORDS = frozenset(
-    (
-        *(
-            "if",
-            "elsif",
-            "else",
-            "end",
-            "unless",
-            "while",
-            "until",
-            "for",
-            "in",
-            "do",
-            "case",
-            "when",
-            "then",
-            "begin",
-            "rescue",
-        ),
-        *(
-            "ensure",
-            "and",
-            "or",
-            "not",
-            "nil",
-            "true",
-            "false",
-            "return",
-            "next",
-            "break",
-            "self",
-            "yield",
-            "defined?",
-            "def",
-        ),
-        *("class", "module", "redo", "retry", "alias", "undef", "super"),
-    )
+# Tokens that end a value, so that an operator follows and no value.
+_VALUE_ENDS: Final = frozenset((
+    "number", "string", "symbol", "ivar", "global", "constant", "words", "pattern",
+    ")", "]", "}", "end", "nil", "true", "false", "self",
+))  # fmt: skip
+# Tokens after which a statement continues on the next line.
+_CONTINUES: Final = frozenset((
+    "+", "-", "*", "/", "%", "=", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "and", "or", "not", ",", ".", "&.",
+    "?", ":", "=>", "<<", "=~", "!~", "+=", "||=", "<=>", "::", "!",
+))  # fmt: skip
+_BLANK: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
+_COMMENT: Final = re.compile(r"#[^\n]*")
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_VARIABLE: Final = re.compile(r"@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d+|[~&!@;,/\\.<>_0*$?:\"])")
+_SYMBOL: Final = re.compile(
+    r":(?:@{0,2}[A-Za-z_]\w*(?:[?!]|=(?![>=~]))?(?![\w]))|:(?:\[\]=?|<=>|[=!]=|=~|\+|-|\*|/|<<)"
 )
-# After these an operator follows, or nothing.
-_VALUES = frozenset(
-    (
-        *("number", "string", "symbol", "ivar", "global", "constant", "words", "pattern"),
-        *(")", "]", "}", "end", "nil", "true", "false", "self"),
-    )
-)
-_BLANK = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
-_COMMENT = re.compile(r"#[^\n]*")
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_VARIABLE = re.compile(r"@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d+|[~&!@;,/\\.<>_0*$?:\"])")
-_SYMBOL = re.compile(r":(?:@{0,2}[A-Za-z_]\w*(?:[?!]|=(?![>=~]))?(?![\w]))|:(?:\[\]=?|<=>|[=!]=|=~|\+|-|\*|/|<<)")
-_OPERATOR = re.compile(
+_OPERATOR: Final = re.compile(
     r"\*\*=|<=>|===|\.\.\.|<<=|>>=|&&=|\|\|=|\*\*|==|!=|=~|!~|<=|>=|&&|\|\||<<|>>|\+=|-=|\*=|/=|%=|\|=|&=|=>|->|::|\.\.|&\.|"
     r"[-+*/%=<>!&|^~?:,.;(){}\[\]]"
 )
+_CODE_ESCAPE: Final = re.compile(r"u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{1,2})")
 # `#@name` in a string, which needs no braces.
-_BARE = re.compile(r"#(@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d))")
-_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_ESCAPES = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "s": " ",
-    "0": "\0",
-    "e": "\x1b",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-}
-
-
-class Token(NamedTuple):
-    """`sort` is the text of an operator or keyword, or what it is: name, ivar, number, string, pattern, words, label, text …"""
-
-    sort: str
-    value: Any
-    span: Span
-    is_spaced: bool = False  # whether a blank stands before it
-
-
-class Interpolated(NamedTuple):
-    """A string with code in it: texts, and tokens of code."""
-
-    pieces: list[Any]
-
-
-def lex(source: Source) -> list[Token]:
-    """The tokens of a whole template. Raises InputError LANG-900."""
-    tokens: list[Token] = []
-    for part in scanner.parts(source):
-        place = Span(part.at, part.at + len(part.text))
-        if part.sort == "text":
-            tokens += [Token("\n", None, place), Token("text", part.text, place), Token("\n", None, place)]
-        elif part.sort == "output":
-            tokens.append(Token("output", None, place))
-            tokens += CodeLexer(source, part.text, part.at).run()
-            tokens += [Token("output end", None, place), Token("\n", None, place)]
-        else:
-            tokens += CodeLexer(source, part.text, part.at).run()
-            tokens.append(Token("\n", None, place))
-    end = len(source.text)
-    return [*tokens, Token("end of template", None, Span(end, end))]
+_BARE_VARIABLE: Final = re.compile(r"#(@@?[A-Za-z_]\w*|\$(?:[A-Za-z_]\w*|\d))")
+_BRACKETS: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_ESCAPES: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "s": " ", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
+}  # fmt: skip
 
 
 class CodeLexer:
-    """One piece of code."""
+    """Lexes one piece of code, which begins at an offset of its source."""
 
     def __init__(self, source: Source, text: str, at: int) -> None:
         self.source, self.text, self.base = source, text, at
@@ -125,9 +51,9 @@ class CodeLexer:
         self.depth = 0
         self.tokens: list[Token] = []
 
-    def fail(self, problem: str, hint: str = "write it more simply") -> NoReturn:
-        place = self.base + min(self.at, len(self.text))
-        raise issues.NO_SYNTAX.error(self.source, Span(place, place + 1), problem=problem, hint=hint)
+    def fail(self, problem: str, hint: str = "rewrite the expression in a simpler form") -> NoReturn:
+        offset = self.base + min(self.at, len(self.text))
+        raise issues.NO_SYNTAX.error(self.source, Span(offset, offset + 1), problem=problem, hint=hint)
 
     def run(self) -> list[Token]:
         while True:
@@ -148,21 +74,21 @@ class CodeLexer:
             self._end_line()
         elif char in "\"'`":
             self._quoted(is_spaced)
-        elif (found := _NUMBER.match(text, at)) is not None:
-            self._add("number", _number(found[0]), found.end(), is_spaced)
-        elif (found := _VARIABLE.match(text, at)) is not None:
-            sort = "ivar" if char == "@" else "global"
-            self._add(sort, found[0].lstrip("@$"), found.end(), is_spaced)
+        elif (match := _NUMBER.match(text, at)) is not None:
+            self._add("number", _number(match[0]), match.end(), is_spaced)
+        elif (match := _VARIABLE.match(text, at)) is not None:
+            kind = "ivar" if char == "@" else "global"
+            self._add(kind, match[0].lstrip("@$"), match.end(), is_spaced)
         elif char == ":" and text[at + 1 : at + 2] == '"' and self._may_be_symbol():
             self.at += 1
             self._quoted(is_spaced, "symbol")
         elif (
             char == ":"
             and text[at : at + 2] != "::"
-            and (found := _SYMBOL.match(text, at)) is not None
+            and (match := _SYMBOL.match(text, at)) is not None
             and self._may_be_symbol()
         ):
-            self._add("symbol", found[0][1:], found.end(), is_spaced)
+            self._add("symbol", match[0][1:], match.end(), is_spaced)
         elif _NAME.match(text, at) is not None:
             self._name(is_spaced)
         elif char == "%" and self._is_value_next(is_spaced) and re.match(r"%[wWqQiIr]?[\(\[\{<|!/]", text[at:]):
@@ -172,83 +98,59 @@ class CodeLexer:
         else:
             self._operator(is_spaced)
 
-    def _add(self, sort: str, value: Any, end: int, is_spaced: bool) -> None:
-        self.tokens.append(Token(sort, value, Span(self.base + self.at, self.base + end), is_spaced))
+    def _add(self, kind: str, value: Any, end: int, is_spaced: bool) -> None:
+        self.tokens.append(Token(kind, value, Span(self.base + self.at, self.base + end), is_spaced))
         self.at = end
 
     def _end_line(self) -> None:
-        """A line end counts unless the statement plainly goes on."""
-        if self.depth or (self.tokens and self.tokens[-1].sort == "\n"):
+        """Add a token for the line end, unless the statement continues on the next line."""
+        if self.depth or (self.tokens and self.tokens[-1].kind == "\n"):
             return
-        if self.tokens and self._goes_on(self.tokens[-1]):
+        if self.tokens and self._continues(self.tokens[-1]):
             return
         rest = re.match(r"(?:\s|#[^\n]*\n)*(&?\.)(?!\.)", self.text[self.at :])
         if rest is None:
             self.tokens.append(Token("\n", None, Span(self.base + self.at, self.base + self.at)))
 
     @staticmethod
-    def _goes_on(last: Token) -> bool:
-        return last.value is None and last.sort in (
-            *(
-                "+",
-                "-",
-                "*",
-                "/",
-                "%",
-                "=",
-                "==",
-                "!=",
-                "<",
-                ">",
-                "<=",
-                ">=",
-                "&&",
-                "||",
-                "and",
-                "or",
-                "not",
-                ",",
-                ".",
-                "&.",
-            ),
-            *("?", ":", "=>", "<<", "=~", "!~", "+=", "||=", "<=>", "::", "!"),
-        )
+    def _continues(last: Token) -> bool:
+        return last.value is None and last.kind in _CONTINUES
 
     def _is_value_next(self, is_spaced: bool) -> bool:
-        """Whether a value may begin here, by what stands before."""
+        """Return whether a value may begin here, judged by the token before."""
         if not self.tokens:
             return True
         last = self.tokens[-1]
-        if last.sort in _VALUES:
+        if last.kind in _VALUE_ENDS:
             return False
-        if last.sort == "name":
+        if last.kind == "name":
             # `foo /x/` and `foo %w[a]` have a blank before and none after.
             following = self.text[self.at + 1 : self.at + 2]
             return is_spaced and not following.isspace() and following != "="
         return True
 
     def _may_be_symbol(self) -> bool:
-        # In `a ? b :c` the colon belongs to the question; a value before it without a blank says so.
+        # In `a ? b :c` the colon belongs to the condition.
         return (
             not self.tokens
             or self._is_value_next(True)
-            or (self.text[self.at - 1 : self.at].isspace() and self._has_no_question())
+            or (self.text[self.at - 1 : self.at].isspace() and self._is_outside_condition())
         )
 
-    def _has_no_question(self) -> bool:
+    def _is_outside_condition(self) -> bool:
         for token in reversed(self.tokens):
-            if token.sort == "\n":
+            if token.kind == "\n":
                 break
-            if token.sort == "?":
+            if token.kind == "?":
                 return False
         return True
 
     def _name(self, is_spaced: bool) -> None:
-        found = _NAME.match(self.text, self.at)
-        assert found is not None
-        name, end = found[0], found.end()
+        match = _NAME.match(self.text, self.at)
+        assert match is not None
+        name, end = match[0], match.end()
         following = self.text[end : end + 2]
-        after_dot = bool(self.tokens) and self.tokens[-1].sort in (".", "&.")
+        after_dot = bool(self.tokens) and self.tokens[-1].kind in (".", "&.")
         if following[:1] in ("?", "!") and (following[1:2] != "=" or self.text[end + 2 : end + 3] in ("=", "~")):
             name, end = name + following[0], end + 1
             following = self.text[end : end + 2]
@@ -260,25 +162,25 @@ class CodeLexer:
             self._add("constant" if name[0].isupper() and not after_dot else "name", name, end, is_spaced)
 
     def _is_label(self, end: int) -> bool:
-        """`name: value` in a hash or call; after an open question it is the other answer."""
-        if self._has_no_question():
+        """Return whether `name:` is the key of a hash or argument; after an open `?` it may be the colon of the condition."""
+        if self._is_outside_condition():
             return True
-        follows = bool(self.tokens) and self.tokens[-1].sort in ("{", ",", "(")
+        follows = bool(self.tokens) and self.tokens[-1].kind in ("{", ",", "(")
         return follows and self.text[end + 1 : end + 2].isspace()
 
     def _operator(self, is_spaced: bool) -> None:
-        found = _OPERATOR.match(self.text, self.at)
-        if found is None:
-            self.fail(f"{self.text[self.at]!r} begins nothing")
-        sort = found[0]
-        if sort in ("(", "[", "{"):
-            # Inside braces statements may stand, so line ends count there.
-            self.depth += sort != "{"
-        elif sort in (")", "]"):
+        match = _OPERATOR.match(self.text, self.at)
+        if match is None:
+            self.fail(f"{self.text[self.at]!r} is not a valid token")
+        kind = match[0]
+        if kind in ("(", "[", "{"):
+            # Line ends count inside braces, since a block holds statements.
+            self.depth += kind != "{"
+        elif kind in (")", "]"):
             self.depth = max(0, self.depth - 1)
-        self._add("\n" if sort == ";" else sort, None, found.end(), is_spaced)
+        self._add("\n" if kind == ";" else kind, None, match.end(), is_spaced)
 
-    def _quoted(self, is_spaced: bool, sort: str = "string") -> None:
+    def _quoted(self, is_spaced: bool, kind: str = "string") -> None:
         quote = self.text[self.at]
         if quote == "`":
             raise issues.NOT_IN_SUBSET.error(
@@ -287,7 +189,7 @@ class CodeLexer:
         start = self.at
         pieces, end = self._string(self.at + 1, quote, quote == '"')
         if (
-            sort == "string"
+            kind == "string"
             and self.text[end : end + 1] == ":"
             and self.text[end : end + 2] != "::"
             and self._is_label(end)
@@ -297,16 +199,16 @@ class CodeLexer:
             return
         self.at = start
         value = _plain(pieces)
-        self._add(sort, value, end, is_spaced)
+        self._add(kind, value, end, is_spaced)
 
     def _percent(self, is_spaced: bool) -> None:
         kind = self.text[self.at + 1]
         at = self.at + (2 if kind.isalpha() else 1)
         if kind == "r":
-            self._pattern(_PAIRS.get(self.text[at], self.text[at]), at + 1, is_spaced, self.text[at])
+            self._pattern(_BRACKETS.get(self.text[at], self.text[at]), at + 1, is_spaced, self.text[at])
             return
         opening = self.text[at]
-        closing = _PAIRS.get(opening, opening)
+        closing = _BRACKETS.get(opening, opening)
         pieces, end = self._string(at + 1, closing, kind not in "qwi", opening if closing != opening else "")
         if kind in "wWiI":
             words = str(_plain(pieces)).split()
@@ -323,7 +225,7 @@ class CodeLexer:
     def _string(
         self, at: int, closing: str, has_escapes: bool, opening: str = "", *, is_pattern: bool = False
     ) -> tuple[list[Any], int]:
-        """Texts and code up to the closing mark, and where it ends."""
+        """Return the texts and code up to the closing mark, and the offset after it."""
         text, pieces, plain, depth = self.text, list[Any](), list[str](), 0
         while at < len(text):
             char = text[at]
@@ -349,37 +251,35 @@ class CodeLexer:
             return (following if following == "/" else f"\\{following}"), at + 2
         if not has_escapes:
             return (following if following in (closing, "\\") else f"\\{following}"), at + 2
-        if (
-            found := re.compile(r"u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{1,2})").match(self.text, at + 1)
-        ) is not None:
-            return chr(int(found[1] or found[2] or found[3], 16)), found.end()
+        if (escape := _CODE_ESCAPE.match(self.text, at + 1)) is not None:
+            return chr(int(escape[1] or escape[2] or escape[3], 16)), escape.end()
         if following == "\n":
             return "", at + 2
         return _ESCAPES.get(following, following), at + 2
 
     def _bare(self, at: int) -> tuple[list[Token], int]:
-        """The tokens of `#@name`, and where it ends; none if it is but a hash sign."""
-        found = _BARE.match(self.text, at)
-        if found is None:
+        """Return the tokens of `#@name` and the offset after it; no tokens if it is a plain `#`."""
+        match = _BARE_VARIABLE.match(self.text, at)
+        if match is None:
             return [], at + 1
-        place = Span(self.base + at, self.base + found.end())
-        sort = "ivar" if found[1][0] == "@" else "global"
-        return [Token(sort, found[1].lstrip("@$"), place), Token("end of template", None, place)], found.end()
+        span = Span(self.base + at, self.base + match.end())
+        kind = "ivar" if match[1][0] == "@" else "global"
+        return [Token(kind, match[1].lstrip("@$"), span), Token(END, None, span)], match.end()
 
     def _code(self, at: int) -> tuple[list[Token], int]:
-        """The tokens of `#{…}`, and where it ends."""
+        """Return the tokens of `#{…}` and the offset after it."""
         inner = type(self)(self.source, self.text, self.base)
         inner.at, depth = at, 0
         while inner.at < len(inner.text):
             if (blank := _BLANK.match(inner.text, inner.at)) is not None:
                 inner.at = blank.end()
             if inner.text[inner.at : inner.at + 1] == "}" and depth == 0:
-                place = self.base + inner.at
-                return [*inner.tokens, Token("end of template", None, Span(place, place))], inner.at + 1
+                offset = self.base + inner.at
+                return [*inner.tokens, Token(END, None, Span(offset, offset))], inner.at + 1
             if inner.at >= len(inner.text):
                 break
             inner._step(blank is not None)
-            depth += {"{": 1, "}": -1}.get(inner.tokens[-1].sort, 0) if inner.tokens else 0
+            depth += {"{": 1, "}": -1}.get(inner.tokens[-1].kind, 0) if inner.tokens else 0
         return self.fail("#{ has no }", "close it with }")
 
 
@@ -393,5 +293,5 @@ def _number(text: str) -> int | float:
 
 
 def _plain(pieces: list[Any]) -> Any:
-    """One text if there is no code in it."""
+    """Return the text itself if there is no code in it."""
     return pieces[0] if len(pieces) == 1 else Interpolated(pieces)

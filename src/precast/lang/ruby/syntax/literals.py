@@ -1,21 +1,21 @@
-"""Values that are written out: numbers, texts with code in them, patterns, words, hashes."""
+"""Parses literals: numbers, strings with code in them, patterns, lists of words, hashes."""
 
-from precast.lang.ruby.erb.values import Symbol
 from precast.lang.ruby.syntax import nodes
 from precast.lang.ruby.syntax.grammar import Grammar
-from precast.lang.ruby.syntax.lexer import Interpolated, Token
 from precast.lang.ruby.syntax.nodes import Node
+from precast.lang.ruby.syntax.tokens import END, Interpolated, Token
+from precast.lang.ruby.values import Symbol
 
 
 class Literals(Grammar):
-    """The part of the parser that reads values."""
+    """The part of the parser that reads literals."""
 
     def literal(self, token: Token) -> Node | None:
-        match token.sort:
+        match token.kind:
             case "number":
                 return nodes.Literal(token.span, token.value)
             case "nil" | "true" | "false":
-                return nodes.Literal(token.span, {"nil": None, "true": True, "false": False}[token.sort])
+                return nodes.Literal(token.span, {"nil": None, "true": True, "false": False}[token.kind])
             case "string":
                 return self._strings(token)
             case "symbol":
@@ -25,7 +25,7 @@ class Literals(Grammar):
             case "words":
                 words, is_symbols = token.value
                 items = [Symbol(word) if is_symbols else word for word in words]
-                return nodes.Listed(token.span, tuple(nodes.Literal(token.span, item) for item in items))
+                return nodes.ArrayLiteral(token.span, tuple(nodes.Literal(token.span, item) for item in items))
             case "ivar":
                 return nodes.Ivar(token.span, token.value)
             case "global":
@@ -34,38 +34,38 @@ class Literals(Grammar):
                 return None
 
     def _strings(self, token: Token) -> Node:
-        found = self.string_or(token, "string")
-        while self.token.sort == "string":  # neighbours are one
-            other = self.string_or(self.take(), "string")
-            found = nodes.Call(token.span, found, "+", (other,))
-        return found
+        text = self.string_or(token, "string")
+        while self.token.kind == "string":  # Ruby joins adjacent strings
+            following = self.string_or(self.take(), "string")
+            text = nodes.Call(token.span, text, "+", (following,))
+        return text
 
-    def string_or(self, token: Token, sort: str) -> Node:
+    def string_or(self, token: Token, kind: str) -> Node:
         if isinstance(token.value, Interpolated):
-            return nodes.Joined(token.span, sort, self._pieces(token, token.value))
-        return nodes.Literal(token.span, Symbol(token.value) if sort == "symbol" else token.value)
+            return nodes.Interpolation(token.span, kind, self._pieces(token, token.value))
+        return nodes.Literal(token.span, Symbol(token.value) if kind == "symbol" else token.value)
 
     def _pattern(self, token: Token) -> Node:
         text, flags = token.value
         pieces = self._pieces(token, text) if isinstance(text, Interpolated) else (nodes.Literal(token.span, text),)
-        return nodes.Joined(token.span, "pattern", pieces, flags)
+        return nodes.Interpolation(token.span, "pattern", pieces, flags)
 
     def _pieces(self, token: Token, text: Interpolated) -> tuple[Node, ...]:
-        found: list[Node] = []
+        parsed: list[Node] = []
         for piece in text.pieces:
             if isinstance(piece, str):
-                found.append(nodes.Literal(token.span, piece))
+                parsed.append(nodes.Literal(token.span, piece))
                 continue
             inner = type(self)(self.source, piece)
             inner.locals = self.locals
-            found.append(inner.statements())
-            inner.expect("end of template")
-        return tuple(found)
+            parsed.append(inner.statements())
+            inner.expect(END)
+        return tuple(parsed)
 
     def hash(self, token: Token) -> Node:
         args = self.arguments("}")
         if not args:
-            return nodes.Mapped(token.span, ())
-        if len(args) != 1 or not isinstance(args[0], nodes.Mapped):
+            return nodes.HashLiteral(token.span, ())
+        if len(args) != 1 or not isinstance(args[0], nodes.HashLiteral):
             self.fail("a hash is written { key => value }")
         return args[0]

@@ -1,4 +1,4 @@
-"""The tree of a template's code. Operators, indexing and attribute reads are calls, as in Ruby."""
+"""The tree of Ruby code. Operators, indexing and attribute reads are calls, as in Ruby."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from precast.base.spans import Span
 
 
 class Node(msgspec.Struct, frozen=True):
-    """Something that has a place."""
+    """The base of all nodes: every node has a position."""
 
     span: Span
 
@@ -18,34 +18,34 @@ class Literal(Node, frozen=True):
 
 
 class Text(Node, frozen=True):
-    """Text between tags."""
+    """Text between the tags of a template."""
 
     text: str
 
 
 class Output(Node, frozen=True):
-    """`<%= … %>`."""
+    """`<%= … %>`: writes a value to the output of a template."""
 
     value: Node
 
 
-class Joined(Node, frozen=True):
+class Interpolation(Node, frozen=True):
     """A string, symbol or pattern with code in it."""
 
-    sort: str
+    kind: str
     pieces: tuple[Node, ...]
     flags: str = ""
 
 
-class Listed(Node, frozen=True):
+class ArrayLiteral(Node, frozen=True):
     items: tuple[Node, ...]
 
 
-class Mapped(Node, frozen=True):
+class HashLiteral(Node, frozen=True):
     pairs: tuple[tuple[Node, Node], ...]
 
 
-class Ranged(Node, frozen=True):
+class RangeLiteral(Node, frozen=True):
     first: Node
     last: Node
     is_exclusive: bool
@@ -74,7 +74,7 @@ class Splat(Node, frozen=True):
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """Of a block: a name, or several in parentheses; with a default, or taking the rest."""
+    """A parameter of a block or method: a name, or several names in parentheses; it may have a default or take the rest."""
 
     name: str = ""
     inner: "tuple[Parameter, ...]" = ()
@@ -89,8 +89,8 @@ class Block(Node, frozen=True):
     body: Node
 
 
-class Define(Node, frozen=True):
-    """`def name(a) … end`: known in this template."""
+class MethodDefinition(Node, frozen=True):
+    """`def name(a) … end`: defines a method until the run ends."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -101,7 +101,7 @@ class Call(Node, frozen=True):
     receiver: Node | None
     name: str
     args: tuple[Node, ...] = ()
-    block: Node | None = None  # a Block, or what `&` passes
+    block: Node | None = None  # a Block, or the value that `&` passes
     is_safe: bool = False
 
 
@@ -153,7 +153,7 @@ class Case(Node, frozen=True):
 
 
 class Assign(Node, frozen=True):
-    """To a Name, an Ivar, or a Call of `[]` or of an attribute. `operator` for `+=` and its kin."""
+    """An assignment to a Name, an Ivar or a Call of `[]`. `operator` is set for `+=` and the like."""
 
     target: Node
     value: Node
@@ -165,15 +165,15 @@ class AssignMany(Node, frozen=True):
     value: Node
 
 
-class Leave(Node, frozen=True):
-    """next, break, return."""
+class Jump(Node, frozen=True):
+    """`next`, `break` or `return`."""
 
-    sort: str
+    kind: str
     value: Node | None
 
 
 class Rescue(Node, frozen=True):
-    """begin … rescue … end; `name` is the variable that gets the error."""
+    """`begin … rescue … end`; `name` is the variable that gets the error."""
 
     body: Node
     handler: Node

@@ -1,14 +1,14 @@
-"""Goes through the tokens of a template, and says what does not fit with its place."""
+"""Steps through tokens; an error has the position of the current token."""
 
 from typing import NoReturn
 
 from precast.base.spans import Source
 from precast.lang.issues import erb as issues
-from precast.lang.ruby.syntax.lexer import Token
+from precast.lang.ruby.syntax.tokens import Token, describe_kind
 
 
 class TokenReader:
-    """Where the parser is."""
+    """The position of a parser in its tokens. The last token is never passed."""
 
     def __init__(self, source: Source, tokens: list[Token]) -> None:
         self.source = source
@@ -24,30 +24,23 @@ class TokenReader:
         self.at += self.at + 1 < len(self.tokens)
         return token
 
-    def accept(self, *sorts: str) -> bool:
-        if self.token.sort in sorts:
+    def accept(self, *kinds: str) -> bool:
+        if self.token.kind in kinds:
             self.take()
             return True
         return False
 
-    def expect(self, sort: str) -> Token:
-        if self.token.sort != sort:
-            self.fail(f"{shown(sort)} is expected, not {shown(self.token.sort)}")
+    def expect(self, kind: str) -> Token:
+        if self.token.kind != kind:
+            self.fail(f"expected {describe_kind(kind)}, got {describe_kind(self.token.kind)}")
         return self.take()
 
-    def fail(self, problem: str, hint: str = "look at the tag and the one before it") -> NoReturn:
+    def fail(self, problem: str, hint: str = "check this tag and the tag before it") -> NoReturn:
         raise issues.NO_SYNTAX.error(self.source, self.token.span, problem=problem, hint=hint)
 
     def refuse(self, construct: str) -> NoReturn:
         raise issues.NOT_IN_SUBSET.error(self.source, self.token.span, construct=construct)
 
     def skip_lines(self) -> None:
-        while self.token.sort == "\n":
+        while self.token.kind == "\n":
             self.take()
-
-
-def shown(sort: str) -> str:
-    """A token as people say it."""
-    return {"\n": "the end of the line", "end of template": "the end of the template", "output end": "%>"}.get(
-        sort, f"`{sort}`"
-    )

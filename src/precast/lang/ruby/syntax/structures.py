@@ -1,19 +1,20 @@
-"""What has an end: conditions, loops, definitions, lambdas, parentheses. Other structures of Ruby are refused."""
+"""Parses what has an end: conditions, loops, definitions, lambdas, parentheses. Ruby's other structures are refused."""
 
 from precast.lang.ruby.syntax import nodes
 from precast.lang.ruby.syntax.grammar import ENDS, Grammar
-from precast.lang.ruby.syntax.lexer import Token
 from precast.lang.ruby.syntax.nodes import Node, Parameter
-from precast.lang.ruby.syntax.reader import shown
+from precast.lang.ruby.syntax.tokens import Token, describe_kind
 
 REFUSED = frozenset(("class", "module", "yield", "super", "alias", "undef", "redo", "retry"))
+# Tokens that end a `next`, `break` or `return` without a value.
+_JUMP_ENDS = ("\n", "if", "unless", "text", "output")
 
 
 class Structures(Grammar):
     """The part of the parser that reads structures."""
 
     def structure(self, token: Token) -> Node:
-        match token.sort:
+        match token.kind:
             case "if" | "unless":
                 return self._if(token)
             case "case":
@@ -21,27 +22,21 @@ class Structures(Grammar):
             case "while" | "until":
                 condition = self._head()
                 body = self._body("do")
-                return nodes.While(token.span, condition, body, token.sort == "until")
+                return nodes.While(token.span, condition, body, token.kind == "until")
             case "for":
                 return self._for(token)
             case "begin":
-                return self._rescued(token)
+                return self._body_with_rescue(token)
             case "def":
                 return self._define(token)
             case "next" | "break" | "return":
-                has_value = self.token.sort not in ENDS and self.token.sort not in (
-                    "\n",
-                    "if",
-                    "unless",
-                    "text",
-                    "output",
-                )
-                return nodes.Leave(token.span, token.sort, self.expression() if has_value else None)
+                has_value = self.token.kind not in ENDS and self.token.kind not in _JUMP_ENDS
+                return nodes.Jump(token.span, token.kind, self.expression() if has_value else None)
             case _:
                 self.at -= self.tokens[self.at] is not token
-                if token.sort in REFUSED:
-                    self.refuse(token.sort)
-                return self.fail(f"{shown(token.sort)} does not begin anything")
+                if token.kind in REFUSED:
+                    self.refuse(token.kind)
+                return self.fail(f"{describe_kind(token.kind)} cannot begin an expression")
 
     def parenthesised(self, token: Token) -> Node:
         takes_do, self.takes_do = self.takes_do, True
@@ -55,9 +50,9 @@ class Structures(Grammar):
         parameters: tuple[Parameter, ...] = ()
         if self.accept("("):
             parameters = self.parameters(")")
-        elif self.token.sort == "name":
-            parameters = tuple(Parameter(self.take().value) for _ in [0])
-            self.locals.update(one.name for one in parameters)
+        elif self.token.kind == "name":
+            parameters = (Parameter(self.take().value),)
+            self.locals.add(parameters[0].name)
         block = self.block()
         if not isinstance(block, nodes.Block):
             self.fail("-> needs a block")
@@ -65,11 +60,11 @@ class Structures(Grammar):
         return nodes.Block(token.span, parameters, block.body)
 
     def _head(self) -> Node:
-        """A condition; a `do` after it belongs to the loop."""
+        """Parse the head of a loop; a `do` after it belongs to the loop, not to a call in the head."""
         takes_do, self.takes_do = self.takes_do, False
-        found = self.expression_statement()
+        head = self.expression_statement()
         self.takes_do = takes_do
-        return found
+        return head
 
     def _body(self, word: str) -> Node:
         self.accept(word)
@@ -85,17 +80,17 @@ class Structures(Grammar):
         otherwise: Node | None = None
         word = self.token
         if self.accept("elsif"):
-            otherwise = self._if(word._replace(sort="if"))
+            otherwise = self._if(word._replace(kind="if"))
         else:
             if self.accept("else"):
                 otherwise = self.statements()
             self.expect("end")
-        if token.sort == "unless":
+        if token.kind == "unless":
             condition = nodes.Not(token.span, condition)
         return nodes.If(token.span, condition, then, otherwise)
 
     def _case(self, token: Token) -> Node:
-        subject = None if self.token.sort == "\n" else self.expression_statement()
+        subject = None if self.token.kind == "\n" else self.expression_statement()
         self._skip_blank_text()
         whens: list[nodes.When] = []
         while self.accept("when"):
@@ -116,7 +111,7 @@ class Structures(Grammar):
 
     def _skip_blank_text(self) -> None:
         self.skip_lines()
-        while self.token.sort == "text" and not self.token.value.strip():
+        while self.token.kind == "text" and not self.token.value.strip():
             self.take()
             self.skip_lines()
 
@@ -131,29 +126,29 @@ class Structures(Grammar):
         parameters: tuple[Parameter, ...] = ()
         if self.accept("("):
             parameters = self.parameters(")")
-        elif self.token.sort == "name":
+        elif self.token.kind == "name":
             parameters = self.parameters("\n")
-        body = self._rescued(token)
+        body = self._body_with_rescue(token)
         self.locals = known
-        return nodes.Define(token.span, name, parameters, body)
+        return nodes.MethodDefinition(token.span, name, parameters, body)
 
-    def _rescued(self, token: Token) -> Node:
-        """A body up to `end`, perhaps with a rescue."""
+    def _body_with_rescue(self, token: Token) -> Node:
+        """Parse a body up to `end`, with its `rescue` if it has one."""
         body = self.statements()
-        if self.token.sort == "ensure":
+        if self.token.kind == "ensure":
             self.refuse("ensure")
         if not self.accept("rescue"):
             self.expect("end")
             return body
         name = ""
-        while self.token.sort in ("constant", "::", ","):
+        while self.token.kind in ("constant", "::", ","):
             self.take()
         if self.accept("=>"):
             name = str(self.expect("name").value)
             self.locals.add(name)
         self.accept("then")
         handler = self.statements()
-        if self.token.sort in ("rescue", "ensure", "else"):
-            self.refuse(f"{self.token.sort} after rescue")
+        if self.token.kind in ("rescue", "ensure", "else"):
+            self.refuse(f"{self.token.kind} after rescue")
         self.expect("end")
         return nodes.Rescue(token.span, body, handler, name)

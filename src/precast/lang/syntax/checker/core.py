@@ -1,4 +1,4 @@
-"""The walk over the tree: one dispatch on the kind of node, findings kept in the order they are met."""
+"""The walk over the tree: one dispatch on the kind of node; findings are collected in the order of the walk."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, Literal, NamedTuple
@@ -10,19 +10,19 @@ from precast.lang.syntax import ast
 from precast.lang.syntax.checker.effects import advice, has_no_effect
 from precast.lang.syntax.checker.labels import a_label, label
 
-# More errors than this in one file help nobody.
+# A file's list of errors is cut here: a longer one does not help.
 LIMIT: Final = 20
 
 CHECKS: "dict[type[ast.Node], Callable[[Checker, ast.Node], None]]" = {}
 DEFINITIONS: "dict[type[ast.Node], Callable[[Checker, ast.Node], None]]" = {}
 
 
-# Where statements stand: in a file, in a class, or anywhere else.
+# Where statements are: at the top of a file, in a class, or anywhere else.
 Place = Literal["top", "class", "inside"]
 
 
 class Findings(NamedTuple):
-    """What was found; a program with errors is not evaluated, warnings are logged."""
+    """The findings about a program. A program with errors is not evaluated; warnings are logged."""
 
     errors: tuple[PrecastError, ...]
     warnings: tuple[PrecastError, ...]
@@ -42,13 +42,13 @@ class Checker:
             self.errors.append(issue.error(self.source, node.span, **values))
 
     def add(self, error: PrecastError, node: ast.Node) -> None:
-        """An error that something else has found in this node."""
+        """Add an error that other code found in this node."""
         error.source, error.span = self.source, node.span
         if len(self.errors) < LIMIT:
             self.errors.append(error)
 
     def warn(self, issue: Issue, node: ast.Node, **values: object) -> None:
-        """A warning, or an error where Puppet 8 says so."""
+        """Report a warning, or with `is_strict` an error as in Puppet 8."""
         if self.is_strict:
             self.report(issue, node, **values)
         elif len(self.warnings) < LIMIT:
@@ -65,31 +65,31 @@ class Checker:
             if check is not None:
                 check(self, node)
 
-    def value(self, node: ast.Node) -> None:
-        """Visits what stands where a value is needed."""
+    def check_value(self, node: ast.Node) -> None:
+        """Visit a node in a place where a value is needed."""
         if type(node) in _NO_VALUE:
             self.report(issues.NOT_A_VALUE, node, what=a_label(node, "A"))
         self.visit(node)
 
-    def values(self, nodes: Iterable[ast.Node]) -> None:
+    def check_values(self, nodes: Iterable[ast.Node]) -> None:
         for node in nodes:
-            self.value(node)
+            self.check_value(node)
 
-    def statements(
+    def check_statements(
         self, statements: tuple[ast.Node, ...], owner: ast.Node | None = None, place: Place = "inside"
     ) -> None:
-        """Visits statements; those that only produce a value are forgotten, the last one too if its owner has no value."""
+        """Visit statements. Those that only produce a value are reported, the last one only if its owner has no value."""
         for index, node in enumerate(statements):
             is_last = index == len(statements) - 1
             if is_last and owner is None:
                 break
             if has_no_effect(node) and not _is_untitled(node):
                 following = None if is_last else statements[index + 1]
-                said = advice(node, following)
+                hint = advice(node, following)
                 if is_last and owner is not None:
-                    self.report(issues.NO_EFFECT_AT_END, node, what=label(node), owner=a_label(owner, "A"), advice=said)
+                    self.report(issues.NO_EFFECT_AT_END, node, what=label(node), owner=a_label(owner, "A"), advice=hint)
                 else:
-                    self.report(issues.NO_EFFECT, node, what=label(node), advice=said)
+                    self.report(issues.NO_EFFECT, node, what=label(node), advice=hint)
         for node in statements:
             define = DEFINITIONS.get(type(node)) if place != "inside" else None
             if define is None:
@@ -110,5 +110,5 @@ _NO_VALUE: Final = frozenset(
 
 
 def _is_untitled(node: ast.Node) -> bool:
-    """A block among statements is what the parser makes of a resource without a title."""
+    """Whether a statement is a resource without a title, which the parser leaves as a block."""
     return isinstance(node, ast.Block)

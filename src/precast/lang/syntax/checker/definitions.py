@@ -1,4 +1,4 @@
-"""Definitions: where they may stand, what they and their parameters may be called."""
+"""Definitions: where they are allowed, and the names of them and of their parameters."""
 
 from typing import Final
 
@@ -12,24 +12,24 @@ _BUILT_IN_PARAMETERS: Final = ("name", "title")
 
 
 def check_top(c: Checker, program: ast.Program, namespace: str | None) -> None:
-    """A whole file."""
+    """Check a whole file."""
     body = program.body
     if isinstance(body, ast.EppExpression):
-        _parameters(c, body.parameters or (), body)
-        c.statements(body.body.statements)
+        _check_parameters(c, body.parameters or (), body)
+        c.check_statements(body.body.statements)
         return
-    c.statements(body.statements, place="top")
+    c.check_statements(body.statements, place="top")
     if namespace is not None:
         _check_location(c, program, body, namespace)
 
 
-def _misplaced(c: Checker, node: ast.Node) -> None:
+def _report_misplaced(c: Checker, node: ast.Node) -> None:
     c.report(issues.NOT_TOP_LEVEL, node, what=label(node))
     DEFINITIONS[type(node)](c, node)
 
 
 def _check_location(c: Checker, program: ast.Program, body: ast.Block, namespace: str) -> None:
-    """A file of a module holds only what would be looked for there."""
+    """Report definitions in a file of a module in which the autoloader would not look for them."""
     for node in body.statements:
         if isinstance(node, ast.HostClassDefinition | ast.ResourceTypeDefinition | ast.FunctionDefinition):
             if node.name != namespace and not node.name.startswith(f"{namespace}::"):
@@ -38,31 +38,31 @@ def _check_location(c: Checker, program: ast.Program, body: ast.Block, namespace
             c.report(issues.ILLEGAL_TOP_CONSTRUCT, node, what=label(node))
 
 
-# One kind of definition each
+# One function for each kind of definition
 
 
-def _class(c: Checker, node: ast.Node) -> None:
+def _check_class(c: Checker, node: ast.Node) -> None:
     assert isinstance(node, ast.HostClassDefinition)
-    _name(c, node, node.name)
-    _parameters(c, node.parameters, node)
-    c.statements(node.body.statements, node, place="class")
+    _check_name(c, node, node.name)
+    _check_parameters(c, node.parameters, node)
+    c.check_statements(node.body.statements, node, place="class")
 
 
-def _define(c: Checker, node: ast.Node) -> None:
+def _check_define(c: Checker, node: ast.Node) -> None:
     assert isinstance(node, ast.ResourceTypeDefinition)
-    _name(c, node, node.name)
-    _parameters(c, node.parameters, node)
-    c.statements(node.body.statements, node)
+    _check_name(c, node, node.name)
+    _check_parameters(c, node.parameters, node)
+    c.check_statements(node.body.statements, node)
 
 
-def _function(c: Checker, node: ast.Node) -> None:
+def _check_function(c: Checker, node: ast.Node) -> None:
     assert isinstance(node, ast.FunctionDefinition)
-    _name(c, node, node.name)
-    _parameters(c, node.parameters, node)
-    c.statements(node.body.statements)
+    _check_name(c, node, node.name)
+    _check_parameters(c, node.parameters, node)
+    c.check_statements(node.body.statements)
 
 
-def _node(c: Checker, node: ast.Node) -> None:
+def _check_node(c: Checker, node: ast.Node) -> None:
     assert isinstance(node, ast.NodeDefinition)
     for host in node.matches:
         if isinstance(host, ast.ConcatenatedString):
@@ -73,10 +73,10 @@ def _node(c: Checker, node: ast.Node) -> None:
             c.visit(host)
     if node.parent is not None:
         c.report(issues.NODE_INHERITANCE, node.parent)
-    c.statements(node.body.statements, node)
+    c.check_statements(node.body.statements, node)
 
 
-def _type_alias(c: Checker, node: ast.Node) -> None:
+def _check_type_alias(c: Checker, node: ast.Node) -> None:
     assert isinstance(node, ast.TypeAliasDefinition)
     if not names.TYPE_NAME.fullmatch(node.name):
         c.report(issues.ILLEGAL_DEFINITION_NAME, node, name=node.name, what=a_label(node), rule=names.TYPE_RULE)
@@ -92,11 +92,11 @@ def _type_alias(c: Checker, node: ast.Node) -> None:
     c.visit(node.type_expr)
 
 
-def _type_definition(c: Checker, node: ast.Node) -> None:
+def _check_type_definition(c: Checker, node: ast.Node) -> None:
     c.report(issues.NOT_SUPPORTED, node, what=a_label(node))
 
 
-def _type_mapping(c: Checker, node: ast.Node) -> None:
+def _check_type_mapping(c: Checker, node: ast.Node) -> None:
     assert isinstance(node, ast.TypeMapping)
     assert isinstance(node.type_expr, ast.Access)
     left = node.type_expr
@@ -110,7 +110,7 @@ def _type_mapping(c: Checker, node: ast.Node) -> None:
     c.visit(node.mapping)
 
 
-def _name(c: Checker, node: ast.Node, name: str) -> None:
+def _check_name(c: Checker, node: ast.Node, name: str) -> None:
     if not names.CLASS_NAME.fullmatch(name):
         c.report(issues.ILLEGAL_DEFINITION_NAME, node, name=name, what=a_label(node), rule=names.CLASS_RULE)
     elif name in names.RESERVED_TYPE_NAMES:
@@ -120,67 +120,67 @@ def _name(c: Checker, node: ast.Node, name: str) -> None:
 # Parameters
 
 
-def _parameters(c: Checker, parameters: tuple[ast.Parameter, ...], owner: ast.Node) -> None:
+def _check_parameters(c: Checker, parameters: tuple[ast.Parameter, ...], owner: ast.Node) -> None:
     is_resource = isinstance(owner, ast.HostClassDefinition | ast.ResourceTypeDefinition)
     seen: set[str] = set()
-    for index, each in enumerate(parameters):
-        if each.captures_rest and is_resource:
-            c.report(issues.CAPTURES_REST_UNSUPPORTED, each, name=each.name, what=a_label(owner))
-        elif each.captures_rest and isinstance(owner, ast.Lambda) and index < len(parameters) - 1:
-            c.report(issues.CAPTURES_REST_NOT_LAST, each, name=each.name)
-        if each.name in seen and not isinstance(owner, ast.Lambda):
-            c.report(issues.DUPLICATE_PARAMETER, each, name=each.name)
-        seen.add(each.name)
-        if is_resource and each.name in _BUILT_IN_PARAMETERS:
-            c.report(issues.RESERVED_PARAMETER, each, name=each.name, what=label(owner))
-        if names.MATCH_VARIABLE.fullmatch(each.name):
-            c.report(issues.NUMERIC_PARAMETER, each, name=each.name)
-        elif not names.PARAMETER_NAME.fullmatch(each.name):
-            c.report(issues.ILLEGAL_PARAMETER_NAME, each, name=each.name)
-        if each.type_expr is not None:
-            c.visit(each.type_expr)
-        if each.default is not None:
-            _default(c, each.default)
+    for index, parameter in enumerate(parameters):
+        if parameter.captures_rest and is_resource:
+            c.report(issues.CAPTURES_REST_UNSUPPORTED, parameter, name=parameter.name, what=a_label(owner))
+        elif parameter.captures_rest and isinstance(owner, ast.Lambda) and index < len(parameters) - 1:
+            c.report(issues.CAPTURES_REST_NOT_LAST, parameter, name=parameter.name)
+        if parameter.name in seen and not isinstance(owner, ast.Lambda):
+            c.report(issues.DUPLICATE_PARAMETER, parameter, name=parameter.name)
+        seen.add(parameter.name)
+        if is_resource and parameter.name in _BUILT_IN_PARAMETERS:
+            c.report(issues.RESERVED_PARAMETER, parameter, name=parameter.name, what=label(owner))
+        if names.MATCH_VARIABLE.fullmatch(parameter.name):
+            c.report(issues.NUMERIC_PARAMETER, parameter, name=parameter.name)
+        elif not names.PARAMETER_NAME.fullmatch(parameter.name):
+            c.report(issues.ILLEGAL_PARAMETER_NAME, parameter, name=parameter.name)
+        if parameter.type_expr is not None:
+            c.visit(parameter.type_expr)
+        if parameter.default is not None:
+            _check_default(c, parameter.default)
 
 
-def _default(c: Checker, node: ast.Node) -> None:
-    for found in assignments_in(node):
-        c.report(issues.ASSIGNMENT_IN_DEFAULT, found)
+def _check_default(c: Checker, node: ast.Node) -> None:
+    for assignment in assignments_in(node):
+        c.report(issues.ASSIGNMENT_IN_DEFAULT, assignment)
     c.visit(node)
 
 
 def assignments_in(node: ast.Node) -> list[ast.Assignment]:
-    """Assignments in an expression, apart from those in the lambdas and blocks of it, which have a scope or place of their own."""
+    """The assignments in an expression, except those in its lambdas and blocks, which have their own scope or place."""
     if isinstance(node, ast.Assignment):
         return [node]
     if isinstance(node, ast.Lambda | ast.Block):
         return []
-    found: list[ast.Assignment] = []
+    assignments: list[ast.Assignment] = []
     for name in node.__struct_fields__:
         inner = getattr(node, name)
-        for each in inner if isinstance(inner, tuple) else (inner,):
-            if isinstance(each, ast.Node):
-                found.extend(assignments_in(each))
-    return found
+        for child in inner if isinstance(inner, tuple) else (inner,):
+            if isinstance(child, ast.Node):
+                assignments.extend(assignments_in(child))
+    return assignments
 
 
-def _lambda(c: Checker, node: ast.Node) -> None:
+def _check_lambda(c: Checker, node: ast.Node) -> None:
     assert isinstance(node, ast.Lambda)
-    _parameters(c, node.parameters, node)
-    c.statements(node.body.statements)
+    _check_parameters(c, node.parameters, node)
+    c.check_statements(node.body.statements)
 
 
 DEFINITIONS.update(
     {
-        ast.HostClassDefinition: _class,
-        ast.ResourceTypeDefinition: _define,
-        ast.FunctionDefinition: _function,
-        ast.NodeDefinition: _node,
-        ast.TypeAliasDefinition: _type_alias,
-        ast.TypeDefinition: _type_definition,
-        ast.TypeMapping: _type_mapping,
+        ast.HostClassDefinition: _check_class,
+        ast.ResourceTypeDefinition: _check_define,
+        ast.FunctionDefinition: _check_function,
+        ast.NodeDefinition: _check_node,
+        ast.TypeAliasDefinition: _check_type_alias,
+        ast.TypeDefinition: _check_type_definition,
+        ast.TypeMapping: _check_type_mapping,
     }
 )
-# Met on the way through an expression, a definition stands in the wrong place.
-CHECKS.update(dict.fromkeys(DEFINITIONS, _misplaced))
-CHECKS[ast.Lambda] = _lambda
+# A definition met while visiting an expression is in the wrong place.
+CHECKS.update(dict.fromkeys(DEFINITIONS, _report_misplaced))
+CHECKS[ast.Lambda] = _check_lambda

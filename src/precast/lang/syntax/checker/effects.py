@@ -1,4 +1,4 @@
-"""Which expressions only produce a value: written as a statement, they would be forgotten."""
+"""Which expressions only produce a value: as a statement they have no effect."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _PURE: Final = frozenset(
 
 
 def has_no_effect(node: ast.Node) -> bool:
-    """Whether it makes no sense as a statement. A match sets variables and counts as an effect, as Puppet has it."""
+    """Whether a node is useless as a statement. A match sets variables and so has an effect, as in Puppet."""
     kind = type(node)
     if kind in _PURE:
         return True
@@ -37,7 +37,7 @@ def has_no_effect(node: ast.Node) -> bool:
 
 
 def advice(node: ast.Node, following: ast.Node | None) -> str:
-    """What may have been meant."""
+    """A hint about the probable intention."""
     if isinstance(node, ast.QualifiedName):
         if following is not None:
             return f"to call the function write {node.value}(…); a resource is {node.value} {{ 'title': … }}"
@@ -45,5 +45,5 @@ def advice(node: ast.Node, following: ast.Node | None) -> str:
     if isinstance(node, ast.Comparison) and node.op == "==" and isinstance(node.left, ast.Variable):
         return "to assign write ="
     if isinstance(node, ast.LiteralHash):
-        return "a brace that begins a statement begins a hash"
+        return "a brace at the beginning of a statement begins a hash"
     return "remove it, or use its value"

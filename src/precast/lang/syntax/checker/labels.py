@@ -1,4 +1,4 @@
-"""What nodes are called in messages, in Puppet's words."""
+"""The names of nodes in messages, in Puppet's words."""
 
 from typing import Final
 
@@ -63,6 +63,6 @@ def label(node: ast.Node) -> str:
 
 
 def a_label(node: ast.Node, article: str = "a") -> str:
-    """The name with its article: `a Literal Integer`, `an 'if' statement`; `A` for the beginning of a sentence."""
+    """The name with its article: `a Literal Integer`, `an 'if' statement`; `A` at the beginning of a sentence."""
     name = label(node)
     return f"{article}n {name}" if name.lstrip("'[")[:1].lower() in "aeiou" else f"{article} {name}"

@@ -1,4 +1,4 @@
-"""What definitions, variables and parameters may be called."""
+"""The valid names of definitions, variables and parameters."""
 
 import re
 from typing import Final
@@ -10,8 +10,8 @@ PARAMETER_NAME: Final = re.compile(r"[a-z_]\w*", re.ASCII)
 MATCH_VARIABLE: Final = re.compile(r"0|[1-9][0-9]*")
 HOST_NAME: Final = re.compile(r"[A-Za-z0-9_.-]*")
 
-CLASS_RULE: Final = "each part of the name begins with a lower-case letter; letters, digits and _ follow"
-TYPE_RULE: Final = "each part of the name begins in upper case; letters, digits and _ follow"
+CLASS_RULE: Final = "each part of the name must begin with a lower-case letter, followed by letters, digits and _"
+TYPE_RULE: Final = "each part of the name must begin with an upper-case letter, followed by letters, digits and _"
 
 RESERVED_TYPE_NAMES: Final = frozenset(
     (

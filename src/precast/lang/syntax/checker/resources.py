@@ -10,7 +10,7 @@ from precast.lang.syntax.checker.labels import a_label
 _MARKS = {"virtual": "@", "exported": "@@"}
 
 
-def _resource(c: Checker, node: ast.Node) -> None:
+def _check_resource(c: Checker, node: ast.Node) -> None:
     node = cast(ast.Resource, node)
     head = node.type_name
     if node.form != "regular" and isinstance(head, ast.QualifiedName) and head.value == "class":
@@ -18,35 +18,35 @@ def _resource(c: Checker, node: ast.Node) -> None:
     c.visit(head)
     for body in node.bodies:
         c.visit(body.title)
-        _operations(c, body.operations, "a Resource Instance Definition")
-        for unfolded in [each for each in body.operations if isinstance(each, ast.AttributesOp)][1:]:
-            c.report(issues.UNFOLDED_TWICE, unfolded)
+        _check_operations(c, body.operations, "a Resource Instance Definition")
+        for second_splat in [operation for operation in body.operations if isinstance(operation, ast.AttributesOp)][1:]:
+            c.report(issues.UNFOLDED_TWICE, second_splat)
 
 
-def _defaults(c: Checker, node: ast.Node) -> None:
+def _check_defaults(c: Checker, node: ast.Node) -> None:
     node = cast(ast.ResourceDefaults, node)
     if node.form != "regular":
         c.report(issues.NOT_VIRTUALIZABLE, node, what="Resource Defaults", mark=_MARKS[node.form])
-    _operations(c, node.operations, a_label(node))
+    _check_operations(c, node.operations, a_label(node))
 
 
-def _override(c: Checker, node: ast.Node) -> None:
+def _check_override(c: Checker, node: ast.Node) -> None:
     node = cast(ast.ResourceOverride, node)
     if node.form != "regular":
         c.report(issues.NOT_VIRTUALIZABLE, node, what="Resource Overrides", mark=_MARKS[node.form])
     c.visit(node.resources)
-    _operations(c, node.operations, None)
+    _check_operations(c, node.operations, None)
 
 
-def _operations(c: Checker, operations: tuple[ast.Operation, ...], owner: str | None) -> None:
-    """Attributes; `owner` is where `+>` means nothing."""
-    for each in operations:
-        if owner is not None and isinstance(each, ast.AttributeOp) and each.op == "+>":
-            c.report(issues.ILLEGAL_APPEND, each, name=each.name, what=owner)
-        c.value(each.value)
+def _check_operations(c: Checker, operations: tuple[ast.Operation, ...], owner: str | None) -> None:
+    """Check attributes; `owner` names the construct if `+>` is invalid in it."""
+    for operation in operations:
+        if owner is not None and isinstance(operation, ast.AttributeOp) and operation.op == "+>":
+            c.report(issues.ILLEGAL_APPEND, operation, name=operation.name, what=owner)
+        c.check_value(operation.value)
 
 
-def _collector(c: Checker, node: ast.Node) -> None:
+def _check_collector(c: Checker, node: ast.Node) -> None:
     node = cast(ast.Collector, node)
     if not isinstance(node.type_expr, ast.QualifiedReference):
         c.report(
@@ -55,22 +55,22 @@ def _collector(c: Checker, node: ast.Node) -> None:
             what=a_label(node.type_expr, "A"),
             role="type name",
             owner=a_label(node),
-            advice="a collector begins with the type's name in upper case: File <| … |>",
+            advice="begin a collector with the capitalised name of the type: File <| … |>",
         )
     if node.query is not None:
-        _query(c, node.query)
-    _operations(c, node.operations, None)
+        _check_query(c, node.query)
+    _check_operations(c, node.operations, None)
 
 
-def _query(c: Checker, node: ast.Node) -> None:
+def _check_query(c: Checker, node: ast.Node) -> None:
     if isinstance(node, ast.And | ast.Or):
-        _query(c, node.left)
-        _query(c, node.right)
+        _check_query(c, node.left)
+        _check_query(c, node.right)
     elif isinstance(node, ast.Parenthesized):
-        _query(c, node.expression)
+        _check_query(c, node.expression)
     elif isinstance(node, ast.Comparison) and node.op in ("==", "!="):
-        c.value(node.left)
-        c.value(node.right)
+        c.check_value(node.left)
+        c.check_value(node.right)
     elif isinstance(
         node,
         ast.QualifiedName
@@ -87,9 +87,9 @@ def _query(c: Checker, node: ast.Node) -> None:
 
 CHECKS.update(
     {
-        ast.Resource: _resource,
-        ast.ResourceDefaults: _defaults,
-        ast.ResourceOverride: _override,
-        ast.Collector: _collector,
+        ast.Resource: _check_resource,
+        ast.ResourceDefaults: _check_defaults,
+        ast.ResourceOverride: _check_override,
+        ast.Collector: _check_collector,
     }
 )

@@ -1,1 +1,1 @@
-"""Puts the modules that a Puppetfile names in place: from git, from a directory of tarballs."""
+"""Installs the modules that a Puppetfile names, from git or from a directory of tarballs."""

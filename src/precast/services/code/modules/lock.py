@@ -1,6 +1,6 @@
-"""Puppetfile.lock: what the lines of a Puppetfile were resolved to, and the digest of the files that were put in place.
+"""Puppetfile.lock: the commit or version that each line of a Puppetfile was resolved to, and the digest of the installed files.
 
-It belongs into version control beside the Puppetfile: with it, an installation on another day gives the same files.
+It belongs in version control with the Puppetfile: with it, a later installation gives the same files.
 """
 
 import json
@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from precast.base.files import write_public
-from precast.lang.ruby.code.puppetfile import ModuleSource
-from precast.services.code.modules import issues as issues
+from precast.lang.ruby.declarations.puppetfile import ModuleSource
+from precast.services.code.modules import issues
 
 NAME = "Puppetfile.lock"
 _FORMAT = 1
 
 
-class Locked(msgspec.Struct, frozen=True):
-    """A module in place: the line it came from, the commit or version that line meant, the digest of its files."""
+class LockedModule(msgspec.Struct, frozen=True):
+    """An installed module: its line in the Puppetfile, the commit or version that the line was resolved to, the digest of its files."""
 
     source: ModuleSource
     resolved: str
@@ -27,25 +27,25 @@ class Locked(msgspec.Struct, frozen=True):
 
 class _Document(msgspec.Struct, frozen=True):
     format: int
-    modules: dict[str, Locked]
+    modules: dict[str, LockedModule]
 
 
-def read_lock(environment: Path) -> dict[str, Locked]:
-    """The modules by name; none if there is no such file. Raises InputError MODULE-031."""
+def read_lock(environment: Path) -> dict[str, LockedModule]:
+    """Read the modules by name; empty if there is no lock file. Raises InputError MODULE-031."""
     path = environment / NAME
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Document)
+        document = msgspec.json.decode(path.read_bytes(), type=_Document)
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.MsgspecError) as error:
         raise issues.BAD_LOCK.error(path=str(path), reason=str(error)) from None
-    if found.format != _FORMAT:
-        raise issues.BAD_LOCK.error(path=str(path), reason=f"format {found.format}, not {_FORMAT}")
-    return found.modules
+    if document.format != _FORMAT:
+        raise issues.BAD_LOCK.error(path=str(path), reason=f"format {document.format}, not {_FORMAT}")
+    return document.modules
 
 
-def write_lock(environment: Path, modules: dict[str, Locked]) -> None:
-    """Replaces the file whole, in an order that makes small differences."""
+def write_lock(environment: Path, modules: dict[str, LockedModule]) -> None:
+    """Replace the lock file, sorted so that version control shows small differences."""
     data: Any = {
         "format": _FORMAT,
         "modules": {name: msgspec.to_builtins(modules[name]) for name in sorted(modules)},

@@ -1,41 +1,41 @@
-"""A forge as a directory: tarballs called AUTHOR-NAME-VERSION.tar.gz, as `puppet module build` makes them."""
+"""A forge as a directory of tarballs named AUTHOR-NAME-VERSION.tar.gz, as `puppet module build` creates them."""
 
 import copy
 import tarfile
 from pathlib import Path
 from typing import Final
 
-from precast.lang.ruby.code.puppetfile import ModuleSource
+from precast.lang.ruby.declarations.puppetfile import ModuleSource
 from precast.lang.values.versions import SemVer
 from precast.services.code.archives import unpack
-from precast.services.code.modules import issues as issues
+from precast.services.code.modules import issues
 
 _MOST_BYTES: Final = 512 * 1024 * 1024
 
 
 class Tarballs:
-    """The tarballs in one directory, or none at all."""
+    """The tarballs in a directory, if one is given."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
 
     def version(self, module: ModuleSource) -> str:
-        """The version to take: the one that is asked for, or the newest that is no pre-release. Raises MODULE-024 or MODULE-025."""
+        """Resolve the version of a module: the given one, or the newest that is not a pre-release. Raises MODULE-024 or MODULE-025."""
         directory = self._place(module)
         if module.version:
             return module.version
-        found: list[SemVer] = []
+        versions: list[SemVer] = []
         for path in directory.glob(f"{module.full_name}-*.tar.gz"):
             version = SemVer.parse(path.name.removeprefix(f"{module.full_name}-").removesuffix(".tar.gz"))
-            found += [version] if version is not None and "-" not in str(version) else []
-        if not found:
+            versions += [version] if version is not None and "-" not in str(version) else []
+        if not versions:
             raise issues.NOT_ON_FORGE.error(
                 name=module.name, place=str(directory), full_name=module.full_name, version="of any version"
             )
-        return str(max(found))
+        return str(max(versions))
 
     def export(self, module: ModuleSource, version: str, target: Path) -> None:
-        """Unpacks a version into an empty directory. Raises MODULE-024 to MODULE-026."""
+        """Extract a version into an empty directory. Raises MODULE-024 to MODULE-026."""
         path = self._place(module) / f"{module.full_name}-{version}.tar.gz"
         if not path.is_file():
             raise issues.NOT_ON_FORGE.error(
@@ -43,7 +43,7 @@ class Tarballs:
             )
         try:
             with tarfile.open(path, "r:gz") as archive:
-                unpack(archive, _inside(archive), target)
+                unpack(archive, _members_below_top(archive), target)
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             raise issues.BAD_TARBALL.error(name=module.name, path=str(path), reason=str(error)) from None
 
@@ -53,23 +53,23 @@ class Tarballs:
         return self._directory
 
 
-def _inside(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    """What is below the one directory at the top, named from there. Raises ValueError where there are several, or too much."""
-    members = [each for each in archive.getmembers() if each.name.strip("./")]
-    tops = {each.name.removeprefix("./").split("/")[0] for each in members}
-    if len(tops) != 1 or sum(each.size for each in members) > _MOST_BYTES:
-        raise ValueError("it must hold one directory of at most 512 MiB")
+def _members_below_top(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    """The members below the single top directory, with names relative to it. Raises ValueError for several tops or too many bytes."""
+    members = [member for member in archive.getmembers() if member.name.strip("./")]
+    tops = {member.name.removeprefix("./").split("/")[0] for member in members}
+    if len(tops) != 1 or sum(member.size for member in members) > _MOST_BYTES:
+        raise ValueError("it must contain one directory of at most 512 MiB")
     top = tops.pop()
-    kept: list[tarfile.TarInfo] = []
-    for each in members:
-        if not (inner := _below(each.name, top)):
+    relative: list[tarfile.TarInfo] = []
+    for member in members:
+        if not (name := _below(member.name, top)):
             continue
-        one = copy.copy(each)
-        one.name = inner
-        if one.islnk():
-            one.linkname = _below(one.linkname, top)
-        kept.append(one)
-    return kept
+        renamed = copy.copy(member)
+        renamed.name = name
+        if renamed.islnk():
+            renamed.linkname = _below(renamed.linkname, top)
+        relative.append(renamed)
+    return relative
 
 
 def _below(name: str, top: str) -> str:

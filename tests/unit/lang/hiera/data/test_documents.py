@@ -1,4 +1,4 @@
-"""Data files: limits, and where an error is shown."""
+"""Data files: limits, and the positions of errors."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from precast.base.errors import PrecastError
 from precast.base.spans import Source
 from precast.lang.hiera.data import documents
 from precast.lang.hiera.data.documents import read_json, read_yaml
-from precast.lang.values.core import Hash
+from precast.lang.values.base import Hash
 
 
 def problem(text: str, reader: object = read_yaml) -> str:
@@ -18,19 +18,19 @@ def problem(text: str, reader: object = read_yaml) -> str:
 
 
 def test_error_shows_line_caret_and_hint() -> None:
-    told = problem("a: 1\nb: [1, 2\nc: 3\n")
-    assert told.startswith("data/x.yaml:3:2: error: this is no YAML: while parsing a flow sequence")
-    assert "    3 | c: 3\n      |  ^" in told
-    assert "hint:" in told
+    report = problem("a: 1\nb: [1, 2\nc: 3\n")
+    assert report.startswith("data/x.yaml:3:2: error: invalid YAML: while parsing a flow sequence")
+    assert "    3 | c: 3\n      |  ^" in report
+    assert "hint:" in report
 
 
-def test_date_is_refused_where_it_stands() -> None:
+def test_date_is_refused_with_its_position() -> None:
     assert problem("a:\n  b: 2020-01-01\n").startswith(
-        "data/x.yaml:2:6: error: data may not hold a date (2020-01-01) [HIERA-002]"
+        "data/x.yaml:2:6: error: data must not contain a date (2020-01-01) [HIERA-002]"
     )
 
 
-def test_aliases_that_stand_for_too_much_are_refused() -> None:
+def test_aliases_that_expand_beyond_the_limit_are_refused() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     assert "HIERA-003" in problem("\n".join(lines))
@@ -65,7 +65,7 @@ def test_long_numbers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["l\n  n: 1\n", "yes:- \n&::\n", "a\nb: 1\n"])
-def test_what_follows_a_scalar_is_read_to_its_end(text: str) -> None:
+def test_text_after_a_scalar_is_an_error(text: str) -> None:
     assert "HIERA-001" in problem(text)
 
 

@@ -1,4 +1,4 @@
-"""Encrypted data: real envelopes of real keys, decrypted to Sensitive, and nothing of them in trace, log or error."""
+"""Encrypted data: real envelopes are decrypted to Sensitive, and the plain text never appears in trace, log or error."""
 
 import base64
 import json
@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from precast.base.spans import Source
-from precast.lang.answers import FileStore, NodeAnswers, NodeData, TextTree
 from precast.lang.compile import CompileFailure, CompileResult, compile_catalog
+from precast.lang.file_trees import FileStore, TextTree
 from precast.lang.inputs import ABSENT, DecryptionKey, Inputs
+from precast.lang.node_answers import NodeAnswers, NodeData
 from precast.lang.settings import Settings
 from precast.services.code.decryption import KeyFiles
 
@@ -36,9 +37,9 @@ def run_openssl(*words: str, data: bytes = b"") -> bytes:
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("keys")
+    directory = tmp_path_factory.mktemp("keys")
     for name in ("", "other-"):
-        private, public = str(place / f"{name}private.pem"), str(place / f"{name}public.pem")
+        private, public = str(directory / f"{name}private.pem"), str(directory / f"{name}public.pem")
         run_openssl(
             "req",
             "-x509",
@@ -53,7 +54,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "-subj",
             "/CN=x",
         )
-    return place
+    return directory
 
 
 def envelope(keys: Path, text: str = SECRET, *, key: str = "public.pem", cipher: str = "-aes-256-cbc") -> str:
@@ -79,7 +80,7 @@ CLASS = "class app(Sensitive[String] $password) { file { '/x': content => $passw
 @pytest.mark.parametrize("cipher", ["-aes-256-cbc", "-aes-128-cbc"])
 def test_value_is_decrypted_to_sensitive(keys: Path, cipher: str) -> None:
     result, inputs = compiled(keys, f"app::password: {envelope(keys, cipher=cipher)}\n", CLASS)
-    resource = next(each for each in result.body.resources if each.ref == "File[/x]")
+    resource = next(resource for resource in result.body.resources if resource.ref == "File[/x]")
     assert resource.parameters["content"] == SECRET
     assert resource.sensitive_parameters == ("content",)
     trace = json.dumps([[msgspec.to_builtins(read.question), str(read.answer)] for read in inputs.trace])
@@ -114,11 +115,14 @@ def test_lines_of_a_secret_are_kept(keys: Path) -> None:
 def test_convert_to_sensitive_changes_nothing(keys: Path) -> None:
     data = f"app::password: {envelope(keys)}\nlookup_options: {{app::password: {{convert_to: Sensitive}}}}\n"
     result, _ = compiled(keys, data, CLASS)
-    assert next(each for each in result.body.resources if each.ref == "File[/x]").parameters["content"] == SECRET
+    assert (
+        next(resource for resource in result.body.resources if resource.ref == "File[/x]").parameters["content"]
+        == SECRET
+    )
 
 
 @pytest.mark.parametrize(
-    ("made", "code"),
+    ("encrypt", "code"),
     [
         (lambda keys: envelope(keys, key="other-public.pem"), "HIERA-052"),
         (lambda keys: envelope(keys, cipher="-des3"), "HIERA-052"),
@@ -128,8 +132,8 @@ def test_convert_to_sensitive_changes_nothing(keys: Path) -> None:
         (lambda keys: "ENC[GPG,AAAA]", "HIERA-050"),
     ],
 )
-def test_what_cannot_be_decrypted_is_an_error_with_its_place(keys: Path, made: object, code: str) -> None:
-    error = failure(keys, f"password: '{made(keys)}'\n").error  # type: ignore[operator]
+def test_value_that_cannot_be_decrypted_is_an_error_with_its_place(keys: Path, encrypt: object, code: str) -> None:
+    error = failure(keys, f"password: '{encrypt(keys)}'\n").error  # type: ignore[operator]
     assert error.code == code
     assert "key 'password' in" in error.message
     assert "secrets.eyaml" in error.message

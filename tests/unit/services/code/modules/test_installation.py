@@ -1,4 +1,4 @@
-"""Modules from git and from tarballs: what is put in place, what is left alone, and what a hostile source cannot do."""
+"""Modules from git and from tarballs: what is installed, what is not changed, and what a hostile source cannot do."""
 
 import io
 import os
@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from precast.base.errors import PrecastError
-from precast.services.code.modules.installation import Outcome, install_modules
+from precast.services.code.modules.installation import ModuleOutcome, install_modules
 from precast.services.code.modules.lock import read_lock
 
 pytestmark = pytest.mark.skipif(subprocess.run(["git", "--version"], check=False).returncode != 0, reason="no git")
 
 
 class Site:
-    """An environment, repositories beside it, and a forge."""
+    """An environment, repositories next to it, and a forge."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -49,7 +49,7 @@ class Site:
         self.git(name, "commit", "--quiet", "--message=x")
         return self.git(name, "rev-parse", "HEAD")
 
-    def install(self, text: str, *, update: bool = False, force: bool = False) -> list[Outcome]:
+    def install(self, text: str, *, update: bool = False, force: bool = False) -> list[ModuleOutcome]:
         puppetfile = self.environment / "Puppetfile"
         puppetfile.write_text(text)
         try:
@@ -63,13 +63,13 @@ class Site:
         return {each.name: each.change for each in self.install(text, update=update, force=force)}
 
     def refused(self, text: str) -> str:
-        before = self.listing()
+        before = self.list_files()
         with pytest.raises(PrecastError) as failed:
             self.install(text)
-        assert self.listing() == before
+        assert self.list_files() == before
         return failed.value.code
 
-    def listing(self) -> list[str]:
+    def list_files(self) -> list[str]:
         return sorted(str(path.relative_to(self.environment)) for path in self.environment.rglob("*"))
 
     def tarball(self, name: str, members: dict[str, str], link: tuple[str, str] | None = None) -> None:
@@ -89,10 +89,10 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def test_module_from_git_is_installed_once_and_then_left(site: Site) -> None:
+def test_module_from_git_is_installed_once_and_then_unchanged(site: Site) -> None:
     commit = site.commit("ntp", manifests__init_pp="class ntp { }")
     text = "mod 'ntp', :git => '../ntp', :branch => 'main'"
-    assert site.install(text) == [Outcome("ntp", "modules/ntp", "installed", commit)]
+    assert site.install(text) == [ModuleOutcome("ntp", "modules/ntp", "installed", commit)]
     assert (site.environment / "modules/ntp/manifests/init_pp").read_text() == "class ntp { }"
     assert not (site.environment / "modules/ntp/.git").exists()
     lock = (site.environment / "Puppetfile.lock").read_bytes()
@@ -107,21 +107,21 @@ def test_branch_stays_at_its_locked_commit_until_updated(site: Site) -> None:
     site.install(text)
     second = site.commit("ntp", a="2")
     assert site.install(text)[0].resolved == first
-    assert site.install(text, update=True) == [Outcome("ntp", "modules/ntp", "replaced", second)]
+    assert site.install(text, update=True) == [ModuleOutcome("ntp", "modules/ntp", "replaced", second)]
     assert (site.environment / "modules/ntp/a").read_text() == "2"
 
 
-def test_lock_alone_brings_back_the_same_files(site: Site) -> None:
+def test_lock_alone_restores_the_same_files(site: Site) -> None:
     first = site.commit("ntp", a="1")
     text = "mod 'ntp', :git => '../ntp'"
     site.install(text)
     site.commit("ntp", a="2")
     (site.environment / "modules/ntp").rename(site.place / "gone")
-    assert site.install(text) == [Outcome("ntp", "modules/ntp", "installed", first)]
+    assert site.install(text) == [ModuleOutcome("ntp", "modules/ntp", "installed", first)]
 
 
 @pytest.mark.parametrize("kind", ["ref", "tag"])
-def test_tag_means_its_commit(site: Site, kind: str) -> None:
+def test_tag_is_resolved_to_its_commit(site: Site, kind: str) -> None:
     commit = site.commit("ntp", a="1")
     site.git("ntp", "tag", "--annotate", "--message=x", "v1.0.0")
     site.commit("ntp", a="2")
@@ -129,7 +129,7 @@ def test_tag_means_its_commit(site: Site, kind: str) -> None:
     assert site.install(f"mod 'ntp', :git => '../ntp', :commit => '{commit}'")[0].resolved == commit
 
 
-def test_default_branch_is_taken_where_a_branch_is_missing(site: Site) -> None:
+def test_default_branch_is_used_if_the_branch_is_missing(site: Site) -> None:
     commit = site.commit("ntp", a="1")
     text = "mod 'ntp', :git => '../ntp', :branch => 'feature', :default_branch => 'main'"
     assert site.install(text)[0].resolved == commit
@@ -151,7 +151,7 @@ def test_password_in_an_address_is_not_shown(site: Site) -> None:
     assert "hidden" not in failed.value.render()
 
 
-def test_changed_or_foreign_module_is_not_overwritten_unless_told_to(site: Site) -> None:
+def test_changed_or_foreign_module_is_not_overwritten_without_force(site: Site) -> None:
     site.commit("ntp", a="1")
     text = "mod 'ntp', :git => '../ntp'"
     (site.environment / "modules/ntp").mkdir(parents=True)
@@ -171,7 +171,7 @@ def test_same_files_without_a_lock_are_taken_over(site: Site) -> None:
     assert "ntp" in read_lock(site.environment)
 
 
-def test_module_that_left_the_puppetfile_is_removed_and_others_stay(site: Site) -> None:
+def test_module_removed_from_the_puppetfile_is_removed_and_others_stay(site: Site) -> None:
     site.commit("ntp", a="1")
     site.commit("ssh", a="1")
     site.install("mod 'ntp', :git => '../ntp'\nmod 'ssh', :git => '../ssh'")
@@ -181,7 +181,7 @@ def test_module_that_left_the_puppetfile_is_removed_and_others_stay(site: Site) 
     assert sorted(each.name for each in (site.environment / "modules").iterdir()) == ["own", "ssh"]
 
 
-def test_module_that_moves_leaves_its_old_place(site: Site) -> None:
+def test_module_that_moves_is_removed_from_its_old_directory(site: Site) -> None:
     site.commit("ntp", a="1")
     site.install("mod 'ntp', :git => '../ntp'")
     site.install("mod 'ntp', :git => '../ntp', :install_path => 'site'")
@@ -201,7 +201,7 @@ def test_link_out_of_a_module_is_refused(site: Site) -> None:
         assert site.refused(f"mod '{name}', :git => '../{name}'") == "MODULE-027"
 
 
-def test_place_behind_a_link_is_refused(site: Site) -> None:
+def test_directory_behind_a_link_is_refused(site: Site) -> None:
     site.commit("ntp", a="1")
     (site.place / "elsewhere").mkdir()
     (site.environment / "modules").symlink_to("../elsewhere")
@@ -209,7 +209,7 @@ def test_place_behind_a_link_is_refused(site: Site) -> None:
     assert list((site.place / "elsewhere").iterdir()) == []
 
 
-def test_lock_cannot_name_a_place_outside(site: Site) -> None:
+def test_lock_cannot_name_a_directory_outside(site: Site) -> None:
     site.commit("ntp", a="1")
     site.install("mod 'ntp', :git => '../ntp'")
     lock = site.environment / "Puppetfile.lock"
@@ -231,7 +231,7 @@ def test_hooks_and_commands_of_a_repository_do_not_run(site: Site) -> None:
     assert not (site.place / "ran").exists()
 
 
-def test_second_installation_waits_outside(site: Site) -> None:
+def test_concurrent_installation_is_refused(site: Site) -> None:
     import fcntl
 
     site.commit("ntp", a="1")
@@ -243,7 +243,7 @@ def test_second_installation_waits_outside(site: Site) -> None:
         os.close(handle)
 
 
-def test_what_an_earlier_run_left_behind_goes(site: Site) -> None:
+def test_leftovers_of_an_interrupted_installation_are_removed(site: Site) -> None:
     site.commit("ntp", a="1")
     (site.environment / ".precast-modules-old/ntp").mkdir(parents=True)
     site.install("mod 'ntp', :git => '../ntp'")
@@ -274,7 +274,7 @@ def test_hostile_tarball_is_refused(site: Site, members: dict[str, str], link: t
     assert not (site.place / "out").exists()
 
 
-def test_no_puppetfile_means_nothing_to_do_and_a_broken_one_is_said(site: Site) -> None:
+def test_missing_puppetfile_is_a_no_op_and_a_broken_one_is_reported(site: Site) -> None:
     assert install_modules(site.environment, cache=site.place / "cache") == []
     (site.environment / "Puppetfile").write_bytes(b"mod '\xff'")
     with pytest.raises(PrecastError) as failed:
@@ -282,7 +282,7 @@ def test_no_puppetfile_means_nothing_to_do_and_a_broken_one_is_said(site: Site) 
     assert failed.value.code == "MODULE-034"
 
 
-def test_broken_tarball_and_no_forge_are_said(site: Site) -> None:
+def test_broken_tarball_and_missing_forge_are_reported(site: Site) -> None:
     (site.forge / "a-thing-1.0.0.tar.gz").write_bytes(b"nothing")
     assert site.refused("mod 'a/thing', '1.0.0'") == "MODULE-026"
     site.forge = None  # type: ignore[assignment]

@@ -1,0 +1,127 @@
+"""All services from facts to released catalogs over one database in one process, for tests and benchmarks that count compiles."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from precast.base import digests
+from precast.base.ids import CountedIds, TimeOrderedIds
+from precast.services.catalogs.downloads import CatalogDownloads
+from precast.services.catalogs.previews import ReleasePreviews
+from precast.services.catalogs.release_policy import ReleasePolicy
+from precast.services.catalogs.release_service import ReleaseService
+from precast.services.catalogs.skeletons import Skeletons
+from precast.services.code.file_trees import FileTree, TreeFile
+from precast.services.compile.changes import ChangeReasons
+from precast.services.compile.compiler import CompilerService
+from precast.services.compile.decider import DecisionService
+from precast.services.compile.inputs import NodeInputs
+from precast.services.compile.workers import Workers
+from precast.services.facts.intake import FACTS
+from precast.services.facts.reads import TracedReads
+from precast.services.facts.service import FactService
+from precast.services.query.known_nodes import KnownNodes
+from precast.services.query.targets import TargetService
+from precast.services.traces.cache import TraceCache
+from precast.services.traces.constants import VersionConstants
+from precast.services.traces.versions import Versions
+from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.staged import StagedCatalog
+from precast.store.code.blobs import Blobs
+from precast.store.code.environments import Environments, NewVersion
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.facts.facts import Facts
+from precast.store.identity.audit import AuditLog
+from precast.store.identity.certificates import NodeCertificates
+from precast.store.nodes.nodes import Fleet, NodeClassification
+from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.sessions import Sessions
+from precast.store.traces import Traces
+from precast.wire.facts import make_upload
+
+
+class CompileServices:
+    """The services that decide, compile and release, wired as in a server."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.work = WorkQueue(database, [FACTS, DECIDE, REDECIDE, COMPILE])
+        self.facts = FactService(database, Facts(database), self.work, TracedReads(database))
+        self.blobs, self.environments = Blobs(database), Environments(database)
+        self.traces, self.catalogs, self.fleet = Traces(database), Catalogs(database), Fleet(database)
+        versions = Versions(self.blobs)
+        self.workers = Workers(versions.content, database.clock)
+        self.inputs = NodeInputs(self.fleet, self.environments)
+        constants = VersionConstants(database, self.environments, {"servername": "lab"})
+        self.trace_cache = TraceCache(database, self.traces, versions, constants)
+        reasons = ChangeReasons(database, self.traces, self.environments, self.trace_cache)
+        audit = AuditLog(database, CountedIds())
+        policy = ReleasePolicy(database, self.environments, self.catalogs, audit)
+        self.decisions = DecisionService(
+            database, self.inputs, self.trace_cache, self.traces, self.catalogs, self.work, reasons, policy
+        )
+        self.compiler = CompilerService(
+            database,
+            self.inputs,
+            self.trace_cache,
+            self.workers,
+            self.traces,
+            self.catalogs,
+            self.work,
+            self.blobs,
+            TimeOrderedIds(database.clock),
+        )
+        targets = TargetService(KnownNodes(database, self.fleet, Sessions(database)), database.clock)
+        self.releases = ReleaseService(database, self.catalogs, targets, audit)
+        skeletons = Skeletons(self.catalogs.documents)
+        self.previews = ReleasePreviews(database, self.catalogs, targets, skeletons)
+        self.downloads = CatalogDownloads(database, self.catalogs, self.blobs, skeletons)
+        self._number = 0
+
+    async def deploy(self, files: Mapping[str, str], environment: str = "production") -> str:
+        """Make these files the environment's current version, and give the version."""
+        contents = {digests.of_bytes(text.encode()): text.encode() for text in files.values()}
+        entries = {
+            path: TreeFile(digests.of_bytes(text.encode()), len(text.encode()), False) for path, text in files.items()
+        }
+        tree = FileTree(entries)
+        contents[tree.version] = tree.encode()
+        self._number += 1
+
+        def store_version() -> Transaction[None]:
+            for digest, data in sorted(contents.items()):
+                yield from self.blobs.put(digest, data)
+            new_version = NewVersion(environment, tree.version, "a directory", None, "lab")
+            yield from self.environments.make_current(new_version, self._number)
+            yield from self.work.enqueue_item(REDECIDE.name, environment, b"")
+
+        await self.database.write(store_version)
+        return tree.version
+
+    async def introduce(self, name: str, role: str | None = None) -> None:
+        """Create a node, with its role."""
+
+        def store_node() -> Transaction[None]:
+            yield from NodeCertificates(self.database).lock_or_create(name)
+            if role is not None:
+                yield from self.fleet.set_classification(name, NodeClassification(None, role, True, {}, {}))
+
+        await self.database.write(store_node)
+
+    async def submit(self, name: str, stable: dict[str, Any], volatile: dict[str, Any]) -> None:
+        """Submit a node's facts."""
+        await self.facts.submit(name, make_upload(stable, volatile))
+
+    async def settle(self) -> int:
+        """Process all work until the queues are empty, and give the number of compiles."""
+        before = self.compiler.compiles
+        while True:
+            done = await self.facts.work_off("f")
+            done += await self.decisions.work_off("d") + await self.decisions.spread("d")
+            done += await self.compiler.work_off("c")
+            if not done:
+                return self.compiler.compiles - before
+
+    async def staged(self, name: str) -> StagedCatalog:
+        return (await self.database.read(self.catalogs.staged.find, [name]))[name]

@@ -1,0 +1,138 @@
+"""Makes a plan from a catalog: every resource with its handler, or with the reason why it has none, and the graph of the resources.
+
+A resource that cannot be planned fails alone, when it would be applied. A resource with values that are not known yet gets its handler
+when they are bound.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from precast.agent.applying import catalog_values as values
+from precast.agent.applying import issues, schedules
+from precast.agent.applying.machine import Machine
+from precast.agent.applying.schedules import Schedule
+from precast.base.errors import PrecastError
+from precast.catalog import issues as catalog_issues
+from precast.catalog.body import Body, ResourceData
+from precast.catalog.order import Order
+from precast.catalog.source_map import SourceMap
+from precast.resources import issues as resource_issues
+from precast.resources import registry
+from precast.resources.contract import DesiredResource, Handler
+from precast.types.catalogue import METAPARAMETERS
+from precast.types.ordering import NO_TYPES, Types, graph, is_container
+
+
+class PlannedResource:
+    """One resource that is to be applied."""
+
+    __slots__ = ("data", "handler", "has_unknown_values", "messages", "problem", "ref", "resource", "schedule")
+
+    def __init__(self, data: ResourceData, resource: DesiredResource, has_unknown_values: bool) -> None:
+        self.data = data
+        self.ref = data.ref
+        self.resource = resource
+        self.has_unknown_values = has_unknown_values
+        self.handler: Handler | None = None
+        self.problem: PrecastError | None = None
+        self.schedule: Schedule | None = None
+        self.messages: list[tuple[str, str]] = []  # that the handler logged when it was made
+
+    def make_handler(self, machine: Machine) -> None:
+        """Make the handler, or store the error as the problem of the resource."""
+        kind = registry.find(self.resource.type)
+        try:
+            if kind is None:
+                raise resource_issues.NO_TYPE.error(type=self.resource.type, types=", ".join(registry.names()))
+            self.handler = kind(self.resource, machine)
+            self.messages = self.handler.take_logs()
+        except PrecastError as error:
+            self.problem = error
+
+
+class Plan:
+    """A catalog, ready to be run."""
+
+    def __init__(self, graph: Order, sequence: list[str], resources: dict[str, PlannedResource]) -> None:
+        self.graph = graph
+        self.sequence = sequence  # as a sequential run applies them
+        self.resources = resources
+
+
+def make_plan(body: Body, places: SourceMap | None, machine: Machine, types: Types = NO_TYPES) -> Plan:
+    """Plan a catalog. An error of a single resource is stored as the problem of that resource.
+
+    Raises InputError CATALOG-001 and CATALOG-002 for a graph that cannot be applied.
+    """
+    order = graph(body, types)
+    sequence, cycle = order.resources()
+    if cycle:
+        raise catalog_issues.CYCLE.error(cycle=" => ".join([*cycle, cycle[0]]))
+    resources = {
+        data.ref: _plan_resource(data, places)
+        for data in body.resources
+        if not is_container(data) and not data.exported
+    }
+    machine.declare(
+        (planned.resource for planned in resources.values() if not planned.has_unknown_values),
+        body.content,
+        (planned.resource for planned in resources.values() if planned.has_unknown_values),
+    )
+    for planned in resources.values():
+        planned.schedule, planned.problem = _find_schedule(planned, resources)
+        if not planned.has_unknown_values and planned.problem is None:
+            planned.make_handler(machine)
+    return Plan(order, [ref for ref in sequence if ref in resources], resources)
+
+
+def _plan_resource(data: ResourceData, places: SourceMap | None) -> PlannedResource:
+    has_unknown = any(values.is_unknown(value) for value in data.parameters.values())
+    place = places.places.get(data.ref) if places is not None else None
+    # The known parameters are there from the start: above all the name, by which other resources leave this one alone.
+    known = (
+        {name: value for name, value in data.parameters.items() if not values.is_unknown(value)}
+        if has_unknown
+        else data.parameters
+    )
+    return PlannedResource(data, make_resource(data, known, (place.file, place.line) if place else None), has_unknown)
+
+
+def make_resource(
+    data: ResourceData, parameters: Mapping[str, Any], place: tuple[str, int] | None = None
+) -> DesiredResource:
+    """Make the desired resource that its handler gets."""
+    own: dict[str, Any] = {}
+    meta: dict[str, Any] = {}
+    secrets = set(data.sensitive_parameters)
+    for name, value in parameters.items():
+        if value is None:
+            continue
+        if name in METAPARAMETERS:
+            meta[name] = value
+        elif isinstance(value, str):
+            own[name] = value
+        else:
+            own[name] = values.plain(value)
+            if values.is_secret(value):
+                secrets.add(name)
+    file, line = place or (None, None)
+    return DesiredResource(data.type.lower(), data.title, own, frozenset(secrets), meta, data.tags, file, line)
+
+
+def _find_schedule(
+    planned: PlannedResource, resources: Mapping[str, PlannedResource]
+) -> tuple[Schedule | None, PrecastError | None]:
+    """Find the schedule that a resource names. An unknown or invalid schedule is an error of each resource that names it."""
+    name = planned.data.parameters.get("schedule")
+    if name is None:
+        return None, None
+    try:
+        declared = resources.get(f"Schedule[{name}]")
+        if declared is not None:
+            return schedules.parse_schedule(str(name), declared.resource.parameters), None
+        schedule = schedules.BUILT_IN.get(str(name))
+        if schedule is None:
+            raise issues.NO_SCHEDULE.error(ref=planned.ref, schedule=name)
+    except PrecastError as error:
+        return None, error
+    return schedule, None

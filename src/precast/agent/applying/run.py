@@ -1,0 +1,209 @@
+"""One run on this node from its lease to its summary: resource memory, plan, engine and report.
+
+The parts are put together here and nowhere else, so that `precast apply` and the agent's runs are the same.
+"""
+
+import gc
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from precast.agent.applying.engine import Engine, OnReport
+from precast.agent.applying.lease import lease_held
+from precast.agent.applying.machine import Contents, Machine
+from precast.agent.applying.options import RunOptions
+from precast.agent.applying.plan import make_plan
+from precast.agent.applying.purge import add_purged
+from precast.agent.applying.reporting.tally import Tally
+from precast.agent.applying.resource_memory import ResourceMemory
+from precast.agent.applying.value_binder import CallFunction, ValueBinder
+from precast.agent.state.status_notes import RunNote
+from precast.agent.state.store import LocalStore, put_note
+from precast.agent.state.wakeup import wake_daemon
+from precast.base.clock import Clock, SystemClock
+from precast.base.errors import PrecastError
+from precast.catalog.body import Body
+from precast.catalog.source_map import SourceMap
+from precast.types.ordering import NO_TYPES, Types
+from precast.wire.reports.events import ResourceReport, Summary
+
+if TYPE_CHECKING:  # a run without servers needs no reporter
+    from precast.agent.applying.reporting.reporter import Reporter
+
+
+class RunRequest(NamedTuple):
+    """What a run applies, and where."""
+
+    body: Body
+    places: SourceMap | None
+    version: str = ""
+    root: Path = Path("/")
+    state: Path | None = None  # the root of the agent's own paths; None for the usual one
+    is_chroot: bool = False
+    contents: Contents | None = None
+    call: CallFunction | None = None  # for Deferred values
+    holder: str = ""  # named to another run that is refused because of this one
+    wait_s: float = 0.0
+    types: Types = NO_TYPES  # the types that modules declare
+    begins: Callable[[LocalStore], None] | None = (
+        None  # called under the lease before anything else; may refuse the run
+    )
+    reporter: "Reporter | None" = None  # reports to the servers; None if there are none
+
+
+def apply(
+    request: RunRequest,
+    options: RunOptions,
+    on_report: OnReport,
+    *,
+    on_start: Callable[[str, int, int], None] = lambda ref, number, count: None,
+    clock: Clock | None = None,
+) -> Summary:
+    """Apply a catalog; `on_report` is called with the report of each resource, in order.
+
+    Raises ConflictError APPLY-001 if another run holds the lease, InputError CATALOG-001 and CATALOG-002 for a graph that cannot be
+    applied; then nothing was done.
+    """
+    clock = clock or SystemClock()
+    started_s = clock.monotonic_s()
+    store = LocalStore.open(request.state or state_root(request.root), lambda: os.urandom(16).hex(), clock)
+    try:
+        reporter = request.reporter
+        on_lease = None if reporter is None else partial(reporter.begin, store)
+        holder = request.holder or describe_holder(clock)
+        with lease_held(store, holder, request.wait_s, on_lease) as lease, _reported(request, store):
+            memory = ResourceMemory.load(store)
+            machine = Machine(
+                str(request.root), str(store.path.parent), clock, request.contents, request.is_chroot, memory
+            )
+            plan = make_plan(add_purged(request.body, machine), request.places, machine, request.types)
+            tally = Tally()
+            planned_s = clock.monotonic_s()
+
+            def add_report(report: ResourceReport) -> None:
+                tally.add(report)
+                if reporter is not None:
+                    reporter.add(report)
+                on_report(report)
+
+            gc.freeze()  # the plan lives to the end; only what applying resources allocates need be collected
+            gc.enable()
+            engine = Engine(
+                plan,
+                machine,
+                memory,
+                options,
+                add_report,
+                binder=ValueBinder(memory, request.call),
+                on_start=_with_count(on_start, len(plan.sequence)),
+            )
+            with _stoppable(engine.stop):
+                is_complete = engine.run()
+            applied_s = clock.monotonic_s()
+            machine.finish()
+            if not options.is_noop:
+                memory.save(store, lease, clock.now())
+            ended_s = clock.monotonic_s()
+            summary = tally.summary(ended_s - started_s, options.is_noop, is_complete)
+            if reporter is not None:
+                reporter.stop()
+            with store.transaction() as db:
+                put_note(db, _run_note(request, summary, clock))
+                if reporter is not None:
+                    phases = {
+                        "plan": planned_s - started_s,
+                        "apply": applied_s - planned_s,
+                        "finish": ended_s - applied_s,
+                    }
+                    reporter.end(store, db, "ended", summary, phases)
+    finally:
+        store.close()
+    return summary
+
+
+@contextmanager
+def _reported(request: RunRequest, store: LocalStore) -> Iterator[None]:
+    """Report the run inside the block. A refused run is not reported; a run that fails as a whole is reported with the reason."""
+    reporter = request.reporter
+    try:
+        if request.begins is not None:
+            request.begins(store)
+    except PrecastError:
+        if reporter is not None:
+            reporter.withdraw(store)
+        raise
+    if reporter is None:
+        yield
+        return
+    reporter.start()
+    try:
+        yield
+    except PrecastError as error:
+        reporter.give_up(store, f"{error.message} [{error.code}]")
+        raise
+    finally:
+        reporter.stop()
+        wake_daemon(store.path.parent)
+
+
+def _run_note(request: RunRequest, summary: Summary, clock: Clock) -> RunNote:
+    return RunNote(
+        ended_at=clock.now(),
+        catalog=request.version,
+        is_noop=summary.is_noop,
+        changed=summary.changed,
+        failed=summary.failed,
+        skipped=summary.skipped,
+        waiting=summary.waiting,
+        resources=summary.resources,
+        seconds=summary.seconds,
+    )
+
+
+def state_root(root: Path) -> Path:
+    """The root of the agent's own state: the given root, or for a user other than root a directory of that user."""
+    if os.geteuid() == 0 or root.resolve() != Path("/"):
+        return root
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(base) / "precast"
+
+
+def describe_holder(clock: Clock) -> str:
+    """Describe this process for a run that is refused because this one holds the lease."""
+    return f"process {os.getpid()} since {clock.now():%Y-%m-%d %H:%M:%SZ}"
+
+
+def _with_count(on_start: Callable[[str, int, int], None], count: int) -> Callable[[str], None]:
+    number = 0
+
+    def count_start(ref: str) -> None:
+        nonlocal number
+        number += 1
+        on_start(ref, number, count)
+
+    return count_start
+
+
+@contextmanager
+def _stoppable(stop: threading.Event) -> Iterator[None]:
+    """Handle signals inside the block: the first lets the run finish the current resource, the second ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle_signal(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handle_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,179 @@
+"""Fetches what was released to this node: its policy, its catalog, and every content that the catalog names.
+
+The catalog is written last, after everything it needs was checked and cached, so the cached catalog is always complete: a node that is
+cut off in the middle applies the one it had. If the node has the current catalog, the server answers 304 Not Modified, and contents
+that are cached are not downloaded again.
+"""
+
+import ssl
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from precast.agent import issues
+from precast.agent.catalog import plugins
+from precast.agent.catalog.cached_catalog import catalog_path
+from precast.agent.catalog.cached_policy import read_policy
+from precast.agent.catalog.content_download import download_contents
+from precast.agent.state.paths import STATE
+from precast.agent.state.status_notes import ConnectionNote, FetchNote, PolicyNote
+from precast.agent.state.store import LocalStore
+from precast.base import digests, https
+from precast.base.errors import PrecastError
+from precast.base.files import write_private
+from precast.catalog.document import unseal
+from precast.wire.nodes.policy import Policy, SignedPolicy
+
+CONTENT = STATE / "content"
+_NOT_MODIFIED = 304
+_NOT_FOUND = 404
+# The error code of a server that has released nothing to this node.
+NOTHING_RELEASED = "RELEASE-001"
+
+
+class FetchResult(NamedTuple):
+    """The catalog's digest and origin, whether it is new, how many contents were downloaded, and which plug-ins were written."""
+
+    digest: str
+    is_new: bool
+    contents: int
+    plugins: tuple[str, ...]
+    environment: str
+    version: str
+    release: int
+
+
+def fetch_and_note(root: Path, urls: Sequence[str], context: ssl.SSLContext, store: LocalStore) -> FetchResult:
+    """Fetch from the first server that answers, and note that it confirmed the catalog. The server of the connection is asked first.
+
+    Raises the error of the last server that was asked, as `fetch` does.
+    """
+    connection = store.read_note(ConnectionNote)
+    order = sorted(urls, key=lambda url: connection is None or url != connection.url)
+    for url in order[:-1]:
+        try:
+            return _fetch_and_note(root, url, context, store)
+        except PrecastError as error:
+            if not error.consequence.retry:
+                raise
+    return _fetch_and_note(root, order[-1], context, store)
+
+
+def _fetch_and_note(root: Path, url: str, context: ssl.SSLContext, store: LocalStore) -> FetchResult:
+    serial = fetch_policy(root, url, context, store)
+    try:
+        fetched = fetch(root, url, context)
+    except PrecastError as error:
+        if error.code == NOTHING_RELEASED:
+            now = store.clock.now()
+            trouble = "the server no longer has a release for this node" if catalog_path(root).exists() else ""
+            store.write_note(FetchNote(policy=serial, checked_at=now, trouble=trouble, failed_at=now))
+        raise
+    origin = (fetched.environment, fetched.version, fetched.release)
+    store.write_note(FetchNote(fetched.digest, *origin, serial, checked_at=store.clock.now()))
+    return fetched
+
+
+def fetch_policy(root: Path, url: str, context: ssl.SSLContext, store: LocalStore) -> int:
+    """Fetch the policy of this node and cache it. Returns the serial of the policy that is cached then.
+
+    If the policy is refused, the reason is noted and the cached policy stays. Raises the server's error.
+    """
+    cached, now, trouble = read_policy(root), store.clock.now(), ""
+    headers = (
+        {"If-None-Match": f'"{cached[1].serial}"'} if cached is not None and _is_current(root, cached, now) else {}
+    )
+    response = https.call(url, context, "GET", "/v1/policy", headers=headers)
+    if response.status == _NOT_FOUND:
+        trouble = (
+            "the server no longer has a policy for this node; the cached one is in force until it expires"
+            if cached is not None
+            else ""
+        )
+    elif response.status >= 400:
+        https.read_answer(url, response, dict)
+    elif response.status != _NOT_MODIFIED:
+        trouble = _accept_policy(root, response.body, now)
+    current = read_policy(root)
+    note = PolicyNote() if current is None else _policy_note(current[1])
+    store.write_note(msgspec.structs.replace(note, trouble=trouble))
+    return note.serial
+
+
+def _is_current(root: Path, cached: tuple[SignedPolicy, Policy], now: datetime) -> bool:
+    """Whether the cached policy is valid and has more than half of its life left, so that the server need not sign it again."""
+    from precast.agent.catalog import policy_check
+
+    signed, policy = cached
+    if policy.expires_at - now <= (policy.expires_at - policy.issued_at) / 2:
+        return False
+    try:
+        policy_check.verify(root, signed)
+    except PrecastError:
+        return False
+    return True
+
+
+def _accept_policy(root: Path, data: bytes, now: datetime) -> str:
+    """Cache a policy if it is valid. Returns the reason if it is refused."""
+    from precast.agent.catalog import policy_check
+
+    try:
+        policy_check.accept(root, data, now)
+    except PrecastError as error:
+        if not issues.POLICY_REFUSED.matches(error):
+            raise
+        return error.message
+    return ""
+
+
+def _policy_note(policy: Policy) -> PolicyNote:
+    return PolicyNote(policy.serial, policy.enforce, policy.windows, policy.expires_at)
+
+
+def fetch(root: Path, url: str, context: ssl.SSLContext) -> FetchResult:
+    """Fetch the catalog of this node with everything that it names, and cache it.
+
+    Raises the server's error (RELEASE-001 if nothing was released), DeniedError AGENT-017 if something does not have its digest; then
+    the cached catalog stays.
+    """
+    path = catalog_path(root)
+    cached = digests.of_bytes(path.read_bytes()) if path.is_file() else ""
+    headers = {"If-None-Match": f'"{cached}"'} if cached else {}
+    response = https.call(url, context, "GET", "/v1/catalog", headers=headers)
+    if response.status == _NOT_MODIFIED:
+        return FetchResult(cached, False, 0, (), *_origin(response))
+    if response.status >= 400:
+        https.read_answer(url, response, dict)
+    digest = digests.of_bytes(response.body)
+    if response.headers.get("ETag", "").strip('"') != digest:
+        raise issues.NOT_AS_NAMED.error(what="the catalog", digest=digest)
+    content = unseal(response.body, "the catalog of this node").body.content
+    count = download_contents(root / CONTENT, list(content.values()), url, context)
+
+    def read(content_digest: digests.Digest) -> bytes:
+        return (root / CONTENT / content_digest).read_bytes()
+
+    named = {name: digests.Digest(content_digest) for name, content_digest in content.items()}
+    written = plugins.write_plugins(root / plugins.DIRECTORY.lstrip("/"), named, read)
+    write_private(path, response.body)
+    _delete_others(root / CONTENT, set(content.values()))
+    return FetchResult(digest, True, count, tuple(written), *_origin(response))
+
+
+def _origin(response: https.HttpAnswer) -> tuple[str, str, int]:
+    """The environment, its version, and the number of the release."""
+    headers = response.headers
+    number = headers.get("Precast-Release", "0")
+    version = headers.get("Precast-Code-Version", "")
+    return headers.get("Precast-Environment", ""), version, int(number) if number.isdecimal() else 0
+
+
+def _delete_others(directory: Path, named: set[str]) -> None:
+    """Delete the contents that the catalog no longer names."""
+    for path in directory.iterdir():
+        if path.name not in named:
+            path.unlink()

@@ -1,0 +1,87 @@
+"""Has facts collected and sent: on a schedule, and when a server wants them.
+
+A server's order stays in the local store until it is fulfilled, so a daemon that dies in between fulfils it after its next start.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from precast.agent.chores.child_processes import ChildProcesses
+from precast.agent.chores.schedule import CHECK_S, due_at, node_name
+from precast.agent.orders.collect_orders import CollectOrders
+from precast.agent.settings import AgentSettings
+from precast.agent.state.status_notes import FactsNote, FactsScheduleNote
+from precast.agent.state.store import LocalStore
+
+log = logging.getLogger("precast.agent")
+
+FACTS_S = 90.0
+# Between two collections, however often they are wanted.
+MIN_PAUSE_S = 2.0
+RETRY = timedelta(minutes=5)
+
+
+class FactsChore:
+    """Collects facts when they are due, or when it is woken."""
+
+    def __init__(
+        self,
+        children: ChildProcesses,
+        store: LocalStore,
+        orders: CollectOrders,
+        settings: AgentSettings,
+        on_collected: Callable[[], None],
+    ) -> None:
+        self._children = children
+        self._store = store
+        self._orders = orders
+        self._on_collected = on_collected
+        self._woken = asyncio.Event()
+        self._failed_at: datetime | None = None
+        self.settings = settings
+
+    def wake(self) -> None:
+        """Collect facts now."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Collect facts for ever. Cancelling kills a collection that is under way."""
+        while True:
+            if self._is_wanted() or self._due_at() <= self._store.clock.now():
+                await self._collect()
+                await asyncio.sleep(MIN_PAUSE_S)
+            left_s = (self._due_at() - self._store.clock.now()).total_seconds()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, min(left_s, CHECK_S))):
+                    await self._woken.wait()
+
+    def _is_wanted(self) -> bool:
+        return self._woken.is_set() or (self._failed_at is None and self._orders.is_pending())
+
+    def _due_at(self) -> datetime:
+        now = self._store.clock.now()
+        if self._failed_at is not None and self._failed_at <= now:
+            return self._failed_at + RETRY
+        last = self._store.read_note(FactsNote)
+        return due_at(
+            node_name(self._store),
+            last.collected_at if last else None,
+            now,
+            self.settings.facts_interval,
+            self.settings.splay,
+        )
+
+    async def _collect(self) -> None:
+        self._woken.clear()
+        is_ordered = self._orders.is_pending()
+        result = await self._children.run("agent", "facts", "--spool", deadline_s=FACTS_S)
+        self._failed_at = self._store.clock.now() if result.trouble else None
+        if result.trouble:
+            log.error("facts could not be collected: %s", result.trouble)
+        elif is_ordered:
+            self._orders.fulfil()
+        self._store.write_note(FactsScheduleNote(self._due_at(), result.trouble))
+        self._on_collected()

@@ -1,0 +1,142 @@
+"""Keeps this node connected: to the server of the last connection, or to the next one if that fails, after a delay that fits the reason.
+
+A problem that an operator must solve is logged once, when it begins, and is shown by `precast agent status` as long as it lasts.
+"""
+
+import asyncio
+import gc
+import logging
+import random
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from precast.agent import issues
+from precast.agent.connection.backoff import Backoff, EndReason
+from precast.agent.connection.session import Session, SessionEnd
+from precast.agent.identity.credentials import Credentials
+from precast.agent.state.status_notes import CertificateNote, ConnectionNote
+from precast.agent.state.store import LocalStore
+from precast.base.errors import PrecastError
+from precast.wire.sessions import Welcome
+
+log = logging.getLogger("precast.agent")
+
+# After these, the next server is tried.
+_NEXT_SERVER = (
+    EndReason.UNREACHABLE,
+    EndReason.FAILED,
+    EndReason.UNTRUSTED,
+    EndReason.REFUSED,
+    EndReason.MOVED,
+)
+_EXPLANATIONS = {
+    EndReason.FENCED: "this node has a newer connection: is there a second agent, or a copy of this machine?",
+    EndReason.REVOKED: "the server does not accept this machine's certificate; the agent retries rarely",
+    EndReason.UNTRUSTED: "the server's certificate is not of the authority that this machine trusts",
+}
+
+
+class ConnectionSupervisor:
+    """Runs one session after the other, until it is cancelled."""
+
+    def __init__(
+        self,
+        session: Session,
+        store: LocalStore,
+        credentials: Credentials,
+        urls: Sequence[str],
+        name: str,
+        check_certificate: Callable[[], None],
+    ) -> None:
+        self._session = session
+        self._store = store
+        self._credentials = credentials
+        self._check_certificate = check_certificate
+        self._backoff = Backoff(name, random.SystemRandom())
+        self._reconnect_now = asyncio.Event()
+        self._logged = ""
+        self.urls = list(urls)
+        last = store.read_note(ConnectionNote)
+        self._url = last.url if last is not None and last.url in self.urls else self.urls[0]
+
+    def reconnect(self, urls: Sequence[str] | None = None) -> None:
+        """Open a new connection soon: with another certificate, or to other servers."""
+        if urls is not None:
+            self.urls = list(urls)
+        self._session.must_leave.set()
+        self._reconnect_now.set()
+
+    def note_welcome(self, url: str, welcome: Welcome) -> None:
+        """Note that a session has begun."""
+        now = self._store.clock.now()
+        self._store.write_note(ConnectionNote(url, True, now, welcome.epoch, welcome.server))
+        self._logged = ""
+        self._backoff.spread_s = welcome.spread_s
+        log.info("connected to %s (%s), epoch %d", url, welcome.server, welcome.epoch)
+
+    async def run(self) -> None:
+        """Stay connected. Cancelling closes the connection."""
+        while True:
+            if self._url not in self.urls:
+                self._url = self.urls[0]
+            end = await self._run_session()
+            delay_s = self._backoff.next_delay_s(end.reason, end.lived_s, end.retry_range_s)
+            self._note_end(end, delay_s)
+            if end.reason in _NEXT_SERVER and self._url in self.urls:
+                self._url = self.urls[(self.urls.index(self._url) + 1) % len(self.urls)]
+            if end.reason is EndReason.REVOKED or self._has_expired():
+                self._check_certificate()
+            await self._wait(delay_s)
+
+    async def _run_session(self) -> SessionEnd:
+        try:
+            context = self._credentials.context()
+        except PrecastError as error:
+            reason = EndReason.NOT_ENROLLED if issues.NOT_ENROLLED.matches(error) else EndReason.LOCAL
+            return SessionEnd(reason, f"{error.message} [{error.code}]; {error.hint}")
+        try:
+            return await self._session.run(self._url, context)
+        finally:
+            # A connection leaves reference cycles with buffers; an idle agent may not allocate enough to trigger a collection for long.
+            gc.collect()
+
+    def _note_end(self, end: SessionEnd, delay_s: float) -> None:
+        """Note why the session ended, and log it if the reason is not the same as before."""
+        why = f"{_EXPLANATIONS[end.reason]} ({end.why})" if end.reason in _EXPLANATIONS else end.why
+        if self._has_expired():
+            why = f"this machine's certificate has expired ({why})"
+        now = self._store.clock.now()
+        try:
+            epoch = self._store.session_state().epoch
+            next_at = now + timedelta(seconds=delay_s)
+            before = self._store.read_note(ConnectionNote)
+            since = before.since if before is not None and not before.is_connected else now
+            self._store.write_note(ConnectionNote(self._url, False, since, epoch, "", why, next_at))
+        except PrecastError as error:
+            log.error("%s [%s]", error.message, error.code)
+        if why != self._logged:
+            is_planned = end.reason in (EndReason.CYCLED, EndReason.OURS, EndReason.MOVED)
+            log.log(
+                logging.INFO if is_planned else logging.WARNING,
+                "not connected to %s: %s; next attempt in %.0f s",
+                self._url,
+                why,
+                delay_s,
+            )
+        self._logged = why
+
+    def _has_expired(self) -> bool:
+        """Whether the certificate of this machine has expired."""
+        try:
+            certificate = self._store.read_note(CertificateNote)
+        except PrecastError:
+            return False
+        return certificate is not None and certificate.not_after <= self._store.clock.now()
+
+    async def _wait(self, delay_s: float) -> None:
+        self._reconnect_now.clear()
+        try:
+            async with asyncio.timeout(delay_s):
+                await self._reconnect_now.wait()
+        except TimeoutError:
+            pass

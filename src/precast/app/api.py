@@ -1,0 +1,138 @@
+"""The role api: the HTTP server with its routes, the sessions of nodes, and the TLS certificate of both."""
+
+import socket
+
+from precast.api.http.authorisation import Authoriser
+from precast.api.http.metrics import Metrics
+from precast.api.http.metrics_exchange import MetricsExchange
+from precast.api.http.quotas import Quotas, RequestLimits
+from precast.api.http.routes import Routes
+from precast.api.http.server import HttpServer
+from precast.api.http.tls import ServerTls
+from precast.api.identity.authority import AuthorityApi
+from precast.api.nodes.rules import RulesApi
+from precast.api.nodes.status import StatusApi
+from precast.app import issues
+from precast.app.catalogs import build_catalog_indexing, build_catalogs_api, build_origins_api, build_queries_api
+from precast.app.classification import build_classification
+from precast.app.environments import build_environment_components
+from precast.app.jobs import build_runs_api
+from precast.app.nodes import (
+    build_fact_service,
+    build_facts_api,
+    build_identity_api,
+    build_nodes_api,
+    build_policies_api,
+    build_requests_api,
+)
+from precast.app.people import build_browser_sessions, build_people_service
+from precast.app.reports import build_report_components
+from precast.app.sessions import build_session_components
+from precast.app.settings import Address, ServerSettings
+from precast.app.shared_services import BackgroundTask, build_audit_log
+from precast.app.supervision import Worker
+from precast.services.identity.authority_files import AuthorityFiles, LoadedAuthority
+from precast.services.identity.people import PeopleService
+from precast.services.identity.recognition import RecognitionService
+from precast.services.identity.rotation import RotationService
+from precast.services.nodes.status import ServerInfo, StatusService
+from precast.store.engine.database import Database
+from precast.store.identity.certificates import NodeCertificates
+from precast.store.nodes.classification import Classifications
+from precast.store.nodes.nodes import Fleet
+from precast.store.queue.queue import WorkQueue
+from precast.store.sessions.sessions import Sessions
+from precast.web.pages import WebPages
+from precast.web.sessions import WebSessionsApi
+
+
+class ApiRole:
+    """Answers nodes and people. `background` lists the tasks that run while it does."""
+
+    def __init__(self, database: Database, settings: ServerSettings, worker: Worker | None, server_id: str) -> None:
+        self._database, self._settings, self._worker = database, settings, worker
+        self._authority = LoadedAuthority(AuthorityFiles(settings.data / "authority"))
+        self._tls = ServerTls(self._authority, _hosts(settings), database.clock)
+        self._facts, self._reports = build_fact_service(database), build_report_components(database, settings)
+        self._sessions = build_session_components(database, self._facts, self._reports.service, server_id)
+        self._metrics = Metrics(
+            database, MetricsExchange(worker.shared_directory, worker.number) if worker is not None else None
+        )
+        self._server = self._http_server()
+        self.background: list[BackgroundTask] = [
+            self._tls.run,
+            self._metrics.run,
+            lambda: self._facts.run(server_id),
+            self._sessions.maintenance.run,
+            build_catalog_indexing(database).run,
+        ]
+
+    async def listen(self, address: Address) -> Address:
+        """Start to listen and return the address with its real port. Raises UnavailableError CLI-026."""
+        worker = self._worker
+        try:
+            port = await self._server.start(*address, self._tls.context, is_shared=worker is not None)
+        except OSError as error:
+            raise issues.CANNOT_LISTEN.error(address=address, reason=error.strerror) from error
+        number = f"/{worker.number}" if worker is not None else ""
+        self._sessions.endpoint.server_name = f"{socket.gethostname()}:{port}{number}"
+        return address._replace(port=port)
+
+    async def close(self) -> None:
+        """Ask the nodes to reconnect to other servers, and finish the requests in progress."""
+        await self._sessions.maintenance.drain("this server is stopping")
+        await self._server.stop()
+
+    def _http_server(self) -> HttpServer:
+        database, endpoint = self._database, self._sessions.endpoint
+        people = build_people_service(database)
+        recognition = RecognitionService(database, NodeCertificates(database), build_audit_log(database))
+        browsers = build_browser_sessions(database, people)
+        routes = Routes()
+        self._collect_node_routes(routes, people, recognition)
+        self._collect_other_routes(routes)
+        routes.collect(WebPages())
+        routes.collect(WebSessionsApi(browsers))
+        self._metrics.gauge("precast_sessions", "Nodes connected to this process.", lambda: len(endpoint.connections))
+        quotas = Quotas(database.clock, RequestLimits(rate=self._settings.requests_per_second))
+        return HttpServer(routes, Authoriser(people, recognition, browsers), self._metrics, quotas)
+
+    def _collect_node_routes(self, routes: Routes, people: PeopleService, recognition: RecognitionService) -> None:
+        """Collect the routes about the identity, the facts, the policies and the classification of nodes."""
+        database, authority = self._database, self._authority
+        classification = build_classification(database, self._settings)
+        rotation = RotationService(database, NodeCertificates(database), build_audit_log(database), authority)
+        routes.collect(AuthorityApi(authority, rotation))
+        routes.collect(build_identity_api(database, authority, people, recognition, classification.classifier))
+        routes.collect(build_requests_api(database, authority, classification.classifier))
+        routes.collect(build_facts_api(database, self._facts))
+        routes.collect(build_policies_api(database, authority))
+        routes.collect(build_nodes_api(database, self._sessions.orders, classification.classifier))
+        routes.collect(RulesApi(classification.rules))
+        routes.collect(self._sessions.endpoint)
+        routes.collect(self._sessions.api)
+
+    def _collect_other_routes(self, routes: Routes) -> None:
+        """Collect the routes about environments, catalogs, jobs, reports and the status of the site."""
+        database, environments = self._database, build_environment_components(self._database, self._settings)
+        routes.collect(environments.api)
+        routes.collect(environments.hooks_api)
+        routes.collect(build_catalogs_api(database))
+        routes.collect(build_origins_api(database))
+        routes.collect(build_queries_api(database))
+        routes.collect(build_runs_api(database, self._settings))
+        routes.collect(self._reports.api)
+        routes.collect(self._status_api())
+
+    def _status_api(self) -> StatusApi:
+        database, authority = self._database, self._authority
+        place = ServerInfo(
+            self._settings.data, database.clock.now(), lambda: authority.current.certificate.not_valid_after_utc
+        )
+        classifications, work = Classifications(database), WorkQueue(database, [])
+        return StatusApi(StatusService(database, Fleet(database), Sessions(database), work, classifications, place))
+
+
+def _hosts(settings: ServerSettings) -> list[str]:
+    """The names and addresses by which clients reach this server."""
+    return list(dict.fromkeys([*settings.names, socket.gethostname(), "localhost", "127.0.0.1", "::1"]))

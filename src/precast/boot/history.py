@@ -1,0 +1,179 @@
+"""What happened in a boot, told by its record: the story of each source, capability and job. Made from events alone, live or read again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from precast.boot import events
+from precast.boot.events import AnyEvent, Result
+
+NOT_NEEDED = "nobody waits for it any more"
+
+
+@dataclass
+class SourceHistory:
+    """One source. Without `asked_s` it was not asked, and `reason` says why."""
+
+    name: str
+    reason: str = ""
+    rank: int = 0
+    is_confirmed: bool = False
+    likelihood: str = ""
+    asked_s: float | None = None
+    answered_s: float | None = None
+    is_here: bool = False
+    is_absent: bool = False
+    origin: str = ""
+    instance_id: str | None = None
+    offers: tuple[str, ...] = ()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to say of it: it is not here, or was let go."""
+        return not self.is_here and (self.is_absent or self.reason == NOT_NEEDED)
+
+    @property
+    def words(self) -> str:
+        if self.asked_s is None:
+            return f"not asked: {self.reason}"
+        if self.answered_s is None:
+            return "asked, and not heard of since"
+        return f"here: {self.origin}, instance {self.instance_id}" if self.is_here else self.reason
+
+
+@dataclass
+class CapabilityHistory:
+    """One capability: who held it back, and who gave it in the end."""
+
+    name: str
+    holds: list[tuple[float, str, str]] = field(default_factory=list)
+    settled_s: float | None = None
+    is_given: bool = False
+    source: str = ""
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        if self.settled_s is None:
+            return f"held back by {self.holds[-1][1]}: {self.holds[-1][2]}" if self.holds else "not asked for"
+        return f"from {self.source}: {self.reason}" if self.is_given else f"missing: {self.reason}"
+
+
+@dataclass
+class ModuleRunHistory:
+    """One job. Without `started_s` it did not run, and `reason` says why."""
+
+    name: str
+    waits: tuple[str, ...] = ()
+    is_asked_for: bool = True
+    planned_s: float | None = None
+    started_s: float | None = None
+    ended_s: float | None = None
+    result: Result | None = None
+    reason: str = ""
+    changes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody asked for it and it did not do anything either."""
+        is_over = self.result in (None, Result.NOT_RUN) or (self.result == Result.DONE and not self.changes)
+        return is_over and not self.is_asked_for and not self.warnings
+
+    @property
+    def words(self) -> str:
+        if self.result is None:
+            return "began, and was cut off" if self.started_s is not None else f"not run: {self.reason}"
+        count = len(self.changes)
+        changes = f"{count} change{'' if count == 1 else 's'}" if count else "nothing to change"
+        return f"done, {changes}" if self.result == Result.DONE else f"{self.result.value}: {self.reason}"
+
+
+class BootHistory:
+    """The story of the latest boot. Stages that ran one after the other are told one behind the other."""
+
+    def __init__(self, record: Iterable[AnyEvent] = ()) -> None:
+        self.sources: dict[str, SourceHistory] = {}
+        self.capabilities: dict[str, CapabilityHistory] = {}
+        self.module_runs: dict[str, ModuleRunHistory] = {}
+        self.began: events.StageBegan | None = None
+        self.stages: list[str] = []
+        self.instance_id = ""
+        self.findings: tuple[str, ...] = ()
+        self.configured_s: float | None = None
+        self.is_finished = False
+        self.is_complete = False
+        self.length_s = 0.0
+        self._offset_s = 0.0
+        for event in record:
+            self.add(event)
+
+    def add(self, event: AnyEvent) -> None:
+        """One more event."""
+        at_s = self._offset_s + event.at_s
+        self.length_s = max(self.length_s, at_s)
+        match event:
+            case events.StageBegan():
+                self._offset_s = self.length_s if self.began is not None else 0.0
+                self.began = self.began or event
+                self.stages.append(event.stage)
+                self.is_finished = self.is_complete = False
+            case events.ConfigurationMade():
+                self.configured_s, self.instance_id, self.findings = at_s, event.instance_id, event.findings
+            case events.StageFinished():
+                self.is_finished, self.is_complete = True, event.is_complete
+            case events.SourceRuledOut() | events.SourceAsked() | events.SourceAnswered():
+                self._add_source_event(event, at_s)
+            case events.CapabilityHeld() | events.CapabilitySettled():
+                self._add_capability_event(event, at_s)
+            case _:
+                self._add_module_run_event(event, at_s)
+
+    def _add_source_event(
+        self, event: events.SourceRuledOut | events.SourceAsked | events.SourceAnswered, at_s: float
+    ) -> None:
+        story = self.sources.setdefault(event.source, SourceHistory(event.source))
+        story.reason = event.reason
+        if isinstance(event, events.SourceAsked):
+            story.asked_s, story.rank, story.is_confirmed = at_s, event.rank, event.is_confirmed
+            story.likelihood = event.reason
+        elif isinstance(event, events.SourceAnswered):
+            story.answered_s, story.is_here, story.is_absent = at_s, event.is_here, event.is_absent
+            story.origin, story.instance_id, story.offers = event.origin, event.instance_id, event.offers
+
+    def _add_capability_event(self, event: events.CapabilityHeld | events.CapabilitySettled, at_s: float) -> None:
+        story = self.capabilities.setdefault(event.capability, CapabilityHistory(event.capability))
+        if isinstance(event, events.CapabilityHeld):
+            story.holds.append((at_s, event.source, event.reason))
+        else:
+            story.settled_s, story.is_given = at_s, event.is_given
+            story.source, story.reason = event.source, event.reason
+
+    def _add_module_run_event(
+        self,
+        event: events.ModuleLeftOut | events.ModulePlanned | events.ModuleStarted | events.ModuleEnded,
+        at_s: float,
+    ) -> None:
+        story = self.module_runs.setdefault(event.module_run, ModuleRunHistory(event.module_run))
+        match event:
+            case events.ModulePlanned():
+                story.planned_s, story.waits, story.is_asked_for = at_s, event.waits, event.is_asked_for
+            case events.ModuleStarted():
+                story.started_s = at_s
+            case events.ModuleLeftOut() if story.started_s is None:
+                story.reason, story.is_asked_for = event.reason, event.is_asked_for
+            case events.ModuleEnded():
+                story.ended_s, story.result, story.reason = at_s, event.result, event.reason
+                story.changes, story.warnings = event.changes, event.warnings
+            case _:
+                pass  # a later stage says again that it has run: the story stays
+
+    @property
+    def identity(self) -> SourceHistory | None:
+        """The source that said whose machine this is."""
+        given = next(
+            (capability for capability in self.capabilities.values() if capability.name.startswith("instance id") and capability.is_given), None
+        )
+        return self.sources.get(given.source) if given is not None else None
+
+    def count(self, result: Result) -> int:
+        return sum(module_run.result == result for module_run in self.module_runs.values())

@@ -1,0 +1,60 @@
+"""Which tool configures the network below a root: the first of an order that is installed there.
+
+netplan, ifupdown and NetworkManager are there because somebody chose them; networkd comes with systemd, so it is last.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from precast.boot.network import issues
+from precast.boot.network.renderers import eni, keyfile, netplan, networkd
+from precast.boot.network.renderers.rendering import HEADER, Render, RenderedFile
+
+RENDERERS: dict[str, Render] = {
+    "netplan": netplan.render,
+    "eni": eni.render,
+    "network-manager": keyfile.render,
+    "networkd": networkd.render,
+}
+# Each is there if one of these files is.
+_EVIDENCE = {
+    "netplan": ("usr/sbin/netplan", "sbin/netplan"),
+    "eni": ("usr/sbin/ifup", "sbin/ifup"),
+    "network-manager": ("usr/sbin/NetworkManager", "usr/bin/NetworkManager"),
+    "networkd": ("usr/lib/systemd/systemd-networkd", "lib/systemd/systemd-networkd"),
+}
+# Files that are ours by their names. What an earlier instance's network left there and this one's does not write is removed.
+_OURS = (
+    netplan.PATH,
+    eni.PATH,
+    eni.RULES_PATH,
+    "etc/systemd/network/10-precast-*",
+    "etc/NetworkManager/system-connections/precast-*.nmconnection",
+)
+
+
+def choose_renderer(root: Path, order: Sequence[str] = ()) -> str:
+    """The name of the renderer. Raises NotFoundError BOOTNET-020 if none is installed, InputError BOOTNET-021."""
+    for name in order:
+        if name not in RENDERERS:
+            raise issues.UNKNOWN_RENDERER.error(name=name, names=", ".join(RENDERERS))
+    names = order or tuple(RENDERERS)
+    for name in names:
+        if any((root / path).exists() for path in _EVIDENCE[name]):
+            return name
+    raise issues.NO_RENDERER.error(root=root, names=", ".join(names))
+
+
+def find_stale_files(root: Path, files: Sequence[RenderedFile]) -> list[str]:
+    """Paths of files of ours below the root that are not among these. A file without our first line is somebody else's."""
+    wanted = {file.path for file in files}
+    found = {str(path.relative_to(root)) for pattern in _OURS for path in root.glob(pattern)}
+    return sorted(path for path in found - wanted if _is_ours(root / path))
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(HEADER.encode())) == HEADER.encode()
+    except OSError:
+        return False

@@ -1,0 +1,162 @@
+"""Turns the declared resources into the catalog's body: relationships, late overrides, inherited tags and metaparameters, checks."""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from precast.base.errors import PrecastError
+from precast.catalog.body import DEFINED, Body, Edge, ResourceData
+from precast.catalog.source_map import SourceLocation, SourceMap
+from precast.lang import datatypes
+from precast.lang.compiler.pinned_files import pinned_content
+from precast.lang.compiler.relationships import ref_of
+from precast.lang.compiler.resources import RELATIONSHIPS, Parameter, Resource, capitalized, flatten
+from precast.lang.compiler.serialization import parameter_data
+from precast.lang.compiler.suggestions import did_you_mean
+from precast.lang.compiler.types.known_types import KnownTypes, is_inherited, is_metaparameter
+from precast.lang.issues import compiler as issues
+from precast.lang.values.base import Sensitive
+from precast.lang.values.unknowns import has_unknown
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.catalog import Catalog
+    from precast.lang.compiler.compilation import Compilation
+
+
+def finish(compilation: "Compilation") -> tuple[Body, SourceMap]:
+    """Finish the catalog. Raises errors that can be found only after everything is declared."""
+    catalog = compilation.catalog
+    catalog.apply_relationships()
+    catalog.apply_late_overrides()
+    catalog.check_realized()
+    tags = _all_tags(catalog)
+    _propagate(compilation, catalog, tags)
+    included = [resource for resource in catalog.resources.values() if not resource.virtual or resource.exported]
+    refs = {resource.ref for resource in included}
+    for resource in catalog.resources.values():
+        try:
+            _check(compilation, catalog, resource)
+        except PrecastError as error:
+            if error.span is None:
+                error.source, error.span = resource.source, resource.span
+            raise
+    body = Body(
+        resources=tuple(_data(compilation.known_types, resource, tags[resource.ref]) for resource in included),
+        edges=tuple(Edge(*pair) for pair in catalog.edges if pair[0] in refs and pair[1] in refs),
+        classes=("settings", *catalog.classes),
+        tags=tuple(
+            sorted(
+                {
+                    tag
+                    for resource in included
+                    if resource.is_class or resource.type_name == "node"
+                    for tag in tags[resource.ref]
+                }
+            )
+        ),
+        content=pinned_content(compilation, included),
+    )
+    return body, SourceMap({resource.ref: place for resource in included if (place := _place(resource)) is not None})
+
+
+def _place(resource: Resource) -> SourceLocation | None:
+    if resource.source is None or resource.span is None or not resource.source.path:
+        return None
+    return SourceLocation(resource.source.path, resource.source.position(resource.span.start).line)
+
+
+def _all_tags(catalog: "Catalog") -> dict[str, dict[str, None]]:
+    """The tags of each resource together with those of its container, which was declared before it."""
+    tags: dict[str, dict[str, None]] = {}
+    for resource in catalog.resources.values():
+        resource_tags = dict(resource.tags)
+        around = resource.frame.resource if resource.frame is not None else None
+        if around is not None and around is not resource and not resource.is_class:
+            resource_tags.update(tags.get(around.ref, around.tags))
+        tags[resource.ref] = resource_tags
+    return tags
+
+
+def _propagate(compilation: "Compilation", catalog: "Catalog", tags: dict[str, dict[str, None]]) -> None:
+    """Propagate from the main class to contents: tags, and metaparameters to resources that do not set them."""
+    inside: dict[str, list[str]] = {}
+    for container, content in catalog.edges:
+        inside.setdefault(container, []).append(content)
+    queue = deque([compilation.main.ref])
+    seen = {compilation.main.ref}
+    while queue:
+        source = queue.popleft()
+        given = {
+            name: parameter
+            for name, parameter in catalog.resources[source].parameters.items()
+            if is_inherited(name) and parameter.value is not None
+        }
+        for ref in inside.get(source, ()):
+            target = catalog.resources[ref]
+            for name, parameter in given.items():
+                if target.value(name) is None:
+                    target.parameters[name] = Parameter(parameter.value, parameter.frame)
+            tags[ref].update(tags[source])
+            if ref not in seen:
+                seen.add(ref)
+                queue.append(ref)
+
+
+def _check(compilation: "Compilation", catalog: "Catalog", resource: Resource) -> None:
+    is_managed = resource.definition is None and not resource.is_class and resource.type_name != "node"
+    for name, parameter in resource.parameters.items():
+        if is_managed:
+            _check_name(compilation.known_types, resource, name)
+        if parameter.value is None:
+            continue
+        if name in RELATIONSHIPS:
+            parameter.value = compilation.concrete(parameter.value)
+            if not resource.virtual:  # a resource that stays virtual is applied on another node or never
+                _check_relationship(catalog, resource, name, parameter.value)
+        elif is_metaparameter(name) and compilation.has_unknowns and has_unknown(parameter.value):
+            parameter.value = compilation.concrete(parameter.value)
+
+
+def _check_name(known: KnownTypes, resource: Resource, name: str) -> None:
+    if not known.has_parameter(resource.type_name, name):
+        guess = did_you_mean(name, known.parameters(resource.type_name))
+        raise issues.NO_PARAMETER_OF_TYPE.error(name=name, ref=resource.ref, guess=guess, type=resource.type_name)
+
+
+def _check_relationship(catalog: "Catalog", resource: Resource, name: str, value: Any) -> None:
+    for operand in flatten(value):
+        if operand is None:
+            continue
+        target = catalog.reference_of(operand) if isinstance(operand, str) else operand
+        if not isinstance(target, datatypes.ResourceType | datatypes.ClassType):
+            raise issues.NO_REFERENCE.error(text=str(operand))
+        if catalog.find(ref_of(target)) is None:
+            raise issues.RELATION_PARAMETER_MISSING.error(missing=ref_of(target), name=name, ref=resource.ref)
+
+
+def _data(known: KnownTypes, resource: Resource, tags: dict[str, None]) -> ResourceData:
+    parameters: dict[str, Any] = {}
+    secret: list[str] = []
+    for name, parameter in known.with_title(resource).items():
+        value = parameter
+        if isinstance(value, Sensitive):
+            secret.append(name)
+            value = value.unwrap()
+        if value is not None:
+            parameters[name] = _relationship_data(value) if name in RELATIONSHIPS else parameter_data(value)
+    title = capitalized(resource.title) if resource.is_class and resource.title != "main" else resource.title
+    return ResourceData(
+        type=capitalized(resource.type_name),
+        title=title,
+        parameters=parameters,
+        tags=tuple(sorted(tags)),
+        exported=resource.exported,
+        sensitive_parameters=tuple(secret),
+        kind=DEFINED if resource.definition is not None and not resource.is_class else "",
+    )
+
+
+def _relationship_data(value: Any) -> Any:
+    """References as text, with nested arrays flattened."""
+    if isinstance(value, tuple):
+        return [parameter_data(item) for item in flatten(value) if item is not None]
+    return parameter_data(value)

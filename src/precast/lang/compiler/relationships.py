@@ -1,0 +1,76 @@
+"""Arrows between resources, applied after everything is declared: a collector stands for the resources it has matched by then."""
+
+from typing import TYPE_CHECKING, Any
+
+from precast.base.spans import Source, Span
+from precast.lang import datatypes
+from precast.lang.compiler.collectors import Collector
+from precast.lang.compiler.resources import Parameter, Resource, reference
+from precast.lang.issues import compiler as issues
+
+if TYPE_CHECKING:
+    from precast.lang.compiler.catalog import Catalog
+
+
+class Relationship:
+    """`first` comes before (or notifies) `second`; both are references and collectors."""
+
+    __slots__ = ("first", "kind", "second", "source", "span")
+
+    def __init__(self, first: tuple[Any, ...], second: tuple[Any, ...], kind: str, source: Source, span: Span) -> None:
+        self.first = first
+        self.second = second
+        self.kind = kind
+        self.source = source
+        self.span = span
+
+    def apply(self, catalog: "Catalog") -> None:
+        """Add each second operand to the metaparameter of each first. Raises if a resource is not in the catalog."""
+        seconds = [target for operand in self.second for target in _targets(operand)]
+        for operand in self.first:
+            for ref, _ in _targets(operand):
+                for other, target in seconds:
+                    self._relate(catalog, ref, other, target)
+
+    def _relate(self, catalog: "Catalog", ref: str, other: str, target: datatypes.Type) -> None:
+        first = catalog.find(ref)
+        if first is None:
+            raise issues.RELATION_SOURCE_MISSING.error(self.source, self.span, missing=ref, other=other)
+        if catalog.find(other) is None:
+            raise issues.RELATION_TARGET_MISSING.error(self.source, self.span, missing=other, other=ref)
+        present = first.value(self.kind)
+        before = () if present is None else present if isinstance(present, tuple) else (present,)
+        # An arrow written twice adds the target twice, as in Puppet.
+        first.set(self.kind, Parameter((*before, target), first.frame or catalog.compilation.top.frame))
+
+
+class ChainedCollector:
+    """A collector in the middle of a chain: if it matches nothing, the operands on its left take its place."""
+
+    __slots__ = ("collector", "left")
+
+    def __init__(self, collector: Collector, left: tuple[Any, ...]) -> None:
+        self.collector = collector
+        self.left = left
+
+
+def _targets(operand: Any) -> list[tuple[str, datatypes.Type]]:
+    """The references an operand stands for, as text and as types."""
+    if isinstance(operand, ChainedCollector):
+        return _targets(operand.collector) or [target for left in operand.left for target in _targets(left)]
+    if isinstance(operand, Collector):
+        return [(ref, _as_type(resource)) for ref, resource in operand.matched.items()]
+    return [(ref_of(operand), operand)]
+
+
+def _as_type(resource: Resource) -> datatypes.Type:
+    return datatypes.ResourceType(resource.type_name, resource.title)
+
+
+def ref_of(value: Any) -> str:
+    """A reference as the catalog writes it, such as `File[/etc/motd]`."""
+    if isinstance(value, datatypes.ClassType):
+        return reference("class", (value.class_name or "").removeprefix("::").lower())
+    name = (value.type_name or "").lower()
+    title = value.title or ""
+    return reference(name, title.removeprefix("::").lower() if name == "class" else title)

@@ -1,0 +1,224 @@
+"""Answers the questions of a compile for one node and one environment, from plain data.
+
+Commands, tests and compile workers put these answers behind `Inputs`; the files come from a `FileStore`.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Protocol
+
+import msgspec
+
+from precast.base import digests
+from precast.lang import inputs
+from precast.lang.file_trees import FileStore
+from precast.lang.inputs import ABSENT, Answer, Path, Question
+from precast.lang.issues import compiler as issues
+
+COMPILER_VERSION = "1"
+# Among the matchers of node blocks, a regular expression is written between slashes.
+_REGEX = re.compile(r"/(.*)/", re.DOTALL)
+
+Keyed = Callable[["NodeAnswers", tuple[Any, ...]], Any]
+
+
+class Decryptor(Protocol):
+    """Holds the keys for encrypted data. The options are those of a level of hiera.yaml, without their secrets."""
+
+    def fingerprint(self, options: Mapping[str, str]) -> str | None:
+        """The fingerprint of the key that the options name; None if there is no such key."""
+
+    def decrypt(self, data: bytes, options: Mapping[str, str]) -> bytes:
+        """Decrypt a PKCS7 envelope. Raises InputError HIERA-052."""
+
+
+class NodeData(msgspec.Struct, frozen=True):
+    """The data known about a node before its compile."""
+
+    certname: str
+    facts: dict[str, Any]
+    trusted: dict[str, Any]
+    classes: dict[str, dict[str, Any]] = {}
+    parameters: dict[str, Any] = {}
+
+    @staticmethod
+    def local(certname: str, facts: dict[str, Any]) -> "NodeData":
+        """A node for a command on this machine: no authority has authenticated it, so it has no certificate extensions."""
+        host, _, domain = certname.partition(".")
+        trusted = {
+            "authenticated": "remote",
+            "certname": certname,
+            "extensions": {},
+            "hostname": host,
+            "domain": domain,
+            "external": {},
+        }
+        return NodeData(certname, facts, trusted)
+
+
+class NodeAnswers:
+    """Answers every question of the closed list."""
+
+    def __init__(
+        self,
+        node: NodeData,
+        files: FileStore,
+        constants: Mapping[str, Any] | None = None,
+        keyed: Mapping[str, Keyed] | None = None,
+        decryptor: Decryptor | None = None,
+    ) -> None:
+        self.node = node
+        self._files = files
+        self._constants = constants or {}
+        self._data_digests: dict[inputs.OpenPath, Answer] = {}
+        self._decryptor = decryptor
+        self._keyed = {"fqdn_rand": _fqdn_rand, "fqdn_rotate": _fqdn_rotate, **(keyed or {})}
+
+    def content(self, digest: digests.Digest) -> bytes:
+        return self._files.content(digest)
+
+    def decrypt(self, data: bytes, options: tuple[tuple[str, str], ...]) -> bytes:
+        assert self._decryptor is not None, "asked only where there is a key"
+        return self._decryptor.decrypt(data, dict(options))
+
+    def answer(self, question: Question) -> Answer:
+        match question:
+            # The most frequent questions come first: walking a trace asks little else.
+            case inputs.DataKey(path, key, reader):
+                return self._data_key(path, key, reader)
+            case inputs.FactPath(path):
+                return follow(self.node.facts, path)
+            case inputs.FileDigest(path):
+                return self._files.digest(path)
+            case inputs.FactAbsent(name):
+                return name not in self.node.facts
+            case inputs.FactKind(path):
+                return kind_of(follow(self.node.facts, path))
+            case inputs.FactKeys(path):
+                return keys_of(follow(self.node.facts, path))
+            case inputs.TrustedPath(path):
+                return follow(self.node.trusted, path)
+            case inputs.DataFile(path):
+                return self._data_digest(path)
+            case inputs.Listing(path):
+                return self._files.names(path)
+            case inputs.ModuleDirectory(name, roots):
+                return self._files.modules(roots).get(name, ABSENT)
+            case inputs.ModuleFile(path, roots):
+                return self._files.module_file(path, roots)
+            case _:
+                return self._answer_rare(question)
+
+    def _data_digest(self, path: inputs.OpenPath) -> Answer:
+        """The digest of a data file; needed for every key of the file, so it is cached."""
+        digest = self._data_digests.get(path)
+        if digest is None:
+            digest = self._data_digests[path] = self._files.digest(self._filled(path))
+        return digest
+
+    def _filled(self, path: inputs.OpenPath) -> str:
+        """A path with this node's facts filled into its holes."""
+        filled = "".join(part if isinstance(part, str) else str(self._open_part(part)) for part in path)
+        # A fact may contain dots and slashes; a plain path was normalised before the question.
+        if len(path) == 1:
+            return filled
+        normalised = posixpath.normpath(filled)
+        return "" if normalised.startswith("../") else normalised  # no file has an empty name
+
+    def _open_part(self, part: Path) -> Any:
+        return follow(self.node.facts if part[0] == "facts" else self.node.trusted, part[1:])
+
+    def _data_key(self, path: inputs.OpenPath, key: str, reader: str) -> Answer:
+        digest = self._data_digest(path)
+        if digest is ABSENT:
+            return ABSENT
+        return _content_of_data()(digest, reader, self.content).answer(key)
+
+    def _answer_rare(self, question: Question) -> Answer:
+        match question:
+            case inputs.TrustedKind(path):
+                return kind_of(follow(self.node.trusted, path))
+            case inputs.ModulePlugins(roots):
+                return self._files.plugins(roots)
+            case inputs.MatchingNodeBlock(matchers):
+                return match_node(matchers, self.node.certname)
+            case inputs.Classification():
+                return {"classes": self.node.classes, "parameters": self.node.parameters}
+            case inputs.Constant(name):
+                return self._constants.get(name, ABSENT)
+            case inputs.CompilerVersion():
+                return COMPILER_VERSION
+            case inputs.KeyedResult(function, arguments) if function in self._keyed:
+                return self._keyed[function](self, tuple(arguments))
+            case inputs.DecryptionKey(options):
+                fingerprint = self._decryptor.fingerprint(dict(options)) if self._decryptor is not None else None
+                return ABSENT if fingerprint is None else fingerprint
+            case inputs.ExportedQuery():
+                return ()
+            case _:
+                raise issues.UNKNOWN_QUESTION.error(question=type(question).__name__)
+
+
+def _fqdn_rand(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
+    name = follow(answers.node.facts, ("networking", "fqdn"))
+    from precast.lang.functions.fqdn_rand import fqdn_rand
+
+    return fqdn_rand("" if name is ABSENT else name, *arguments)
+
+
+def _fqdn_rotate(answers: NodeAnswers, arguments: tuple[Any, ...]) -> Any:
+    name = follow(answers.node.facts, ("fqdn",))
+    from precast.lang.functions.fqdn_rand import seeded_draw
+
+    return seeded_draw(f"{'' if name is ABSENT else name}:{arguments[1]}", arguments[0])
+
+
+@cache
+def _content_of_data() -> Callable[..., Any]:
+    from precast.lang.hiera.data.files import content  # imports YAML, which many compiles never need
+
+    return content
+
+
+def follow(data: Any, path: Path) -> Answer:
+    """The value at a path of plain data; ABSENT if any step does not exist."""
+    for step in path:
+        if not _has(data, step):
+            return ABSENT
+        data = data[step]
+    return data
+
+
+def _has(data: Any, step: str | int) -> bool:
+    if isinstance(data, dict):
+        return step in data
+    return isinstance(data, list | tuple) and isinstance(step, int) and -len(data) <= step < len(data)
+
+
+def kind_of(data: Answer) -> str:
+    if data is ABSENT:
+        return "absent"
+    if isinstance(data, dict):
+        return "hash"
+    return "string" if isinstance(data, str) and data else "other"
+
+
+def keys_of(data: Answer) -> Answer:
+    return tuple(data) if isinstance(data, dict) else ABSENT
+
+
+def match_node(matchers: tuple[str, ...], certname: str) -> Answer:
+    """Choose the block for a node: its exact name first, then regular expressions in their order, then default."""
+    exact = {matcher: index for index, matcher in enumerate(matchers) if not _REGEX.fullmatch(matcher)}
+    name = certname.lower()
+    if name in exact:
+        return exact[name], ()
+    for index, matcher in enumerate(matchers):
+        expression = _REGEX.fullmatch(matcher)
+        if expression and (captured := re.search(expression[1], certname)):
+            return index, (captured[0], *captured.groups())
+    if "default" in exact:
+        return exact["default"], ()
+    return ABSENT

@@ -1,1 +1,0 @@
-"""Ruby files of modules, read but never run: the types and facts they declare."""

@@ -1,0 +1,16 @@
+"""Issues of released catalogs and of the origins of their resources."""
+
+from precast.base.errors import Issue, Kind
+
+NO_SUCH_RESOURCE = Issue(
+    "ORIGIN-001",
+    Kind.NOT_FOUND,
+    "the catalog of {node} has no {resource}",
+    "write it as the catalog does, for example File[/etc/motd]",
+)
+NO_CATALOG = Issue(
+    "RELEASE-001",
+    Kind.NOT_FOUND,
+    "there is no catalog for {node}: {reason}",
+    "see `precast catalog show {node}` and `precast catalog errors`",
+)

@@ -1,0 +1,54 @@
+"""Releases catalogs by themselves where an environment's policy is automatic: a catalog that was compiled without error is served from
+the transaction on that stages it.
+
+The policy releases only a catalog that the decision has changed. So a rollback stays until there is a new catalog, and turning the policy
+on releases nothing that an operator has held back. A catalog is stored together with its references to the content it names, which keep
+that content from being deleted: no catalog can be staged, and so none released, whose content is missing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from precast.services.catalogs.releases import ReleaseCause, Releases
+from precast.services.catalogs.selection import read_served
+from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.staged import StagedCatalog
+from precast.store.code.environments import Environments
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.identity.audit import AuditLog
+
+AUTOMATIC = "automatic"
+
+
+class ReleasePolicy:
+    """Holds no state between calls."""
+
+    def __init__(self, database: Database, environments: Environments, catalogs: Catalogs, audit: AuditLog) -> None:
+        self._environments = environments
+        self._releases = Releases(database, catalogs, audit)
+
+    def follow(self, before: Mapping[str, StagedCatalog], staged: Sequence[StagedCatalog]) -> Transaction[None]:
+        """Release the catalogs that these decisions changed, as part of the transaction that stages them."""
+        for name in sorted({catalog.environment for catalog in staged}):
+            changed = [
+                catalog
+                for catalog in staged
+                if catalog.environment == name and _is_changed(before.get(catalog.node), catalog)
+            ]
+            environment = (yield from self._environments.find(name)) if changed else None
+            if environment is not None and environment.policy == AUTOMATIC:
+                yield from self._release(name, changed)
+
+    def _release(self, environment: str, changed: Sequence[StagedCatalog]) -> Transaction[None]:
+        served = yield from read_served([catalog.node for catalog in changed])
+        fresh = [
+            catalog
+            for catalog in changed
+            if catalog.node not in served or served[catalog.node].digest != catalog.digest
+        ]
+        cause = ReleaseCause(f"policy:{environment}", f"the policy of {environment} is automatic")
+        yield from self._releases.release_staged(fresh, cause)
+
+
+def _is_changed(before: StagedCatalog | None, now: StagedCatalog) -> bool:
+    return now.digest is not None and (before is None or before.digest != now.digest)

@@ -1,0 +1,238 @@
+"""Decides which catalog each node gets: walks the trace tree with the node's inputs, and stages the catalog of the leaf.
+
+A node whose walk ends at a missing branch waits there. One compile is requested for the branch, however many nodes wait: a hundred nodes
+of one kind wait for one compile. When the tree has grown, each of them is decided upon again; no node is given the result of another.
+This module compiles nothing, and no catalog is served before it is released: by an operator, or by the environment's policy.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from precast.base import canonical, digests
+from precast.base.errors import PrecastError
+from precast.catalog.skeleton import find_hole_values
+from precast.lang.inputs import ABSENT
+from precast.lang.node_answers import NodeData, follow
+from precast.services.catalogs.release_policy import ReleasePolicy
+from precast.services.catalogs.skeletons import Skeletons
+from precast.services.compile.changes import ChangeReasons
+from precast.services.compile.inputs import NodeInput, NodeInputs, node_data
+from precast.services.queue_worker import LostClaim, run_worker
+from precast.services.traces.cache import TraceCache
+from precast.services.traces.walker import MissingBranch, ReachedLeaf
+from precast.services.work_kinds import COMPILE, DECIDE, REDECIDE
+from precast.store.catalogs.catalogs import Catalogs
+from precast.store.catalogs.staged import CatalogChange, StagedCatalog
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.facts.views import find_digests
+from precast.store.queue.kinds import Claim, ItemRequest
+from precast.store.queue.queue import WorkQueue
+from precast.store.traces import Traces, remove_waiter
+
+LEASE_S = 30.0
+BATCH = 64
+# Nodes of an environment whose decisions are requested in one transaction.
+PAGE = 500
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """A missing branch of an environment's trace tree: the payload of a requested compile."""
+
+    environment: str
+    chain: str
+    position: int
+    answer: str
+
+    @property
+    def key(self) -> str:
+        return digests.of_value(self)
+
+
+class DecisionOutcome(NamedTuple):
+    """The outcome for a batch of nodes: staged, waiting at a branch, or nothing because the node has no code or no facts."""
+
+    staged: tuple[StagedCatalog, ...]
+    waiting: tuple[tuple[str, Branch], ...]
+    idle: tuple[str, ...]
+
+
+class PrunedChains(Exception):
+    """Chains that the walks used no longer exist; the transaction stored nothing."""
+
+    def __init__(self, environments: set[str]) -> None:
+        super().__init__()
+        self.environments = environments
+
+
+class DecisionService:
+    """Works off requested decisions; holds only caches."""
+
+    def __init__(
+        self,
+        database: Database,
+        inputs: NodeInputs,
+        trace_cache: TraceCache,
+        traces: Traces,
+        catalogs: Catalogs,
+        work: WorkQueue,
+        reasons: ChangeReasons,
+        policy: ReleasePolicy,
+    ) -> None:
+        self._database, self._inputs, self._trace_cache, self._traces = database, inputs, trace_cache, traces
+        self._catalogs, self._work, self._reasons, self._policy = catalogs, work, reasons, policy
+        self._skeletons = Skeletons(catalogs.documents)
+
+    async def run(self, owner: str) -> None:
+        """Work off decisions until cancelled. Cancelling is safe: another worker claims the items when the lease ends."""
+        await run_worker(self._database, lambda: self._work_off_both(owner), DECIDE, REDECIDE)
+
+    async def _work_off_both(self, owner: str) -> int:
+        return await self.work_off(owner) + await self.spread(owner)
+
+    async def work_off(self, owner: str) -> int:
+        """Decide upon a batch of nodes; returns how many items it was."""
+        claims = await self._work.claim(DECIDE.name, owner, limit=BATCH, lease_s=LEASE_S)
+        if claims:
+            await self._decide_claimed(claims)
+        return len(claims)
+
+    async def spread(self, owner: str) -> int:
+        """Request a decision for all nodes of an environment that has changed; returns how many environments it was."""
+        claims = await self._work.claim(REDECIDE.name, owner, limit=1, lease_s=LEASE_S)
+        for claim in claims:
+            after: str | None = ""
+            while after is not None:
+                after = await self._database.write(self._request_page, claim.key, after)
+            await self._work.complete(claim)
+        return len(claims)
+
+    async def decide(self, node_inputs: Sequence[NodeInput]) -> DecisionOutcome:
+        """Walk these nodes through the trees of their versions. Writes nothing."""
+        groups: dict[tuple[str, str], list[NodeInput]] = {}
+        idle = []
+        for node_input in node_inputs:
+            if node_input.version is None or node_input.facts_digest is None:
+                idle.append(node_input.node)
+            else:
+                groups.setdefault((node_input.environment, node_input.version), []).append(node_input)
+        staged: list[StagedCatalog] = []
+        waiting: list[tuple[str, Branch]] = []
+        for (environment, version), members in sorted(groups.items()):
+            tree = await self._trace_cache.tree(environment, version)
+            data = [node_data(member) for member in members]
+            walks = await self._trace_cache.walk(tree, data)
+            for member, node, walk in zip(members, data, walks, strict=True):
+                if isinstance(walk, MissingBranch):
+                    waiting.append((member.node, Branch(environment, *walk.branch_point)))
+                else:
+                    staged.append(await self._stage(member, node, walk))
+        return DecisionOutcome(tuple(staged), tuple(waiting), tuple(idle))
+
+    async def _decide_claimed(self, claims: Sequence[Claim]) -> None:
+        try:
+            node_inputs = await self._database.read(self._inputs.read, [claim.key for claim in claims])
+            before = await self._database.read(
+                self._catalogs.staged.find, [node_input.node for node_input in node_inputs]
+            )
+            while True:
+                outcome = await self.decide(node_inputs)
+                changes = await self._reasons.find(node_inputs, before, outcome.staged)
+                try:
+                    await self._database.write_alone(self._store, claims, node_inputs, outcome, changes)
+                except PrunedChains as pruned:
+                    # The cache holds chains that were deleted: the next walk loads the tree again as it is stored now.
+                    self._trace_cache.forget(pruned.environments)
+                else:
+                    return
+        except LostClaim:
+            return
+        except PrecastError as error:
+            for claim in claims:
+                await self._work.fail(claim, f"{error.message} [{error.code}]")
+
+    async def _stage(self, node_input: NodeInput, node: NodeData, reached: ReachedLeaf) -> StagedCatalog:
+        assert node_input.version is not None, "only nodes with a version are walked"
+        assert node_input.facts_digest is not None, "only nodes with facts are walked"
+        now = self._database.clock.now()
+        chain = reached.path[-1][0]
+        digest, fill = None, "[]"
+        if reached.leaf.catalog is not None:
+            skeleton = await self._skeletons.read(reached.leaf.catalog)
+            values = find_hole_values(skeleton.holes, lambda root, path: _value(node, root, path))
+            digest = skeleton.digest if not values else digests.of_bytes(skeleton.fill(values))
+            fill = canonical.encode([[list(hole), value] for hole, value in values.items()]).decode()
+        return StagedCatalog(
+            node_input.node,
+            node_input.environment,
+            node_input.version,
+            node_input.facts_digest,
+            chain,
+            reached.leaf.catalog,
+            digest,
+            fill,
+            now,
+            now,
+        )
+
+    def _store(
+        self,
+        claims: Sequence[Claim],
+        node_inputs: Sequence[NodeInput],
+        outcome: DecisionOutcome,
+        changes: Sequence[CatalogChange],
+    ) -> Transaction[None]:
+        yield from self._lock_chains(outcome)
+        yield from self._catalogs.staged.lock_chains([node_input.node for node_input in node_inputs])
+        if outcome.staged:
+            before = yield from self._catalogs.staged.find([staged.node for staged in outcome.staged])
+            yield from self._catalogs.staged.stage(outcome.staged)
+            yield from self._policy.follow(before, outcome.staged)
+        if changes:
+            yield from self._catalogs.staged.record_changes(changes)
+        for staged in outcome.staged:
+            yield from remove_waiter(staged.node)
+        for node in outcome.idle:
+            yield from remove_waiter(node)
+        for node, branch in outcome.waiting:
+            yield from self._traces.add_waiter(branch.key, node)
+        yield from self._request_compiles(branch for _, branch in outcome.waiting)
+        # The claimed items first, then the requests for some of them again: in the order of names, as every writer requests them.
+        if not (yield from self._work.complete_claims(claims)):
+            raise LostClaim
+        yield from self._request_outdated(node_inputs)
+
+    def _lock_chains(self, outcome: DecisionOutcome) -> Transaction[None]:
+        """Lock the chains that the walks have used. Raises PrunedChains if one of them no longer exists."""
+        used = {staged.chain: staged.environment for staged in outcome.staged}
+        used |= {branch.chain: branch.environment for _, branch in outcome.waiting if branch.chain}
+        if used and (gone := (yield from self._traces.mark_used(used.keys(), self._database.clock.now()))):
+            raise PrunedChains({used[chain] for chain in gone})
+
+    def _request_outdated(self, node_inputs: Sequence[NodeInput]) -> Transaction[None]:
+        """Request another decision for nodes whose facts have changed meanwhile: the intake judged that change by an older trace."""
+        digests_now = yield from find_digests([node_input.node for node_input in node_inputs])
+        outdated = [
+            node_input.node for node_input in node_inputs if digests_now.get(node_input.node) != node_input.facts_digest
+        ]
+        yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in outdated])
+
+    def _request_compiles(self, branches: Iterable[Branch]) -> Transaction[None]:
+        """Request one compile for each of these branches. The lane is the environment, so environments do not delay each other."""
+        for branch in sorted({branch.key: branch for branch in branches}.values(), key=lambda branch: branch.key):
+            yield from self._work.enqueue_item(
+                COMPILE.name, branch.key, canonical.encode(branch), lane=branch.environment
+            )
+
+    def _request_page(self, environment: str, after: str) -> Transaction[str | None]:
+        """Request decisions for a page of an environment's nodes; returns the last name, None at the end."""
+        nodes = yield from self._inputs.of_environment(environment, after, PAGE)
+        yield from self._work.enqueue_items(DECIDE.name, [ItemRequest(node) for node in nodes])
+        return nodes[-1] if len(nodes) == PAGE else None
+
+
+def _value(node: NodeData, root: str, path: tuple[str | int, ...]) -> object:
+    value = follow(node.facts if root == "facts" else node.trusted, path)
+    return None if value is ABSENT else value

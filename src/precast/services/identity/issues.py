@@ -1,0 +1,112 @@
+"""Issues of the certificate authority, enrolment, tokens and sign-in."""
+
+from precast.base.errors import Issue, Kind
+
+NO_AUTHORITY = Issue(
+    "CA-001",
+    Kind.NOT_FOUND,
+    "there is no certificate authority in {place}",
+    "create one with `precast server init`",
+)
+AUTHORITY_EXISTS = Issue(
+    "CA-002",
+    Kind.CONFLICT,
+    "there is already a certificate authority in {place}",
+    "it is never overwritten; choose another data directory, or create another admin token with `precast server admin`",
+)
+AUTHORITY_UNREADABLE = Issue(
+    "CA-003", Kind.UNAVAILABLE, "cannot use {place}: {reason}", "check the file and its permissions"
+)
+BAD_REQUEST = Issue(
+    "CA-004",
+    Kind.INPUT,
+    "the certificate request is invalid: {reason}",
+    "create a new one with `precast agent enrol`",
+)
+NAME_TAKEN = Issue(
+    "CA-005",
+    Kind.CONFLICT,
+    "{node} already has a certificate",
+    "if the machine was reinstalled, run `precast ca clean {node}` first",
+)
+ENROLMENT_DENIED = Issue(
+    "CA-006",
+    Kind.DENIED,
+    "this token does not enrol {node}",
+    "the token may be used up, expired, revoked or for another name; an operator can check with `precast token list`",
+)
+RENEWAL_DENIED = Issue(
+    "CA-007",
+    Kind.DENIED,
+    "this certificate cannot be renewed",
+    "it is revoked, too old, superseded, or from another authority; see `precast ca list`, then clean the node and enrol it again",
+)
+REQUEST_REJECTED = Issue(
+    "CA-008",
+    Kind.DENIED,
+    "an operator has rejected the request of {node}",
+    "ask them why; to make a new request, remove the agent's key.pem so that it generates a new key",
+)
+TOO_MANY_REQUESTS = Issue(
+    "CA-009",
+    Kind.UNAVAILABLE,
+    "{limit} requests are already waiting for an operator ({scope})",
+    "an operator signs or rejects them, see `precast ca list --pending`; or enrol with a token",
+)
+NO_SUCH_REQUEST = Issue(
+    "CA-010",
+    Kind.NOT_FOUND,
+    "there is no such pending request of {node}",
+    "`precast ca list --pending` shows the pending requests",
+)
+AMBIGUOUS_REQUEST = Issue(
+    "CA-011",
+    Kind.CONFLICT,
+    "{count} requests are pending for the name {node}, with the keys {fingerprints}",
+    "compare them with the fingerprint that the machine shows, then give --fingerprint",
+)
+ROTATION_IN_PROGRESS = Issue(
+    "CA-012",
+    Kind.CONFLICT,
+    "a rotation of the authority is in progress: {state}",
+    "see `precast ca rotate --status`; complete it with `precast ca rotate --finish`",
+)
+STILL_IN_USE = Issue(
+    "CA-013",
+    Kind.CONFLICT,
+    "nodes that still use the old authority: {count} ({nodes})",
+    "nodes renew by themselves; `precast ca rotate --status` lists the rest, and --force revokes their certificates",
+)
+AUTHORITY_DAMAGED = Issue(
+    "CA-014",
+    Kind.UNAVAILABLE,
+    "the authority in {place} is damaged: {reason}",
+    "restore the directory from its backup; if no node was ever enrolled, remove it and run `precast server init`",
+)
+NOT_ROTATING = Issue(
+    "CA-015",
+    Kind.CONFLICT,
+    "only one authority is trusted, so there is no rotation to finish",
+    "begin one with `precast ca rotate`",
+)
+NO_PUPPET_CA = Issue(
+    "CA-016",
+    Kind.INPUT,
+    "cannot import the Puppet authority: {path}: {reason}",
+    "give the directory with ca_crt.pem, ca_key.pem, ca_crl.pem and signed/, as `puppet config print cadir` shows it",
+)
+BAD_ROLE = Issue("AUTH-001", Kind.INPUT, "there is no role {role}", "it is one of: {roles}")
+NO_SUCH_TOKEN = Issue("AUTH-003", Kind.NOT_FOUND, "there is no valid token {id}", "`precast token list` shows them")
+UNKNOWN_EXTENSION = Issue("AUTH-004", Kind.INPUT, "there is no certificate extension {name}", "it is one of: {names}")
+BAD_SIGN_IN = Issue(
+    "AUTH-006",
+    Kind.UNAUTHENTICATED,
+    "this token is not valid",
+    "copy the whole token; it may also be expired or revoked: an admin can check with `precast token list`",
+)
+NO_READ_ACCESS = Issue(
+    "AUTH-007",
+    Kind.DENIED,
+    "a token with the role {role} has no read access",
+    "ask an admin for one with the role viewer",
+)

@@ -1,0 +1,110 @@
+"""Walks nodes through the trace tree of their version, and loads into memory what a walk lacks."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from precast.lang.inputs import Answer, Question
+from precast.lang.node_answers import NodeData
+from precast.services.traces.chains import BranchPoint, Chain
+from precast.services.traces.constants import VersionConstants
+from precast.services.traces.paths import decode_chain
+from precast.services.traces.tree import NotLoaded, TraceTree, TraceTreeCache, TraceTreeKey
+from precast.services.traces.versions import Versions
+from precast.services.traces.walker import MissingBranch, ReachedLeaf
+from precast.store.engine.database import Database
+from precast.store.engine.query import Transaction
+from precast.store.traces import ChainRow, Traces
+
+
+class TraceCache:
+    """The trace trees of all versions in use, loaded from the database as walks need them."""
+
+    def __init__(self, database: Database, traces: Traces, versions: Versions, constants: VersionConstants) -> None:
+        self._database, self._traces, self._versions = database, traces, versions
+        self._constants = constants
+        self._trees = TraceTreeCache()
+
+    async def tree(self, environment: str, version: str) -> TraceTree:
+        key = TraceTreeKey(environment, version)
+        tree = self._trees.find(key)
+        if tree is None:
+            constants = await self._constants.read(environment, version)
+            tree = TraceTree(environment, version, await self._versions.files(version), constants)
+            self._trees.add(tree)
+        return tree
+
+    def forget(self, environments: Collection[str]) -> None:
+        """Drop the trees of these environments: chains in them may have been deleted from the database."""
+        self._trees.drop(environments)
+
+    async def walk(self, tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch]:
+        """Walk each node to its leaf, or to the branch point where the stored tree ends."""
+        results: dict[int, ReachedLeaf | MissingBranch] = {}
+        walking = list(range(len(nodes)))
+        while walking:
+            round_results = await asyncio.to_thread(_walk_all, tree, [nodes[at] for at in walking])
+            again = []
+            branch_points: dict[BranchPoint, None] = {}
+            for at, result in zip(walking, round_results, strict=True):
+                if isinstance(result, NotLoaded):
+                    tree.add_content(result.digest, await self._versions.content(result.digest))
+                    again.append(at)
+                else:
+                    results[at] = result
+                    if isinstance(result, MissingBranch):
+                        branch_points[result.branch_point] = None
+            loaded = await self._load_chains(tree, list(branch_points))
+            # A node that stopped at a branch point whose chain is loaded now walks again.
+            again += [
+                at
+                for at, result in results.items()
+                if isinstance(result, MissingBranch) and result.branch_point in loaded
+            ]
+            walking = sorted(set(again))
+        return [results[at] for at in range(len(nodes))]
+
+    async def ask(self, tree: TraceTree, node: NodeData, question: Question) -> Answer:
+        """The answer of a version for a node to one question."""
+        while True:
+            try:
+                return await asyncio.to_thread(tree.ask, node, question)
+            except NotLoaded as missing:
+                tree.add_content(missing.digest, await self._versions.content(missing.digest))
+
+    async def _load_chains(self, tree: TraceTree, branch_points: Sequence[BranchPoint]) -> set[BranchPoint]:
+        """Load the chains that begin at these branch points; returns the branch points that have one."""
+        if not branch_points:
+            return set()
+        rows = await self._database.read(self._find_chains, tree.environment, branch_points)
+        for branch_point, row in rows.items():
+            await self._add_chain(tree, branch_point, decode_chain(row))
+        return set(rows)
+
+    async def _add_chain(self, tree: TraceTree, branch_point: BranchPoint, chain: Chain) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(tree.add_chain, branch_point, chain)
+            except NotLoaded as missing:
+                tree.add_content(missing.digest, await self._versions.content(missing.digest))
+            else:
+                return
+
+    def _find_chains(
+        self, environment: str, branch_points: Sequence[BranchPoint]
+    ) -> Transaction[dict[BranchPoint, ChainRow]]:
+        rows = {}
+        for branch_point in branch_points:
+            row = yield from self._traces.find(environment, *branch_point)
+            if row is not None:
+                rows[branch_point] = row
+        return rows
+
+
+def _walk_all(tree: TraceTree, nodes: Sequence[NodeData]) -> list[ReachedLeaf | MissingBranch | NotLoaded]:
+    results: list[ReachedLeaf | MissingBranch | NotLoaded] = []
+    for node in nodes:
+        try:
+            results.append(tree.walk(node))
+        except NotLoaded as missing:
+            results.append(missing)
+    return results

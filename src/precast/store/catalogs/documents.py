@@ -1,0 +1,94 @@
+"""Documents by digest: bodies of catalogs, and source maps.
+
+A document is never changed, and stays as long as a staged catalog, a release or a trace refers to it.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from precast.base.clock import to_micros
+from precast.store.engine.compression import compress, decompress
+from precast.store.engine.database import Database
+from precast.store.engine.query import Query, Transaction, json_list
+
+ADD = Query(
+    "catalogs.add_document",
+    """
+    -- A document that is stored already counts as stored now: a garbage collection that would delete it waits, and then spares it.
+    INSERT INTO document (digest, body, size, stored_at) VALUES (:digest, :body, :size, :now)
+    ON CONFLICT (digest) DO UPDATE SET stored_at = excluded.stored_at
+    """,
+)
+FIND = Query("catalogs.document", "SELECT body FROM document WHERE digest = :digest")
+USED = Query(
+    "catalogs.named",
+    """
+    SELECT skeleton FROM node_catalog WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    UNION SELECT skeleton FROM node_release WHERE skeleton IN (SELECT value FROM json_each(:digests))
+    """,
+    postgresql="""
+    SELECT skeleton FROM node_catalog
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    UNION SELECT skeleton FROM node_release
+    WHERE skeleton = ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:digests AS JSONB))))
+    """,
+)
+UNUSED = Query(
+    "catalogs.unnamed",
+    """
+    -- Old documents that no staged catalog and no release refers to; the leaf of a trace may still refer to them.
+    SELECT digest FROM document WHERE digest > :after_digest AND stored_at < :before_at
+        AND NOT EXISTS (SELECT 1 FROM node_catalog WHERE skeleton = document.digest)
+        AND NOT EXISTS (SELECT 1 FROM node_release WHERE skeleton = document.digest)
+    ORDER BY digest LIMIT :limit
+    """,
+)
+DELETE_UNUSED = Query(
+    "catalogs.remove_document",
+    """
+    DELETE FROM document WHERE digest = :digest AND stored_at < :before_at
+        AND NOT EXISTS (SELECT 1 FROM node_catalog WHERE skeleton = :digest)
+        AND NOT EXISTS (SELECT 1 FROM node_release WHERE skeleton = :digest)
+    RETURNING digest
+    """,
+)
+
+
+def content_owner(catalog: str) -> str:
+    """The owner under which the content that a catalog refers to is kept."""
+    return f"catalog:{catalog}"
+
+
+class Documents:
+    """The documents of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def store(self, documents: Iterable[tuple[str, bytes]]) -> Transaction[None]:
+        """Store documents under their digests; one that is stored already stays."""
+        now = to_micros(self._database.clock.now())
+        yield ADD.many(
+            {"digest": digest, "body": compress(body), "size": len(body), "now": now}
+            for digest, body in sorted(documents)
+        )
+
+    def find(self, digest: str) -> Transaction[bytes | None]:
+        rows = yield FIND(digest=digest)
+        return decompress(rows[0][0]) if rows else None
+
+    async def read(self, digest: str) -> bytes | None:
+        """Find a document in a transaction of its own."""
+        return await self._database.read(self.find, digest)
+
+    def filter_used(self, digests: Sequence[str]) -> Transaction[set[str]]:
+        """Return those of the digests that a staged catalog or a release refers to."""
+        return {row[0] for row in (yield USED(digests=json_list(digests)))}
+
+    def list_unused(self, before: datetime, after: str, limit: int) -> Transaction[list[str]]:
+        """List documents older than `before` that no staged catalog or release refers to, by digest; a trace may still refer to them."""
+        return [row[0] for row in (yield UNUSED(before_at=to_micros(before), after_digest=after, limit=limit))]
+
+    def delete_unused(self, digest: str, before: datetime) -> Transaction[bool]:
+        """Delete a document older than `before` if it is still unused. Raises ConflictError STORE-009 if it was just released."""
+        return bool((yield DELETE_UNUSED(digest=digest, before_at=to_micros(before))))

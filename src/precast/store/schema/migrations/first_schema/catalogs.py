@@ -1,0 +1,92 @@
+"""Tables of catalogs: documents, the trace tree that leads to them, pending compiles, staged and released catalogs."""
+
+TABLES = (
+    """
+    CREATE TABLE document (
+        digest     TEXT PRIMARY KEY,
+        body       {bytes} NOT NULL,         -- compressed canonical JSON: the body of a catalog, or a source map
+        size       {int} NOT NULL,           -- uncompressed
+        stored_at  {int} NOT NULL
+    ){strict}
+    """,
+    """
+    CREATE TABLE trace_chain (
+        id          TEXT PRIMARY KEY,
+        environment TEXT NOT NULL,
+        parent      TEXT NOT NULL,           -- the chain it branches off; empty for the first
+        position    {int} NOT NULL,          -- the read of the parent at which the answer differed
+        answer      TEXT NOT NULL,           -- digest of that answer
+        links       {bytes} NOT NULL,        -- compressed: the reads that follow
+        leaf        TEXT NOT NULL,           -- JSON: catalog and source map, or error; and the messages of the compile
+        made_at     {int} NOT NULL,
+        used_at     {int} NOT NULL,          -- rounded to a day
+        value       TEXT,                    -- JSON: the answer behind the digest in `answer`; NULL if it is absent or long
+        catalog     TEXT,                    -- the documents that `leaf` names; NULL for an error
+        source_map  TEXT,
+        UNIQUE (environment, parent, position, answer)
+    ){strict}
+    """,
+    "CREATE INDEX trace_chain_catalog ON trace_chain (catalog)",
+    "CREATE INDEX trace_chain_source_map ON trace_chain (source_map)",
+    "CREATE INDEX trace_chain_used ON trace_chain (used_at, id)",
+    """
+    CREATE TABLE compile_waiter (
+        branch      TEXT NOT NULL,           -- where the trace tree ends for the node: the key of the requested compile
+        node        TEXT NOT NULL REFERENCES node (name),
+        since       {int} NOT NULL,
+        PRIMARY KEY (branch, node)
+    ){strict}
+    """,
+    "CREATE INDEX compile_waiter_node ON compile_waiter (node)",
+    """
+    CREATE TABLE node_catalog (              -- the staged catalog of each node
+        node        TEXT PRIMARY KEY REFERENCES node (name),
+        environment TEXT NOT NULL,
+        version     TEXT NOT NULL,           -- of the environment
+        facts       TEXT NOT NULL,           -- digest of the stable facts it was staged with
+        chain       TEXT NOT NULL,           -- the trace chain whose leaf it is
+        skeleton    TEXT,                    -- the document, with holes; NULL where the leaf is an error
+        digest      TEXT,                    -- of the filled body: the version of the catalog
+        fill        TEXT NOT NULL,           -- JSON: the values of the holes
+        decided_at  {int} NOT NULL,
+        changed_at  {int} NOT NULL           -- when the digest last changed
+    ){strict}
+    """,
+    "CREATE INDEX node_catalog_environment ON node_catalog (environment, node)",
+    "CREATE INDEX node_catalog_broken ON node_catalog (node) WHERE skeleton IS NULL",
+    "CREATE INDEX node_catalog_chain ON node_catalog (chain)",
+    "CREATE INDEX node_catalog_skeleton ON node_catalog (skeleton)",
+    """
+    CREATE TABLE node_release (
+        node        TEXT NOT NULL REFERENCES node (name),
+        number      {int} NOT NULL,          -- counts up; the node is served the highest
+        digest      TEXT NOT NULL,
+        skeleton    TEXT NOT NULL REFERENCES document (digest),
+        fill        TEXT NOT NULL,
+        environment TEXT NOT NULL,
+        version     TEXT NOT NULL,
+        released_at {int} NOT NULL,
+        released_by TEXT NOT NULL,
+        PRIMARY KEY (node, number)
+    ){strict}
+    """,
+    "CREATE INDEX node_release_skeleton ON node_release (skeleton)",
+    "CREATE INDEX node_release_at ON node_release (released_at, node)",
+    """
+    CREATE TABLE node_change (
+        node           TEXT PRIMARY KEY REFERENCES node (name),
+        at             {int} NOT NULL,       -- when its staged catalog last changed
+        environment    TEXT NOT NULL,
+        old_version    TEXT NOT NULL,
+        version        TEXT NOT NULL,
+        old_digest     TEXT,                 -- NULL where the code gave an error
+        digest         TEXT,
+        told           TEXT NOT NULL,        -- JSON: the question, its earlier answer and its present answer
+        number         {int}                 -- the environment version that caused the change, if one did
+    ){strict}
+    """,
+)
+POSTGRESQL = (
+    "ALTER TABLE document ALTER COLUMN body SET STORAGE EXTERNAL",
+    "ALTER TABLE trace_chain ALTER COLUMN links SET STORAGE EXTERNAL",
+)

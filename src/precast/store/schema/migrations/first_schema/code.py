@@ -1,0 +1,52 @@
+"""Tables of code: content by digest, and environments as versions of file trees."""
+
+TABLES = (
+    """
+    CREATE TABLE blob (
+        digest     TEXT PRIMARY KEY,     -- sha256 of the content
+        size       {int} NOT NULL,       -- bytes
+        created_at {int} NOT NULL,
+        whole_at   {int}                 -- when the last chunk was stored; until then it cannot be read
+    ){strict}
+    """,
+    """
+    CREATE TABLE blob_chunk (
+        digest TEXT NOT NULL REFERENCES blob (digest),
+        number {int} NOT NULL,           -- counts from 0
+        data   {bytes} NOT NULL,
+        PRIMARY KEY (digest, number)
+    ){strict}
+    """,
+    """
+    CREATE TABLE blob_reference (        -- garbage collection spares the blobs named here
+        digest TEXT NOT NULL REFERENCES blob (digest),
+        owner  TEXT NOT NULL,            -- what refers to the blob, such as tree:DIGEST
+        PRIMARY KEY (digest, owner)
+    ){strict}
+    """,
+    "CREATE INDEX blob_reference_owner ON blob_reference (owner)",
+    """
+    CREATE TABLE environment (
+        name       TEXT PRIMARY KEY,
+        version    TEXT NOT NULL REFERENCES blob (digest),   -- the digest of its file tree
+        number     {int} NOT NULL,
+        policy     TEXT NOT NULL,        -- manual, automatic
+        changed_at {int} NOT NULL
+    ){strict}
+    """,
+    """
+    CREATE TABLE environment_version (   -- the versions that were current, in order; one that became current twice has two numbers
+        environment TEXT NOT NULL REFERENCES environment (name),
+        number      {int} NOT NULL,
+        version     TEXT NOT NULL REFERENCES blob (digest),
+        source      TEXT NOT NULL,       -- where it came from, in words
+        commit_id   TEXT,
+        deployed_by TEXT NOT NULL,
+        deployed_at {int} NOT NULL,
+        PRIMARY KEY (environment, number)
+    ){strict}
+    """,
+    "CREATE INDEX environment_version_version ON environment_version (version)",
+)
+# PostgreSQL does not compress chunks, so it can read a part of one without the rest.
+POSTGRESQL = ("ALTER TABLE blob_chunk ALTER COLUMN data SET STORAGE EXTERNAL",)

@@ -1,0 +1,59 @@
+"""Tables of sessions: servers, the session of each node, and the numbered streams between the two."""
+
+TABLES = (
+    """
+    CREATE TABLE stream (
+        name    TEXT PRIMARY KEY,
+        last    {int} NOT NULL,  -- the number given last
+        trimmed {int} NOT NULL   -- records up to this number are deleted
+    ){strict}
+    """,
+    "CREATE INDEX stream_waiting ON stream (name) WHERE last > trimmed",
+    """
+    CREATE TABLE stream_record (
+        stream TEXT NOT NULL REFERENCES stream (name),
+        number {int} NOT NULL,
+        body   {bytes} NOT NULL,
+        at     {int} NOT NULL,
+        PRIMARY KEY (stream, number)
+    ){strict}
+    """,
+    """
+    CREATE TABLE server (                -- a process that serves nodes; its sessions are valid as long as its lease
+        id          TEXT PRIMARY KEY,    -- a new one at each start
+        name        TEXT NOT NULL,       -- host and port, for people
+        started_at  {int} NOT NULL,
+        lease_until {int} NOT NULL,
+        connections {int} NOT NULL
+    ){strict}
+    """,
+    """
+    CREATE TABLE session (               -- written when a node connects and disconnects, not in between
+        node            TEXT PRIMARY KEY REFERENCES node (name),
+        epoch           {int} NOT NULL,  -- incremented each time the node connects
+        server          TEXT,            -- the server it is connected to; NULL if it is not connected
+        instance        TEXT NOT NULL,   -- of the node's local store
+        attempt         TEXT NOT NULL,   -- the node's own id of this connection attempt: a process that does not know it is a clone
+        address         TEXT NOT NULL,
+        boot_id         TEXT NOT NULL,
+        agent           TEXT NOT NULL,
+        connected_at    {int} NOT NULL,
+        disconnected_at {int},
+        lost            {int} NOT NULL,  -- records the node had to drop
+        clone_at        {int},           -- when another machine connected with the same identity
+        clone_address   TEXT
+    ){strict}
+    """,
+    "CREATE INDEX session_server ON session (server) WHERE server IS NOT NULL",
+    "CREATE INDEX session_connected ON session (connected_at)",
+    """
+    CREATE TABLE session_stream (
+        node     TEXT NOT NULL REFERENCES node (name),
+        instance TEXT NOT NULL,
+        received {int} NOT NULL,         -- the node's records up to this number are stored
+        at       {int} NOT NULL,
+        PRIMARY KEY (node, instance)
+    ){strict}
+    """,
+)
+POSTGRESQL = ("ALTER TABLE stream_record ALTER COLUMN body SET STORAGE EXTERNAL",)

@@ -1,0 +1,45 @@
+"""The first schema: the tables of every feature, in an order in which each table follows those it refers to."""
+
+from precast.store.schema.migrations import Migration
+from precast.store.schema.migrations.first_schema import (
+    catalogs,
+    code,
+    facts,
+    identity,
+    jobs,
+    nodes,
+    query,
+    queue,
+    reports,
+    sessions,
+)
+
+MIGRATION = Migration(
+    number=1,
+    name="first schema",
+    runs_with=1,
+    expand=(
+        *queue.TABLES,
+        *nodes.TABLES,
+        *identity.TABLES,
+        *facts.TABLES,
+        *sessions.TABLES,
+        *code.TABLES,
+        *catalogs.TABLES,
+        *query.TABLES,
+        *reports.TABLES,
+        *jobs.TABLES,
+    ),
+    expand_only={
+        "SQLite": queue.SQLITE,
+        "PostgreSQL": (
+            *queue.POSTGRESQL,
+            *facts.POSTGRESQL,
+            *sessions.POSTGRESQL,
+            *code.POSTGRESQL,
+            *catalogs.POSTGRESQL,
+            *reports.POSTGRESQL,
+            *jobs.POSTGRESQL,
+        ),
+    },
+)
